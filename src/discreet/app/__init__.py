@@ -1,0 +1,1 @@
+"""Between people and jobs: command line, server, workbench."""

@@ -1,0 +1,5 @@
+"""What an attacker can infer from releases: rules that say what is sensitive, and intervals."""
+
+from discreet.registry import lazy
+
+__getattr__, __all__ = lazy(__name__, {})

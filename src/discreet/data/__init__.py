@@ -1,0 +1,19 @@
+"""The nouns every job shares: schema, hierarchy, dataset, table, release; and the engines."""
+
+from discreet.registry import lazy
+
+__getattr__, __all__ = lazy(
+    __name__,
+    {
+        "Dataset": "discreet.data.dataset",
+        "Dimension": "discreet.data.table",
+        "Evidence": "discreet.data.release",
+        "Hierarchy": "discreet.data.hierarchy",
+        "Release": "discreet.data.release",
+        "Schema": "discreet.data.schema",
+        "Status": "discreet.data.table",
+        "Table": "discreet.data.table",
+        "describe": "discreet.data.describe",
+        "read": "discreet.data.dataset",
+    },
+)

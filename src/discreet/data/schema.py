@@ -1,0 +1,144 @@
+"""What each column is: its role in a disclosure, its type, and who a row belongs to."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Mapping, Sequence
+
+from discreet.data.hierarchy import Hierarchy
+from discreet.errors import InputError, nearest
+
+__all__ = ["Column", "Role", "Schema", "Type"]
+
+
+class Role(enum.StrEnum):
+    """What an intruder can do with a column."""
+
+    IDENTIFIER = "identifier"
+    QUASI = "quasi"
+    CONFIDENTIAL = "confidential"
+    OTHER = "other"
+
+
+class Type(enum.StrEnum):
+    """How a column's values compare."""
+
+    NUMERIC = "numeric"
+    ORDINAL = "ordinal"
+    NOMINAL = "nominal"
+    DATE = "date"
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """One column: role, type, hierarchies, and why it was judged so."""
+
+    name: str
+    role: Role = Role.OTHER
+    type: Type = Type.NOMINAL
+    hierarchies: tuple[Hierarchy, ...] = ()
+    reason: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Schema:
+    """The columns of a dataset, the unit a row belongs to and its weight.
+
+    Examples
+    --------
+    >>> schema = Schema((Column("name", Role.IDENTIFIER), Column("age", Role.QUASI, Type.NUMERIC)))
+    >>> schema.quasi
+    ('age',)
+    >>> schema["agee"]
+    Traceback (most recent call last):
+    discreet.errors.InputError: there is no column 'agee'; write 'age' [unknown-column]
+    """
+
+    columns: tuple[Column, ...]
+    unit: str | None = None
+    weight: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns, in order."""
+        return tuple(column.name for column in self.columns)
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        guess = nearest(name, self.names)
+        raise InputError(
+            f"there is no column {name!r}",
+            code="unknown-column",
+            hint=f"write {guess!r}" if guess else "choose one of " + ", ".join(self.names),
+            column=name,
+            available=list(self.names),
+        )
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def with_role(self, role: Role) -> tuple[str, ...]:
+        """Return the names of the columns with a role."""
+        return tuple(column.name for column in self.columns if column.role == role)
+
+    @property
+    def identifiers(self) -> tuple[str, ...]:
+        """Columns that name a respondent: they never leave."""
+        return self.with_role(Role.IDENTIFIER)
+
+    @property
+    def quasi(self) -> tuple[str, ...]:
+        """Columns an intruder may know of a respondent."""
+        return self.with_role(Role.QUASI)
+
+    @property
+    def confidential(self) -> tuple[str, ...]:
+        """Columns to be protected."""
+        return self.with_role(Role.CONFIDENTIAL)
+
+    def hierarchies(self, name: str) -> tuple[Hierarchy, ...]:
+        """Return the hierarchies of a column; empty if it has none."""
+        return self[name].hierarchies
+
+    def replace(
+        self,
+        *,
+        roles: Mapping[str, Role | str] | None = None,
+        types: Mapping[str, Type | str] | None = None,
+        hierarchies: Mapping[str, Hierarchy | Sequence[Hierarchy]] | None = None,
+        unit: str | None = None,
+        weight: str | None = None,
+    ) -> Schema:
+        """Return the schema with what the curator said in place of what was guessed."""
+        changes: dict[str, dict[str, object]] = {name: {} for name in self.names}
+        for name, role in (roles or {}).items():
+            changes[self[name].name] |= {"role": _member(Role, role, name), "reason": "given"}
+        for name, kind in (types or {}).items():
+            changes[self[name].name]["type"] = _member(Type, kind, name)
+        for name, given in (hierarchies or {}).items():
+            several = (given,) if isinstance(given, Hierarchy) else tuple(given)
+            changes[self[name].name]["hierarchies"] = several
+        for special in (unit, weight):
+            if special is not None:
+                self[special]
+        columns = tuple(dataclasses.replace(c, **changes[c.name]) for c in self.columns)  # type: ignore[arg-type]  # checked above
+        return Schema(columns, unit or self.unit, weight or self.weight)
+
+
+def _member(kind: type[Role] | type[Type], value: str, column: str) -> Role | Type:
+    try:
+        return kind(value)
+    except ValueError:
+        word = kind.__name__.lower()
+        guess = nearest(str(value), [m.value for m in kind])
+        raise InputError(
+            f"column {column!r} cannot have the {word} {value!r}",
+            code=f"unknown-{word}",
+            hint=f"write {guess!r}"
+            if guess
+            else "choose one of " + ", ".join(m.value for m in kind),
+            column=column,
+        ) from None

@@ -1,0 +1,382 @@
+"""A table: cells over crossed attributes, and the equations between them.
+
+Only cells that exist are held; a combination without a cell is an empty one and counts as a known
+zero. The equations (parent = sum of children, for every hierarchy and every combination of the
+other codes) are a sparse matrix built once, without ever forming the full cube.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from discreet.data.hierarchy import Hierarchy, union
+from discreet.errors import InputError, nearest
+
+__all__ = ["Dimension", "Status", "Table"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Status(enum.IntEnum):
+    """What is known of a cell's protection, in the order in which it may get worse."""
+
+    SAFE = 0
+    SECONDARY = 1
+    PRIMARY = 2
+    CHANGED = 3
+
+    @property
+    def word(self) -> str:
+        """The status as releases print it."""
+        return self.name.lower()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Dimension:
+    """One attribute of a table: its codes and how they add up."""
+
+    name: str
+    codes: tuple[str, ...]
+    #: One row per hierarchy: for each code the place of its parent, −1 where it has none there.
+    parents: npt.NDArray[np.int32]
+    hierarchies: tuple[Hierarchy, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, hierarchies: Hierarchy | Sequence[Hierarchy]) -> Dimension:
+        """Make a dimension from one hierarchy or several over the same attribute."""
+        several = (hierarchies,) if isinstance(hierarchies, Hierarchy) else tuple(hierarchies)
+        codes, parents = union(several)
+        return cls(name, codes, parents, several)
+
+    @functools.cached_property
+    def index(self) -> dict[str, int]:
+        """Place of each code."""
+        return {code: i for i, code in enumerate(self.codes)}
+
+    @property
+    def total(self) -> str:
+        """The code of the total."""
+        return self.codes[0]
+
+    @functools.cached_property
+    def is_leaf(self) -> Bools:
+        """Which codes have no children in any hierarchy."""
+        leaf = np.ones(len(self.codes), dtype=bool)
+        leaf[self.parents[self.parents >= 0]] = False
+        return leaf
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Table:
+    """Cells over crossed attributes.
+
+    All arrays have one entry per cell. `lower` and `upper` are protection levels: how far below
+    and above its value a sensitive cell must remain possible to an attacker. `contributions` are
+    the largest contributions, largest first; `contributors` the units that made them, as numbers
+    that mean nothing outside the table (−1: nobody).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> cells = pd.DataFrame(
+    ...     {"sector": ["Total", "IT", "Fin"], "value": [10.0, 7.0, 3.0], "count": [5, 3, 2]}
+    ... )
+    >>> table = Table.from_cells(cells, by=["sector"], value="value", count="count")
+    >>> table
+    Table(3 cells over sector, 1 equations)
+    >>> (table.equations @ table.value).tolist()
+    [0.0]
+    """
+
+    dimensions: tuple[Dimension, ...]
+    #: (cells, dimensions): place of the cell's code in each dimension.
+    codes: npt.NDArray[np.int32]
+    value: Floats
+    count: Ints | None = None
+    contributions: Floats | None = None
+    contributors: Ints | None = None
+    lower: Floats | None = None
+    upper: Floats | None = None
+    cost: Floats | None = None
+    status: npt.NDArray[np.int8] | None = None
+    #: What the value is: "sum", "count" or "mean" of the measure.
+    statistic: str = "sum"
+    measure: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __repr__(self) -> str:
+        over = " × ".join(dimension.name for dimension in self.dimensions)
+        return f"Table({len(self):,} cells over {over}, {self.equations.shape[0]:,} equations)"
+
+    @classmethod
+    def from_cells(
+        cls,
+        frame: Any,
+        by: Sequence[str],
+        value: str,
+        *,
+        count: str | None = None,
+        hierarchies: Mapping[str, Hierarchy | Sequence[Hierarchy]] | None = None,
+        contributions: Sequence[str] = (),
+        primary: str | None = None,
+        status: str | None = None,
+        lower: str | None = None,
+        upper: str | None = None,
+        cost: str | None = None,
+        statistic: str = "sum",
+        total: str = "Total",
+    ) -> Table:
+        """Make a table from ready-made cells, one row each, totals included.
+
+        A dimension without a hierarchy is flat below `total`. Any: the frame may be of any
+        library that narwhals reads.
+        """
+        import narwhals.stable.v1 as nw
+
+        data = nw.from_native(frame, eager_only=True)
+        wanted = [*by, value, *contributions]
+        wanted += [
+            name for name in (count, primary, status, lower, upper, cost) if name is not None
+        ]
+        for name in wanted:
+            if name not in data.columns:
+                guess = nearest(name, data.columns)
+                raise InputError(
+                    f"the cells have no column {name!r}",
+                    code="unknown-column",
+                    hint=f"write {guess!r}"
+                    if guess
+                    else f"choose one of {', '.join(data.columns)}",
+                    column=name,
+                )
+        given = hierarchies or {}
+        dimensions, codes = [], []
+        for name in by:
+            values = [str(code) for code in data[name].to_list()]
+            dimension = (
+                Dimension.of(name, given[name]) if name in given else _flat(name, values, total)
+            )
+            unknown = sorted(set(values) - set(dimension.codes))
+            if unknown:
+                raise InputError(
+                    f"dimension {name!r} has {len(unknown)} codes that its hierarchy lacks, such as "
+                    + ", ".join(repr(code) for code in unknown[:3]),
+                    code="hierarchy-not-covering",
+                    hint="add them to the hierarchy",
+                    column=name,
+                    missing=unknown[:100],
+                )
+            dimensions.append(dimension)
+            codes.append(np.array([dimension.index[code] for code in values], dtype=np.int32))
+
+        def numbers(name: str | None) -> Floats | None:
+            return None if name is None else _numbers(data[name].to_list(), name)
+
+        table_status = None
+        if status is not None:
+            words = {member.word: int(member) for member in Status}
+            table_status = np.array(
+                [words.get(str(word), 0) for word in data[status].to_list()], dtype=np.int8
+            )
+        elif primary is not None:
+            flags = np.array([bool(flag) for flag in data[primary].to_list()])
+            table_status = np.where(flags, np.int8(Status.PRIMARY), np.int8(Status.SAFE))
+        counts = numbers(count)
+        largest = [numbers(name) for name in contributions]
+        table = cls(
+            dimensions=tuple(dimensions),
+            codes=np.stack(codes, axis=1),
+            value=_numbers(data[value].to_list(), value),
+            count=None if counts is None else counts.astype(np.int64),
+            contributions=np.stack([c for c in largest if c is not None], axis=1)
+            if largest
+            else None,
+            lower=numbers(lower),
+            upper=numbers(upper),
+            cost=numbers(cost),
+            status=table_status,
+            statistic=statistic,
+        )
+        table._require_distinct()
+        return table
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Names of the crossed attributes."""
+        return tuple(dimension.name for dimension in self.dimensions)
+
+    @functools.cached_property
+    def keys(self) -> Ints:
+        """One number per cell, in mixed radix over the codes."""
+        sizes = [len(dimension.codes) for dimension in self.dimensions]
+        if float(np.prod(np.array(sizes, dtype=np.float64))) >= 2.0**62:
+            raise InputError(
+                "the table has more than 2**62 combinations of codes",
+                code="table-too-large",
+                hint="cross fewer attributes",
+            )
+        key = np.zeros(len(self.codes), dtype=np.int64)
+        for place, size in enumerate(sizes):
+            key = key * size + self.codes[:, place]
+        return key
+
+    @functools.cached_property
+    def _sorted(self) -> tuple[Ints, Ints]:
+        order = np.argsort(self.keys, kind="stable")
+        return self.keys[order], order
+
+    def find(self, keys: Ints) -> Ints:
+        """Return the cells with these keys, −1 where there is none."""
+        ordered, order = self._sorted
+        at = np.searchsorted(ordered, keys)
+        at[at == len(ordered)] = 0
+        return (
+            np.where(ordered[at] == keys, order[at], -1) if len(ordered) else np.full(len(keys), -1)
+        )
+
+    def cell(self, *codes: str) -> int:
+        """Return the place of the cell with these codes."""
+        key = 0
+        for dimension, code in zip(self.dimensions, codes, strict=True):
+            if code not in dimension.index:
+                raise InputError(
+                    f"dimension {dimension.name!r} has no code {code!r}",
+                    code="unknown-code",
+                    column=dimension.name,
+                )
+            key = key * len(dimension.codes) + dimension.index[code]
+        found = int(self.find(np.array([key]))[0])
+        if found < 0:
+            raise InputError(f"the table has no cell {codes}", code="unknown-cell")
+        return found
+
+    def labels(self, cell: int) -> tuple[str, ...]:
+        """Return the codes of a cell, as people read them."""
+        return tuple(d.codes[c] for d, c in zip(self.dimensions, self.codes[cell], strict=True))
+
+    @functools.cached_property
+    def equations(self) -> sparse.csr_matrix:
+        """Sparse matrix R with R @ value = 0: +1 for a total, −1 for each of its parts.
+
+        One row for every existing cell that is a total of existing cells, per dimension and
+        hierarchy.
+        """
+        rows, columns, signs, height = [], [], [], 0
+        radix = 1
+        for place in range(len(self.dimensions) - 1, -1, -1):
+            dimension = self.dimensions[place]
+            for parents in dimension.parents:
+                above = parents[self.codes[:, place]].astype(np.int64)
+                parts = np.flatnonzero(above >= 0)
+                shift = (above[parts] - self.codes[parts, place]) * radix
+                totals = self.find(self.keys[parts] + shift)
+                parts, totals = parts[totals >= 0], totals[totals >= 0]
+                distinct, row = np.unique(totals, return_inverse=True)
+                rows += [np.arange(len(distinct)) + height, row + height]
+                columns += [distinct, parts]
+                signs += [np.ones(len(distinct)), -np.ones(len(parts))]
+                height += len(distinct)
+            radix *= len(dimension.codes)
+        shape = (height, len(self))
+        if not rows:
+            return sparse.csr_matrix(shape)
+        entries = (np.concatenate(signs), (np.concatenate(rows), np.concatenate(columns)))
+        return sparse.csr_matrix(entries, shape=shape)
+
+    def require_additive(self, tolerance: float = 1e-3) -> None:
+        """Say which totals differ from the sum of their parts, relative to what is summed."""
+        gap = np.abs(self.equations @ self.value)
+        scale = abs(self.equations) @ np.abs(self.value)
+        wrong = np.flatnonzero(gap > tolerance * np.maximum(scale, 1e-12))
+        if wrong.size:
+            names = [self._equation_name(int(row)) for row in wrong[:5]]
+            raise InputError(
+                f"{wrong.size} totals differ from the sum of their parts, such as "
+                + "; ".join(names),
+                code="table-not-additive",
+                hint="correct the cells, or leave the totals out and let discreet compute them",
+                cells=names,
+            )
+
+    def _equation_name(self, row: int) -> str:
+        entries = self.equations[[row]].tocoo()
+        total = int(entries.col[entries.data > 0][0])
+        return " × ".join(self.labels(total))
+
+    def replace(self, **changes: Any) -> Table:
+        """Return the table with some arrays replaced."""
+        return dataclasses.replace(self, **changes)
+
+    def to_frame(self) -> Any:
+        """Return the cells as a pandas frame: codes, value and whatever else is known.
+
+        Any: pandas is not on the start path.
+        """
+        import pandas as pd
+
+        data: dict[str, Any] = {
+            dimension.name: np.array(dimension.codes, dtype=object)[self.codes[:, place]]
+            for place, dimension in enumerate(self.dimensions)
+        }
+        data["value"] = self.value
+        for name in ("count", "lower", "upper", "cost"):
+            if getattr(self, name) is not None:
+                data[name] = getattr(self, name)
+        if self.contributions is not None:
+            for rank in range(self.contributions.shape[1]):
+                data[f"max{rank + 1}"] = self.contributions[:, rank]
+        if self.status is not None:
+            data["status"] = [Status(int(code)).word for code in self.status]
+        return pd.DataFrame(data)
+
+    def _require_distinct(self) -> None:
+        ordered, order = self._sorted
+        twice = np.flatnonzero(ordered[1:] == ordered[:-1])
+        if twice.size:
+            name = " × ".join(self.labels(int(order[twice[0]])))
+            raise InputError(
+                f"{twice.size} cells are given twice, such as {name}",
+                code="duplicate-cells",
+                hint="give each combination of codes one row",
+            )
+
+
+def _flat(name: str, values: Sequence[str], total: str) -> Dimension:
+    leaves = [code for code in dict.fromkeys(values) if code != total]
+    return Dimension.of(name, Hierarchy.flat(leaves, total=total))
+
+
+def _numbers(values: Sequence[Any], name: str) -> Floats:
+    try:
+        numbers = np.array(
+            [np.nan if value is None else value for value in values], dtype=np.float64
+        )
+    except (TypeError, ValueError):
+        bad = next(value for value in values if not isinstance(value, int | float))
+        raise InputError(
+            f"column {name!r} holds {bad!r} where a number is needed",
+            code="not-a-number",
+            column=name,
+        ) from None
+    if not np.isfinite(numbers).all():
+        row = int(np.flatnonzero(~np.isfinite(numbers))[0])
+        raise InputError(
+            f"column {name!r} is missing or infinite in row {row + 1}",
+            code="not-finite",
+            hint="leave empty cells out",
+            column=name,
+            line=row + 1,
+        )
+    return numbers

@@ -1,0 +1,120 @@
+"""Standalone HTML pages for reports: text, tables and pictures in one file without scripts.
+
+Everything that comes from data is escaped; pictures are drawn to SVG here, so that the page loads
+nothing from anywhere and can be mailed, archived or printed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from discreet.report import Report, Rows, shown
+
+__all__ = ["Page", "Section", "svg"]
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c2733; --soft: #5b6b7b; --line: #d9e0e7; --mark: #0b6e75; --paper: #fff; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e4e9ee; --soft: #9aa8b5; --line: #34404c; --mark: #5cc4cb; --paper: #12181f; } }
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 62rem; margin: 2.5rem auto; padding: 0 1.25rem; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .4rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; }
+p { margin: .5rem 0; max-width: 46rem; } .soft, caption, footer { color: var(--soft); font-size: .9rem; }
+.verdict { border-left: 4px solid var(--mark); padding: .5rem .9rem; margin: 1rem 0; font-weight: 600; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; margin: .6rem 0; font-variant-numeric: tabular-nums; font-size: .93rem; }
+th, td { padding: .3rem .75rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; } td.n, th.n { text-align: right; }
+figure { margin: .8rem 0; background: #fff; padding: .5rem; border-radius: 4px; overflow-x: auto; } figcaption { color: #5b6b7b; font-size: .9rem; }
+pre { overflow-x: auto; background: color-mix(in srgb, var(--line) 40%, transparent); padding: .7rem .9rem; border-radius: 4px; font-size: .88rem; }
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Section:
+    """One part of a page: a heading and what stands under it, in this order."""
+
+    title: str
+    text: str = ""
+    table: Report | Rows | None = None
+    #: An SVG drawing, from `svg`.
+    picture: str | None = None
+    caption: str = ""
+    #: Shown as it is, in a fixed-width block.
+    code: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """A report for people.
+
+    Examples
+    --------
+    >>> page = Page("Salaries", verdict="safe", sections=(Section("Cells", table=(["n"], [[3]])),))
+    >>> "<h1>Salaries</h1>" in page.html()
+    True
+    """
+
+    title: str
+    sections: Sequence[Section]
+    verdict: str = ""
+    lead: str = ""
+    footer: str = ""
+
+    def html(self) -> str:
+        """Return the page."""
+        head = (
+            "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+            "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+            f"<title>{html.escape(self.title)}</title><style>{_STYLE}</style></head><body>"
+            f"<h1>{html.escape(self.title)}</h1>"
+        )
+        lead = f"<p class='soft'>{html.escape(self.lead)}</p>" if self.lead else ""
+        verdict = f"<div class='verdict'>{html.escape(self.verdict)}</div>" if self.verdict else ""
+        footer = f"<footer>{html.escape(self.footer)}</footer>" if self.footer else ""
+        body = "".join(_section(section) for section in self.sections)
+        return f"{head}{lead}{verdict}{body}{footer}</body></html>"
+
+
+def _section(section: Section) -> str:
+    parts = [f"<h2>{html.escape(section.title)}</h2>"]
+    parts += [f"<p>{html.escape(line)}</p>" for line in section.text.splitlines() if line.strip()]
+    if section.table is not None:
+        rows = section.table.rows() if isinstance(section.table, Report) else section.table
+        parts.append(_table(*rows))
+    if section.picture is not None:
+        caption = (
+            f"<figcaption>{html.escape(section.caption)}</figcaption>" if section.caption else ""
+        )
+        parts.append(f"<figure>{section.picture}{caption}</figure>")
+    if section.code:
+        parts.append(f"<pre>{html.escape(section.code)}</pre>")
+    return "".join(parts)
+
+
+def _table(header: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
+    right = [
+        all(isinstance(row[c], int | float) or row[c] is None for row in body) and bool(body)
+        for c in range(len(header))
+    ]
+    mark = [" class='n'" if is_number else "" for is_number in right]
+    head = "".join(f"<th{mark[c]}>{html.escape(str(h))}</th>" for c, h in enumerate(header))
+    rows = "".join(
+        "<tr>"
+        + "".join(f"<td{mark[c]}>{html.escape(shown(v))}</td>" for c, v in enumerate(row))
+        + "</tr>"
+        for row in body
+    )
+    top = f"<thead><tr>{head}</tr></thead>" if any(header) else ""
+    return f"<div class='wide'><table>{top}<tbody>{rows}</tbody></table></div>"
+
+
+def svg(chart: Any) -> str:
+    """Draw an Altair chart (or its Vega-Lite specification) as SVG, offline.
+
+    Any: Altair is imported by the caller, not here.
+    """
+    import vl_convert
+
+    spec = chart if isinstance(chart, dict) else json.loads(chart.to_json())
+    return str(vl_convert.vegalite_to_svg(spec))
