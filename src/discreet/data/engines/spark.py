@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import SparkSession
 from sqlglot import exp
@@ -64,12 +65,14 @@ class Spark(Engine):
         self._owns = SparkSession.getActiveSession() is None
         try:
             session = builder.getOrCreate()
-        except (PySparkException, RuntimeError) as error:
+        except (PySparkException, Py4JError, RuntimeError) as error:
             raise EngineError(
                 f"Spark cannot be reached: {type(error).__name__}",
                 code="cannot-connect",
                 hint="check the master's host and port, and that Java 17 or later is installed",
             ) from None
+        if self._owns and parts.scheme != "sc":
+            session.sparkContext.setLogLevel("ERROR")
         self._begin(session if parts.scheme == "sc" else session.newSession())
 
     def _begin(self, session: Any) -> None:
