@@ -82,7 +82,9 @@ def same(mine: pa.Table, theirs: pa.Table) -> None:
             raise SystemExit(f"the cell {key} differs")
 
 
-def report(name: str, mine: tuple[float, float, pa.Table], theirs: tuple[float, float, pa.Table]) -> None:
+def report(
+    name: str, mine: tuple[float, float, pa.Table], theirs: tuple[float, float, pa.Table]
+) -> None:
     same(mine[2], theirs[2])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(
@@ -97,12 +99,15 @@ def in_memory(rows: pa.Table, name: str, repeats: int, *, totals: bool = True) -
     engine, raw = connect("duckdb://"), duckdb.connect()
     relation = engine.load(rows)
     raw.register("t", rows)
-    by: dict[str, tuple[()]] = {key: () for key in BY}
+    by: dict[str, tuple[()]] = dict.fromkeys(BY, ())
 
     def mine(margins: bool) -> pa.Table:
         return engine.cells(relation, by, measure="x", unit="unit", margins=margins)
 
-    single = cost(lambda: mine(False), repeats), cost(lambda: raw.sql(LEAVES).to_arrow_table(), repeats)
+    single = (
+        cost(lambda: mine(False), repeats),
+        cost(lambda: raw.sql(LEAVES).to_arrow_table(), repeats),
+    )
     report(f"{name}, single values", *single)
     if totals:
         every = cost(lambda: mine(True), repeats), cost(lambda: raw.sql(TOTALS).to_arrow_table(), 1)
@@ -119,7 +124,7 @@ def out_of_core(rows: pa.Table, share: int) -> None:
         limit = rows.nbytes // share
         options = {"memory_limit": f"{limit // 1000}KB", "temp_directory": str(Path(folder) / "t")}
         whole = connect("duckdb://")
-        by: dict[str, tuple[()]] = {key: () for key in BY}
+        by: dict[str, tuple[()]] = dict.fromkeys(BY, ())
         with connect("duckdb://", **options) as engine:
             relation = engine.scan(path, format="parquet")
             mine = cost(lambda: engine.cells(relation, by, measure="x", unit="unit"), 1)
