@@ -100,8 +100,7 @@ def fail(error: DiscreetError, *, as_json: bool = False) -> int:
     lines = [f"{kind.get(error.exit_code, 'failed')}: {error.message}"]
     if error.where:
         lines.append(f"  where: {error.where}")
-    for mistake in error.facts.get("mistakes", ()):
-        lines.append(f"  {mistake}")
+    lines.extend(f"  {mistake}" for mistake in error.facts.get("mistakes", ()))
     if error.hint:
         lines.append(f"  do:    {error.hint}")
     lines.append(f"  code:  {error.code}")
