@@ -59,7 +59,7 @@ def test_methods_lists_every_member_and_tells_one():
     names = {entry["name"] for entry in json.loads(listed.output)["entries"]}
     assert names == {name for family in families() for name in members(family)}
     if names:
-        name = sorted(names)[0]
+        name = min(names)
         told = runner.invoke(cli.build(), ["methods", name])
         assert name in told.output
 

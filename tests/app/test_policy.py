@@ -1,5 +1,6 @@
 """The policy file: positions, all mistakes at once, hostile documents, JSON Schema."""
 
+import contextlib
 import json
 
 import pytest
@@ -80,10 +81,8 @@ def test_hostile_documents_are_input_errors(text, code):
 @given(st.text(max_size=200))
 @settings(max_examples=200)
 def test_any_text_is_a_policy_or_an_error_of_ours(text):
-    try:
+    with contextlib.suppress(DiscreetError):
         validate(parse(text))
-    except DiscreetError as error:
-        assert error.code
 
 
 def test_files_that_are_not_there_or_not_text(tmp_path):

@@ -41,16 +41,21 @@ def build() -> typer.Typer:
     @app.callback()
     def root(
         version: Annotated[
-            bool, typer.Option("--version", help="Print the version.", is_eager=True)
+            bool,
+            typer.Option("--version", help="Print the version.", is_eager=True, callback=_version),
         ] = False,
     ) -> None:
-        if version:
-            print(f"discreet {__version__}")
-            raise typer.Exit
+        """Hold the options that come before a command."""
 
     for item in sorted(pkgutil.iter_modules(commands.__path__), key=lambda item: item.name):
         importlib.import_module(f"{commands.__name__}.{item.name}").add(app)
     return app
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"discreet {__version__}")
+        raise typer.Exit
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ __all__ = ["Document", "Place", "parse"]
 Place = tuple[str | int, ...]
 _LARGEST = 1_000_000
 _DEEPEST = 40
+_TAGS = {"map", "seq", "str", "int", "float", "bool", "null", "timestamp"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,14 +94,14 @@ class _Reader:
         self.positions.setdefault(place, (node.start_mark.line + 1, node.start_mark.column + 1))
         if len(place) > _DEEPEST:
             raise _too_deep(self.file, node.start_mark.line + 1)
+        if node.tag.removeprefix("tag:yaml.org,2002:") not in _TAGS:
+            raise self._error(
+                node, f"the tag {node.tag!r} is not allowed", "policy-tag", "remove it"
+            )
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, place)
         if isinstance(node, yaml.SequenceNode):
             return [self.value(item, (*place, n)) for n, item in enumerate(node.value)]
-        if not node.tag.startswith("tag:yaml.org,2002:"):
-            raise self._error(
-                node, f"the tag {node.tag!r} is not allowed", "policy-tag", "remove the tag"
-            )
         try:
             return self._scalars.construct_object(node)
         except (yaml.YAMLError, ValueError):
