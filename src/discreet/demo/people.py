@@ -205,7 +205,8 @@ def _schooling(rng: np.random.Generator, age: Ints) -> Ints:
     school = np.where(rng.random(len(age)) < share_young, young, old)
     # Nobody has finished what takes longer than a life so far.
     longest = np.searchsorted([6, 12, 16, 18, 19, 21, 23, 27], age, side="right")
-    return np.minimum(school, np.maximum(longest - 1, 0))
+    finished: Ints = np.minimum(school, np.maximum(longest - 1, 0))
+    return finished
 
 
 def _divisions() -> tuple[list[str], Floats, Floats]:
