@@ -25,7 +25,7 @@ from discreet.errors import EngineError, InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["CsvFormat", "file_format", "read_arrow", "read_rows", "sniff", "write_utf8"]
+__all__ = ["FORMATS", "CsvFormat", "file_format", "read_arrow", "read_rows", "sniff", "write_utf8"]
 
 _HEAD = 1 << 20
 _CHUNK = 1 << 17
@@ -53,7 +53,8 @@ _MAGIC = {
     b"<stata_dta>": "a Stata file",
     b"\x89PNG": "a picture",
 }
-_SUFFIXES = {
+#: Suffixes that name a format.
+FORMATS = {
     ".csv": "csv",
     ".tsv": "csv",
     ".txt": "csv",
@@ -90,21 +91,30 @@ class CsvFormat:
     types: tuple[str, ...] = ()
 
 
-def file_format(path: str | Path) -> str:
-    """Return csv, parquet, arrow, spss, stata or sas, by the file's suffix.
+def file_format(path: str | Path, given: str | None = None) -> str:
+    """Return csv, parquet, arrow, spss, stata or sas, as given or by the file's suffix.
 
-    >>> file_format("people.parquet"), file_format("adult.data")
-    ('parquet', 'csv')
+    >>> file_format("people.parquet"), file_format("adult.data"), file_format("x", "csv")
+    ('parquet', 'csv', 'csv')
     """
+    if given is not None:
+        if given not in FORMATS.values():
+            raise InputError(
+                f"there is no file format {given!r}",
+                code="unknown-format",
+                hint="choose one of " + ", ".join(dict.fromkeys(FORMATS.values())),
+                file=path,
+            )
+        return given
     suffix = Path(path).suffix.lower()
-    if suffix not in _SUFFIXES:
+    if suffix not in FORMATS:
         raise InputError(
-            f"a file ending in {suffix!r} is not one discreet reads",
+            f"the suffix {suffix!r} names no file format",
             code="unknown-format",
-            hint="use " + ", ".join(sorted(_SUFFIXES)),
+            hint="say format='csv', or use one of the suffixes " + ", ".join(FORMATS),
             file=path,
         )
-    return _SUFFIXES[suffix]
+    return FORMATS[suffix]
 
 
 def require_file(path: str | Path) -> Path:
@@ -579,7 +589,7 @@ def _read_columnar(file: Path, kind: str) -> pa.Table:
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(
             f"the file is not {'Parquet' if kind == 'parquet' else 'Arrow'}, or is damaged",
-            code="damaged-file",
+            code="bad-file",
             hint=str(error).splitlines()[0][:200],
             file=file,
         ) from None
@@ -630,7 +640,7 @@ def _read_statistical(file: Path, kind: str) -> pa.Table:
     except Exception as error:  # pyreadstat has several error classes and raises others too
         raise InputError(
             f"the file cannot be read as {kind.upper()}",
-            code="damaged-file",
+            code="bad-file",
             hint=str(error).splitlines()[0][:200],
             file=file,
         ) from None

@@ -187,7 +187,8 @@ def _ages(rng: np.random.Generator, household: Ints, rank: Ints, households: int
     # A birth still to come, or a child long moved out, is a younger sibling instead.
     away = child & ((age < 0) | (age > 28))
     age[away] = 20 * rng.random(int(away.sum()))
-    return np.clip(np.where(partner, np.maximum(age, 18), age), 0, 105).astype(np.int64)
+    years: Ints = np.clip(np.where(partner, np.maximum(age, 18), age), 0, 105).astype(np.int64)
+    return years
 
 
 def _sexes(rng: np.random.Generator, rank: Ints) -> Ints:
