@@ -25,7 +25,16 @@ from discreet.errors import EngineError, InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FORMATS", "CsvFormat", "file_format", "read_arrow", "read_rows", "sniff", "write_utf8"]
+__all__ = [
+    "FORMATS",
+    "CsvFormat",
+    "file_format",
+    "read_arrow",
+    "read_lines",
+    "read_rows",
+    "sniff",
+    "write_utf8",
+]
 
 _HEAD = 1 << 20
 _CHUNK = 1 << 17
@@ -527,7 +536,11 @@ def _type(
 
 
 def read_rows(
-    path: str | Path, *, delimiter: str | None = None, encoding: str | None = None
+    path: str | Path,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    quote: str = '"',
 ) -> list[tuple[int, list[str]]]:
     """Return the records of a small text file (a code list, a hierarchy) with their lines."""
     file = require_file(path)
@@ -535,8 +548,14 @@ def read_rows(
     _refuse_binary(data, file)
     text = _decode(data, _encoding([data], encoding, file, whole=True), file)
     text = text.removeprefix("\ufeff")
-    split = delimiter or _delimiter(text, '"')
-    return list(_records(text, split, '"', file, complete=True))
+    split = delimiter or _delimiter(text, quote)
+    return list(_records(text, split, quote, file, complete=True))
+
+
+def read_lines(path: str | Path) -> list[tuple[int, str]]:
+    """Return the lines of a small text file that are not empty, with their numbers."""
+    # A separator that text does not have: one field per line.
+    return [(line, fields[0]) for line, fields in read_rows(path, delimiter="\x1f", quote="")]
 
 
 def write_utf8(source: str | Path, target: str | Path, encoding: str) -> None:
