@@ -21,7 +21,10 @@ def best(call: object, rounds: int = 9) -> float:
 
 def main(size: int = 1_000_000) -> None:
     secure, numpy_generator = Randomness.secure(), np.random.default_rng()
-    ours, theirs = best(lambda: secure.normal(size)), best(lambda: numpy_generator.normal(size=size))
+    ours, theirs = (
+        best(lambda: secure.normal(size)),
+        best(lambda: numpy_generator.normal(size=size)),
+    )
     print(f"secure normals   {ours * 1000:6.1f} ms CPU for {size:,}  (bar: about 50)")
     print(f"numpy normals    {theirs * 1000:6.1f} ms CPU; ratio {ours / theirs:.1f}")
     print(f"permutation      {best(lambda: secure.permutation(size)) * 1000:6.1f} ms CPU")
