@@ -458,16 +458,16 @@ def _require_names(names: Sequence[str], file: Path, line: int) -> None:
                 file=file,
                 line=line,
             )
-    folded = Counter(name.casefold() for name in names)
-    twice = [name for name in names if folded[name.casefold()] > 1]
-    if twice:
+    times = Counter(names)
+    twice = next((name for name in names if times[name] > 1), None)
+    if twice is not None:
         raise InputError(
-            f"the header names {twice[0]!r} {folded[twice[0].casefold()]} times",
+            f"the header names {twice!r} {times[twice]} times",
             code="duplicate-columns",
-            hint="give every column its own name (engines do not tell capitals apart)",
+            hint="give every column its own name",
             file=file,
             line=line,
-            column=twice[0],
+            column=twice,
         )
 
 
