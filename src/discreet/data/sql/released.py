@@ -326,7 +326,8 @@ class Released:
         if isinstance(inner, exp.Column) and unit is not None:
             meaning = self._scope.resolve(inner)
             if isinstance(meaning.tree, exp.Column) and meaning.tree.name == unit:
-                return Measure("units", None, unit, "integer", frozenset(), "COUNT(DISTINCT unit)")
+                text = f"COUNT(DISTINCT {spelled(meaning.tree)})"
+                return Measure("units", None, unit, "integer", frozenset(), text)
         raise refuse(
             "COUNT(DISTINCT …) is accepted only of the unit",
             "unsupported-distinct",

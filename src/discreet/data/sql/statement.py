@@ -284,7 +284,13 @@ def _table(node: exp.Expression) -> tuple[exp.Identifier, str | None]:
 
 def _relation(catalog: Catalog) -> dict[str, Typed]:
     hidden = {catalog.unit} if catalog.unit else set()
-    return {f.name: _own(f, catalog.relation, f.name, f.name in hidden) for f in catalog.fields}
+    own = {f.name: _own(f, catalog.relation, f.name, f.name in hidden) for f in catalog.fields}
+    # The canonical text of a question with a join names the lookup's columns like this.
+    for lookup, fields in catalog.lookups.items():
+        for f in fields:
+            name = f"{lookup}.{f.name}"
+            own[name] = _own(f, catalog.relation, name, False)
+    return own
 
 
 def _own(field: Field, relation: str, name: str, hidden: bool) -> Typed:

@@ -1,4 +1,4 @@
-"""The auditor of sums: would one more answer isolate fewer than k records?
+"""The auditor of sums: tells whether one more answer would isolate fewer than k records.
 
 Records with the same membership in all answered query sets form an *atom*. Answered sums are
 rows over atoms. The auditor keeps rows that have a pivot in an atom of at least k records (a
@@ -110,8 +110,8 @@ class Auditor:
     # -- deciding --------------------------------------------------------------------------------
     def decide(self, inside: npt.NDArray[np.integer]) -> Decision:
         """Return whether the sum over the profiles `inside` may be answered."""
-        inside = inside.astype(np.int64, copy=False)
-        held = self._held(inside)
+        places = inside.astype(np.int64, copy=False)
+        held = self._held(places)
         total = int(held.sum())
         if total < self.k or 0 < self.records - total < self.k:
             return Decision(safe=False)
@@ -126,7 +126,7 @@ class Auditor:
                 return Decision(safe=True, known=True)
         if plan.words and self._is_light(plan):
             return Decision(safe=False)
-        return Decision(True, False, inside, plan)
+        return Decision(True, False, places, plan)
 
     def _held(self, inside: Ids) -> Vector:
         atoms = self._atom[inside]
@@ -284,9 +284,7 @@ class Auditor:
         inner = np.isin(atoms, plan.split, assume_unique=True)
         numbers = self._atoms + np.searchsorted(plan.split, atoms[inner])
         outside = np.vstack([known, *(pair[0][atoms][None] for pair in plan.words)])
-        within = np.vstack(
-            [known[:, inner], *(pair[1][atoms[inner]][None] for pair in plan.words)]
-        )
+        within = np.vstack([known[:, inner], *(pair[1][atoms[inner]][None] for pair in plan.words)])
         joined = np.hstack([outside, within])
         return joined, np.concatenate([atoms, numbers])
 

@@ -72,9 +72,7 @@ class _Search:
         return self.light(_vanishing(rows, first)[:, 1:], sizes[1:], budget)
 
 
-def _merged(
-    rows: Matrix, sizes: npt.NDArray[np.int64]
-) -> tuple[Matrix, npt.NDArray[np.int64]]:
+def _merged(rows: Matrix, sizes: npt.NDArray[np.int64]) -> tuple[Matrix, npt.NDArray[np.int64]]:
     """Put together the columns that are multiples of each other: a word has all of them or none."""
     used = rows.any(axis=0)
     rows, sizes = rows[:, used], sizes[used]
@@ -103,9 +101,7 @@ def _vanishing(rows: Matrix, where: npt.NDArray[np.bool_]) -> Matrix:
     return rows[~done]
 
 
-def _disjoint_bases(
-    rows: Matrix, sizes: npt.NDArray[np.int64], budget: int
-) -> tuple[int, int]:
+def _disjoint_bases(rows: Matrix, sizes: npt.NDArray[np.int64], budget: int) -> tuple[int, int]:
     """Return the rank, and a lower bound on the weight of any word.
 
     A word is not zero on at least one atom of each of several disjoint bases of columns.
