@@ -8,6 +8,7 @@ question holds is decided here, without touching a confidential value.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from sqlglot import exp
 
 from discreet.data.engines.base import Engine, Relation, connect
 from discreet.data.schema import Role
-from discreet.data.sql.query import Query, from_clause, raw_query
+from discreet.data.sql.expression import operands
+from discreet.data.sql.query import Query, from_clause, raw_query, spelled
 from discreet.queries.guards._base import Protected
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Profiles"]
 
 _ID, _COUNT = "__profile", "__count"
+#: Memory for what single conditions hold.
+REMEMBERED_BYTES = 100_000_000
 
 
 @dataclasses.dataclass(eq=False)
@@ -37,6 +41,7 @@ class Profiles:
     #: Per column that has nulls: which profiles have a value.
     known: dict[str, npt.NDArray[np.bool_]]
     public: frozenset[str]
+    _remembered: dict[str, npt.NDArray[np.uint8]] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, data: Protected) -> Profiles:
@@ -70,12 +75,38 @@ class Profiles:
         return cls(engine, relation, counts, known, frozenset(public))
 
     def inside(self, query: Query) -> npt.NDArray[np.int64]:
-        """Return the profiles a question without keys holds."""
-        tree = raw_query(
-            query, self.relation.query, {_ID: exp.column(_ID, quoted=True)}, keys=False
+        """Return the profiles a question without keys holds.
+
+        A conjunction is true where each of its conditions is; conditions come back again and
+        again, so what each holds is remembered as one bit per profile.
+        """
+        if query.predicate is None:
+            return np.arange(self.counts.size)
+        conditions = (
+            operands(query.predicate)
+            if isinstance(query.predicate, exp.And)
+            else [query.predicate]
         )
-        ids = self.engine.fetch(tree).column(0).to_numpy()
-        return np.asarray(ids, dtype=np.int64)
+        bits = self._bits(conditions[0], query)
+        for condition in conditions[1:]:
+            bits = bits & self._bits(condition, query)
+        return np.flatnonzero(np.unpackbits(bits, count=self.counts.size))
+
+    def _bits(self, condition: exp.Expression, query: Query) -> npt.NDArray[np.uint8]:
+        text = spelled(condition)
+        found = self._remembered.pop(text, None)
+        if found is None:
+            alone = dataclasses.replace(query, predicate=condition)
+            tree = raw_query(
+                alone, self.relation.query, {_ID: exp.column(_ID, quoted=True)}, keys=False
+            )
+            held = np.zeros(self.counts.size, bool)
+            held[self.engine.fetch(tree).column(0).to_numpy()] = True
+            found = np.packbits(held)
+            while len(self._remembered) * found.nbytes > REMEMBERED_BYTES:
+                self._remembered.pop(next(iter(self._remembered)))
+        self._remembered[text] = found  # last used, last dropped
+        return found
 
     def groups(self, query: Query) -> tuple[pa.Table, list[npt.NDArray[np.int64]]]:
         """Return the keys of each group, and the profiles in it."""
@@ -84,7 +115,7 @@ class Profiles:
         ids = rows.column("ids").combine_chunks()
         flat = ids.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
         ends = np.cumsum([0, *ids.value_lengths().to_numpy(zero_copy_only=False)])
-        parts = [flat[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        parts = [flat[a:b] for a, b in itertools.pairwise(ends)]
         return rows.drop_columns(["ids"]), parts
 
     def records(self, inside: npt.NDArray[np.int64]) -> int:

@@ -85,6 +85,7 @@ class Auditor:
         # The total is taken as known: a complement below k is a difference below k.
         self._members = np.zeros((16, 8), np.uint8)
         self._members[0, 0] = 1
+        self._bits_used = 1
         self._square = np.zeros((64, 64), np.int64)
         self._square[0, 0] = 1
         self._rows = np.array([0], np.int64)
@@ -204,7 +205,7 @@ class Auditor:
         plan.coefficients = coefficients
         part = np.maximum(held, sizes - held)
         spread_table = self._spread_tables(coefficients, plan.rows)
-        for which in self._candidates(part):
+        for which in self._candidates(plan, part):
             values = np.asarray(lookup(spread_table, self._members, which, PRIME), np.int64)
             pivot = self._pivot(plan, which, values)
             if pivot is not None:
@@ -224,12 +225,22 @@ class Auditor:
         spread[rows] = coefficients
         return np.asarray(tables(spread), np.int64)
 
-    def _candidates(self, part: Vector) -> list[Ids]:
-        large = np.flatnonzero(part >= self.k)
-        if large.size <= 2 * LARGEST:
-            return [large]
-        top = large[np.argpartition(part[large], large.size - LARGEST)[-LARGEST:]]
-        return [top, large]
+    def _candidates(self, plan: _Plan, part: Vector) -> list[Ids]:
+        """Return the atoms to try as pivot: those likely to do first, at last all large ones."""
+        # The two parts of a split atom differ by one, so one of them always does.
+        held = plan.held[plan.split]
+        both = np.minimum(held, self._sizes[plan.split] - held) >= self.k
+        halves = _top(plan.split[both], part, LARGEST // 4)
+        large = part >= self.k
+        every = np.flatnonzero(large)
+        if halves.size:
+            return [halves]
+        if every.size <= 2 * LARGEST:
+            return [every]
+        # What is left of the row lies mostly where the question does.
+        large &= plan.held > 0
+        large[plan.pivots] = False
+        return [_top(np.flatnonzero(large), part, LARGEST), every]
 
     def _pivot(self, plan: _Plan, which: Ids, values: Vector) -> tuple[int, bool] | None:
         held = plan.held[which]
@@ -354,10 +365,12 @@ class Auditor:
         border(self._square, r, column, plan.coefficients, inverse(value), PRIME)
         self._rows = np.append(self._rows, bit)
         self._pivots = np.append(self._pivots, atom)
+        if bit < self._bits_used:  # left from a row put apart
+            self._members[: self._atoms, bit >> 3] &= np.uint8(~(1 << (bit & 7)) & 0xFF)
+        self._bits_used = max(self._bits_used, bit + 1)
         held = np.zeros(self._atoms, bool)
         held[self._atom[inside]] = True
-        self._members[: self._atoms, bit >> 3] &= np.uint8(~(1 << (bit & 7)) & 0xFF)
-        self._members[: self._atoms, bit >> 3] |= held.astype(np.uint8) << np.uint8(bit & 7)
+        self._members[np.flatnonzero(held), bit >> 3] |= np.uint8(1 << (bit & 7))
 
     def _free_bit(self) -> int:
         """Return a bit position no row uses; positions of rows put apart are used again."""
@@ -367,6 +380,13 @@ class Auditor:
         if bit >= 8 * self._members.shape[1]:
             self._members = np.hstack([self._members, np.zeros_like(self._members)])
         return bit
+
+
+def _top(atoms: Ids, size: Vector, number: int) -> Ids:
+    """Return the largest of some atoms."""
+    if atoms.size <= number:
+        return atoms
+    return atoms[np.argpartition(size[atoms], atoms.size - number)[-number:]]
 
 
 def _component(generator: Matrix, new: int) -> npt.NDArray[np.bool_]:

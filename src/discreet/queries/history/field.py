@@ -51,11 +51,18 @@ def lookup(
 ) -> Vector:
     """Return, for each atom of `which`, the sum of the coefficients of the queries that hold it."""
     out = np.empty(which.size, np.int64)
-    rows = sums.shape[0]
+    # A question about few records is reduced by few rows: most tables hold nothing but zeros.
+    used = np.empty(sums.shape[0], np.int64)
+    rows = 0
+    for row in range(sums.shape[0]):
+        if sums[row].any():
+            used[rows] = row
+            rows += 1
     for place in range(which.size):
         total = 0
         atom = which[place]
-        for row in range(rows):
+        for number in range(rows):
+            row = used[number]
             total += sums[row, members[atom, row]]
         out[place] = total % prime
     return out
