@@ -137,6 +137,11 @@ def _java() -> str:
     return str(program)
 
 
+def _scala_version(home: Path) -> str:
+    library = next((home / "jars").glob("scala-library-*.jar"))
+    return ".".join(library.stem.removeprefix("scala-library-").split(".")[:2])
+
+
 @contextlib.contextmanager
 def spark_cluster(folder: Path) -> Iterator[str]:
     """Run a standalone Spark master and two workers on loopback; yield the master's URL."""
@@ -151,6 +156,8 @@ def spark_cluster(folder: Path) -> Iterator[str]:
         "SPARK_MASTER_HOST": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
+        # Spark's shell scripts say this; without it workers look for a source tree.
+        "SPARK_SCALA_VERSION": _scala_version(home),
     }
 
     def launch(name: str, kind: str, *arguments: str) -> subprocess.Popen[bytes]:
