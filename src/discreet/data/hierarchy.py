@@ -106,8 +106,9 @@ class Hierarchy:
         Parameters
         ----------
         levels
-            A nested mapping of groups down to lists of single values; or rows (tuples, or a
-            frame), each from a single value up to the root. Any: a frame may be of any library.
+            A nested mapping of groups down to lists of single values (with the root as its only
+            key, or without it); or rows (tuples, or a frame), each from a single value up to the
+            root. Any: a frame may be of any library.
         total
             Name of the root, where the levels do not end in one.
         na
@@ -124,7 +125,9 @@ class Hierarchy:
         from discreet.data import hierarchy_sources as sources
 
         if isinstance(levels, Mapping):
-            pairs = sources.nested(levels, total or "Total")
+            if len(levels) == 1 and total in (None, *levels):  # its only group is the root
+                total, levels = next(iter(levels.items()))
+            pairs = sources.nested(levels, str(total or "Total"))
             return cls._from_triples(pairs, name=name, file=None).with_na(na)
         rows = sources.frame_rows(levels, None, None) if hasattr(levels, "columns") else levels
         distinct = dict.fromkeys(tuple(row) for row in rows)

@@ -85,11 +85,14 @@ def frame_rows(frame: Any, width: int | None, file: Place) -> list[tuple[Any, ..
     return [tuple(None if v is None or v != v else v for v in row) for row in rows]  # NaN ≠ itself
 
 
-def nested(levels: Mapping[str, Any], total: str) -> Iterator[Triple]:
-    """Give the pairs of a nested mapping: names of groups, lists or mappings of what is in them."""
+def nested(levels: Any, total: str) -> Iterator[Triple]:
+    """Give the pairs of a nested mapping: names of groups, lists or mappings of what is in them.
+
+    Any: a mapping of mappings of any depth, or a list of single values.
+    """
     yield 1, total, ""
     line = 1
-    stack: list[tuple[str, Any]] = [(total, levels)]
+    stack: list[tuple[str, Any]] = [(total, [levels] if isinstance(levels, str) else levels)]
     while stack:
         parent, below = stack.pop(0)
         for child in below:
