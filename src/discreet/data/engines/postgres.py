@@ -159,7 +159,7 @@ class Postgres(Engine):
             if odd % 2:
                 pieces.append(psql.Literal(values[int(text) - 1]))
             else:
-                pieces.append(psql.SQL(text))  # type: ignore[arg-type]  # sqlglot wrote it, without a value
+                pieces.append(psql.SQL(text))
         return psql.Composed(pieces)
 
     def _copied_out(self, query: exp.Query, target: BinaryIO) -> None:
@@ -188,7 +188,7 @@ class Postgres(Engine):
 
         # The rows wait in a file, so that a large result needs no memory.
         with tempfile.TemporaryFile(prefix="discreet-") as file:
-            self._copied_out(tree, file)  # type: ignore[arg-type]  # the wrapper has no base class
+            self._copied_out(tree, file)
             if file.tell() == 0:
                 return
             file.seek(0)
