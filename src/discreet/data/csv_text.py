@@ -29,8 +29,8 @@ __all__ = [
     "sample",
 ]
 
-_HEAD = 1 << 20
-_CHUNK = 1 << 17
+_HEAD = 1 << 19
+_CHUNK = 1 << 16
 _CHUNKS = 6
 #: Tried in this order when several split every line evenly: a comma is the likeliest to be text.
 _DELIMITERS = ("\t", "|", ";", ",")
