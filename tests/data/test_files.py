@@ -98,6 +98,11 @@ def test_large_files_are_sampled_not_read(tmp_path):
     with pytest.raises(InputError) as caught:
         sniff(file, thorough=True)
     assert (caught.value.code, caught.value.line) == ("ragged-row", 100_125)
+    lines[100_123] = "100123,\0"
+    file = write(tmp_path, "id,x\n" + "\n".join(lines) + "\n")
+    with pytest.raises(InputError) as caught:
+        sniff(file, thorough=True)
+    assert (caught.value.code, caught.value.line) == ("nul-byte", 100_125)
 
 
 @settings(max_examples=150, deadline=None)
