@@ -1,0 +1,89 @@
+"""What every table method does: a table with its sensitive cells in, a protected one out.
+
+A method sees one table. Linked tables are joined into one before it is called (`tables.linked`),
+so a method that works with `table.equations` protects them together without knowing it.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.data.table import Floats, Status, Table
+from discreet.progress import Progress, silent
+from discreet.randomness import Randomness
+from discreet.registry import Member
+
+__all__ = ["Protected", "TableMethod"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Protected:
+    """What a method made of a table: one entry per cell, in the table's order.
+
+    `table` is the true table in the shape that is published: the one given, or a coarser one
+    after recoding. It stays in the house.
+    """
+
+    table: Table
+    #: What is published; NaN where the value is withheld.
+    value: Floats
+    #: Of `Status`: safe, secondary, primary, changed.
+    status: npt.NDArray[np.int8]
+    #: What the method itself gives away of each cell besides the equations: a cell published as
+    #: it is lies in [value, value], a cell rounded to base b within b of the printed number. None:
+    #: exact where published, and only what everybody knows (`table` has a sign) where withheld.
+    lower: Floats | None = None
+    upper: Floats | None = None
+    #: Whether `lower` and `upper` are printed in place of the values.
+    prints_intervals: bool = False
+    #: What may be told about how it was done (iterations, optimality gap); goes into the evidence.
+    facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    #: What only the curator may see.
+    confidential: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def withheld(self) -> npt.NDArray[np.bool_]:
+        """Which cells are not published."""
+        return np.isnan(self.value)
+
+
+@dataclasses.dataclass(frozen=True)
+class TableMethod(Member):
+    """A way to protect the sensitive cells of a table.
+
+    Contract, tested for every member: the input is not changed; sensitive cells are those with
+    `table.status == Status.PRIMARY`, with protection levels `table.lower` and `table.upper` (never
+    None when `hide` is called); cells with the status SECONDARY in the input are preferred for
+    suppression; the result has an entry for every cell of its table.
+    """
+
+    #: How the release is judged: "intervals" (feasibility intervals against protection levels, by
+    #: the auditor), "distance" (how far sensitive cells were moved) or "noise" (its distribution).
+    risk: ClassVar[str] = "intervals"
+    #: Whether the result depends on a random draw.
+    is_random: ClassVar[bool] = False
+    #: Whether published totals are the sums of the published parts.
+    is_additive: ClassVar[bool] = True
+
+    @abc.abstractmethod
+    def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
+        """Return what may be published of a table whose sensitive cells are marked."""
+
+
+def sensitive(table: Table) -> npt.NDArray[np.bool_]:
+    """Return which cells are sensitive."""
+    if table.status is None:
+        return np.zeros(len(table), dtype=bool)
+    return np.asarray(table.status == Status.PRIMARY)
+
+
+def changed(table: Table, value: Floats, tolerance: float = 1e-9) -> npt.NDArray[np.int8]:
+    """Return the status of each cell after its value was replaced."""
+    moved = np.abs(value - table.value) > tolerance * np.maximum(1.0, np.abs(table.value))
+    return np.where(moved, np.int8(Status.CHANGED), np.int8(Status.SAFE))
