@@ -50,10 +50,6 @@ class Rule(Member):
     def judge(self, table: Table) -> Verdict:
         """Return the verdict on every cell."""
 
-    def explain(self, table: Table, cell: int) -> str:
-        """Return the attack a sensitive cell enables, in words with numbers: for the curator only."""
-        raise NotImplementedError
-
     def needs_count(self, table: Table) -> npt.NDArray[np.int64]:
         """Return the number of contributors of each cell, or say that the table lacks it."""
         if table.count is None:
@@ -65,15 +61,32 @@ class Rule(Member):
         return table.count
 
     def needs_contributions(self, table: Table, n: int) -> Floats:
-        """Return the n largest contributions of each cell in size, or say that they are missing."""
-        if table.contributions is None or table.contributions.shape[1] < n:
-            found = 0 if table.contributions is None else table.contributions.shape[1]
+        """Return the size of the n largest contributions of each cell, or say that they are missing.
+
+        Negative contributions count with their size, as what they hide is as large.
+        """
+        found = 0 if table.contributions is None else table.contributions.shape[1]
+        if table.contributions is None or found < n:
             raise InputError(
                 f"the rule {self.name} needs the {n} largest contributions, the table has {found}",
                 code="table-without-contributions",
                 hint="give their columns as contributions=[…], largest first, or tabulate records",
             )
-        return np.abs(table.contributions[:, :n])
+        return np.asarray(np.abs(table.contributions[:, :n]))
+
+
+def magnitude(table: Table) -> Floats:
+    """Return what the contributors of each cell add up to in size.
+
+    Where contributions are negative the value understates it; the table then carries the sum of
+    the absolute contributions, or else at least the largest ones are known.
+    """
+    if table.magnitude is not None:
+        return table.magnitude
+    size = np.abs(table.value)
+    if table.contributions is None or not (table.contributions < 0).any():
+        return np.asarray(size)
+    return np.asarray(np.maximum(size, np.abs(table.contributions).sum(axis=1)))
 
 
 def verdict(sensitive: Bools, lower: Floats, upper: Floats) -> Verdict:
