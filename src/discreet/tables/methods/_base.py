@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit.rules import Rule
+from discreet.audit.sensitivity import mark
 from discreet.data.table import Floats, Status, Table
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
@@ -71,6 +73,13 @@ class TableMethod(Member):
     #: Whether published totals are the sums of the published parts.
     is_additive: ClassVar[bool] = True
 
+    def prepare(self, table: Table, rules: Sequence[Rule]) -> Table:
+        """Return the table with its sensitive cells marked: what `hide` is then given.
+
+        Overridden by methods that change the shape of the table and must ask the rules again.
+        """
+        return mark(table, rules)
+
     @abc.abstractmethod
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return what may be published of a table whose sensitive cells are marked."""
@@ -87,3 +96,21 @@ def changed(table: Table, value: Floats, tolerance: float = 1e-9) -> npt.NDArray
     """Return the status of each cell after its value was replaced."""
     moved = np.abs(value - table.value) > tolerance * np.maximum(1.0, np.abs(table.value))
     return np.where(moved, np.int8(Status.CHANGED), np.int8(Status.SAFE))
+
+
+def is_whole(table: Table) -> bool:
+    """Return whether every value is a whole number: a table of counts, or of indivisible things."""
+    return table.statistic == "count" or bool((table.value == np.round(table.value)).all())
+
+
+def floor_of(table: Table) -> float:
+    """Return what everybody knows no value falls below: zero, unless there are negative ones."""
+    return -np.inf if (table.value < 0).any() else 0.0
+
+
+def is_total(table: Table) -> npt.NDArray[np.bool_]:
+    """Return which cells are the sum of others."""
+    entries = table.equations.tocoo()
+    total = np.zeros(len(table), dtype=bool)
+    total[entries.col[entries.data > 0]] = True
+    return total
