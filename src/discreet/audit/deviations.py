@@ -14,7 +14,7 @@ from scipy import sparse
 
 from discreet.audit.solver import LinearProgram
 
-__all__ = ["DeviationModel", "components"]
+__all__ = ["DeviationModel", "components", "independent"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -186,6 +186,44 @@ class DeviationModel:
             np.concatenate([at, at + size]), np.zeros(2 * len(at)), np.concatenate([up, down])
         )
         self._dirty.extend(int(a) for a in at)
+
+
+def independent(equations: sparse.csr_matrix, live: Bools) -> sparse.csr_matrix:
+    """Return the equations that do not follow from others while all but live cells are known.
+
+    In a cross of hierarchies most totals are defined several times over. One definition of each
+    total is kept; another row is left out if it holds for totals so computed from generic parts,
+    which says that it follows from the definitions.
+    """
+    block = equations @ sparse.diags_array(live.astype(np.float64), format="csr")
+    block = sparse.csr_matrix(block)
+    block.eliminate_zeros()
+    lengths = np.diff(block.indptr)
+    rows = np.repeat(np.arange(block.shape[0]), lengths)
+    heads = block.data > 0
+    total = np.full(block.shape[0], -1, dtype=np.int64)
+    total[rows[heads]] = block.indices[heads]
+    defining = np.full(block.shape[1], -1, dtype=np.int64)
+    for row in np.argsort(-lengths, kind="stable"):
+        # The shortest definition is written last and stays.
+        if total[row] >= 0:
+            defining[total[row]] = row
+    defined = np.flatnonzero(defining >= 0)
+    parts = sparse.csr_matrix(
+        (np.where(heads, 0.0, 1.0), block.indices.copy(), block.indptr.copy()), shape=block.shape
+    )[defining[defined]]
+    y = np.where(live, np.random.default_rng(0).uniform(1.0, 2.0, len(live)), 0.0)
+    y[defined] = 0.0
+    for _ in range(64):
+        # From parts to totals, as many rounds as hierarchies are high.
+        new = parts @ y
+        if np.array_equal(new, y[defined]):
+            break
+        y[defined] = new
+    scale = abs(block) @ np.abs(y)
+    keep = np.abs(block @ y) > 1e-9 * np.maximum(scale, 1e-300)
+    keep[defining[defined]] = True
+    return equations[np.flatnonzero(keep)]
 
 
 def components(equations: sparse.csr_matrix, cells: Ints) -> tuple[list[Ints], Ints]:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from discreet.audit.decide import TOLERANCE, Decision, Problem, decide
-from discreet.audit.deviations import components
+from discreet.audit.deviations import components, independent
 from discreet.audit.feasible import complete
 from discreet.audit.knowledge import ATTACKERS, Bounds, Contributors, a_priori, needs
 from discreet.data.table import Status, Table
@@ -170,12 +170,11 @@ def audit_table(
     value = complete(table, hidden, bounds)
     down, up = a_priori(table, value, bounds)
     wanted = _wanted(table, hidden, cells)
-    count = table.count
-    live = hidden & ((value != 0) | (True if count is None else count > 0) | wanted)
-    knowledge = Contributors.of(table, value, live) if attacker == "contributors" else None
+    knowledge = Contributors.of(table, value, hidden) if attacker == "contributors" else None
     lower_need, upper_need = needs(table, value, (down, up))
+    equations = independent(table.equations, hidden)
     problem = Problem(
-        table.equations.tocsc(), down, up, lower_need, upper_need, wanted, knowledge, exact
+        equations.tocsc(), down, up, lower_need, upper_need, wanted, knowledge, exact
     )
     decision = _by_component(
         problem, table.equations, np.flatnonzero(hidden), certificates, progress
