@@ -173,9 +173,7 @@ def audit_table(
     knowledge = Contributors.of(table, value, hidden) if attacker == "contributors" else None
     lower_need, upper_need = needs(table, value, (down, up))
     equations = independent(table.equations, hidden)
-    problem = Problem(
-        equations.tocsc(), down, up, lower_need, upper_need, wanted, knowledge, exact
-    )
+    problem = Problem(equations.tocsc(), down, up, lower_need, upper_need, wanted, knowledge, exact)
     decision = _by_component(
         problem, table.equations, np.flatnonzero(hidden), certificates, progress
     )

@@ -321,11 +321,11 @@ class Table:
         return " × ".join(self.labels(total))
 
     def protect(self, *arguments: Any, **options: Any) -> Any:
-        """Mark the sensitive cells, protect them and return the release: see `tables.protect`.
+        """Mark the sensitive cells, protect them and return the release: see `discreet.protect`.
 
         Any: the job lives above this layer, so it is looked up when called.
         """
-        return importlib.import_module("discreet.tables.protect").protect(
+        return importlib.import_module("discreet.tables.protection").protect(
             self, *arguments, **options
         )
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.data.hierarchy import Hierarchy
-from discreet.data.table import Dimension, Floats, Ints, Table
+from discreet.data.table import Dimension, Ints, Table
 from discreet.errors import InputError
 
 __all__ = ["Linked", "link"]
@@ -157,9 +158,11 @@ def _merge(frame: Table, tables: Sequence[Table], place: Ints, first: Ints) -> T
         return joined
 
     count, status = greatest("count"), greatest("status")
-    changes = {name: greatest(name) for name in ("lower", "upper", "cost", "magnitude", "requested")}
-    contributions = _stack([t.contributions for t in tables], first, 0.0)
-    contributors = _stack([t.contributors for t in tables], first, -1)
+    changes = {
+        name: greatest(name) for name in ("lower", "upper", "cost", "magnitude", "requested")
+    }
+    contributions = _stack([t.contributions for t in tables], first)
+    contributors = _stack(_told_apart(tables), first)
     return Table(
         frame.dimensions,
         frame.codes[first],
@@ -167,21 +170,37 @@ def _merge(frame: Table, tables: Sequence[Table], place: Ints, first: Ints) -> T
         count=None if count is None else count.astype(np.int64),
         status=None if status is None else status.astype(np.int8),
         contributions=contributions,
-        contributors=None if contributors is None else contributors.astype(np.int64),
+        contributors=contributors,
         statistic=tables[0].statistic,
         measure=tables[0].measure,
         **changes,
     )
 
 
-def _stack(
-    arrays: Sequence[npt.NDArray[np.generic] | None], first: Ints, empty: float
-) -> Floats | None:
-    known = [array for array in arrays if array is not None]
+def _stack(arrays: Sequence[Any], first: Ints) -> Any:
+    """Return the largest contributions of the distinct cells, as far as every table knows them.
+
+    Any: amounts or units.
+    """
+    known = [array for array in arrays if array is not None and array.shape[1] > 0]
     if len(known) < len(arrays):
         return None  # what one table does not know of a cell is not made up
     width = min(array.shape[1] for array in known)
-    if any(array.shape[1] == 0 for array in known):
-        return None
-    del empty
-    return np.concatenate([array[:, :width] for array in known])[first]  # type: ignore[return-value]
+    return np.concatenate([array[:, :width] for array in known])[first]
+
+
+def _told_apart(tables: Sequence[Table]) -> list[Ints | None]:
+    """Return the contributors of each table, numbered so that no two tables use one number.
+
+    Numbers mean something within their own table only.
+    """
+    numbered: list[Ints | None] = []
+    start = 0
+    for table in tables:
+        units = table.contributors
+        if units is None:
+            numbered.append(None)
+            continue
+        numbered.append(np.where(units >= 0, units + start, -1))
+        start += int(units.max(initial=0)) + 1
+    return numbered

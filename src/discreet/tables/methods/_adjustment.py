@@ -95,7 +95,7 @@ class Adjustment:
         if self.integer:
             whole[:] = True
         return solve_integer(
-            sparse.vstack([balance, links]).tocsc(),
+            sparse.csc_matrix(sparse.vstack([balance, links])),
             rows=(
                 np.concatenate([zero, np.zeros(number), self.lower[open_], -none, -none]),
                 np.concatenate([zero, none, none, np.zeros(number), most[1]]),

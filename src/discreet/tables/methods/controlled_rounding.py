@@ -21,6 +21,7 @@ from discreet.tables.methods._base import (
     floor_of,
     is_total,
     is_whole,
+    rounding_base,
 )
 
 __all__ = ["ControlledRounding"]
@@ -48,7 +49,9 @@ class ControlledRounding(TableMethod):
     name: ClassVar[str] = "controlled-rounding"
     reference: ClassVar[str] = "Cox (1987), JASA 82; Salazar-González (2006), Math. Prog. 105"
 
-    base: float = parameter(5, help="published values are multiples of it", above=0)
+    base: float | None = parameter(
+        None, help="published values are multiples of it; 5 for counts", above=0
+    )
     time_limit: float = parameter(
         60.0, help="seconds after which the best table found is taken", above=0
     )
@@ -59,7 +62,8 @@ class ControlledRounding(TableMethod):
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return the closest additive table of multiples."""
         table.require_additive()
-        quotient = table.value / self.base
+        base = rounding_base(table, self.base)
+        quotient = table.value / base
         nearest = np.round(quotient)
         # Values carry ten digits or so: a multiple in all but the last of them is a multiple.
         exact = np.abs(quotient - nearest) <= 1e-9 * np.maximum(1.0, np.abs(quotient))
@@ -79,7 +83,7 @@ class ControlledRounding(TableMethod):
                 break
         else:
             raise InfeasibleError(
-                f"no additive table of multiples of {self.base:g} was found within "
+                f"no additive table of multiples of {base:g} was found within "
                 f"{self.time_limit:g} s",
                 code="rounding-infeasible",
                 hint="allow more time, take another base, or use random-rounding",
@@ -87,7 +91,7 @@ class ControlledRounding(TableMethod):
         progress("rounding", len(stages), len(stages))
         multiples, proven = rounded
         left = (multiples < low) | (multiples > high)
-        return self._protected(table, multiples * self.base, left, extra, proven)
+        return _protected(table, base, multiples, left, extra, proven)
 
     def _closest(
         self,
@@ -125,19 +129,21 @@ class ControlledRounding(TableMethod):
         multiples[rises] += rise
         return multiples, found.status == "optimal"
 
-    def _protected(
-        self, table: Table, rounded: Floats, left: Bools, extra: int, proven: bool
-    ) -> Protected:
-        whole = is_whole(table) and float(self.base).is_integer()
-        # In a table of whole numbers the distance to an adjacent multiple is at most base − 1.
-        reach = np.full(len(table), self.base - 1 if whole else self.base)
-        reach[is_total(table)] += extra * self.base
-        facts = {"base": self.base, "moved_beyond_adjacent": int(left.sum()), "optimal": proven}
-        return Protected(
-            table,
-            rounded,
-            changed(table, rounded),
-            np.maximum(rounded - reach, floor_of(table)),
-            rounded + reach,
-            facts=facts,
-        )
+
+def _protected(
+    table: Table, base: float, multiples: Floats, left: Bools, extra: int, proven: bool
+) -> Protected:
+    rounded = multiples * base
+    whole = is_whole(table) and float(base).is_integer()
+    # In a table of whole numbers the distance to an adjacent multiple is at most base − 1.
+    reach = np.full(len(table), base - 1 if whole else base)
+    reach[is_total(table)] += extra * base
+    facts = {"base": base, "moved_beyond_adjacent": int(left.sum()), "optimal": proven}
+    return Protected(
+        table,
+        rounded,
+        changed(table, rounded),
+        np.maximum(rounded - reach, floor_of(table)),
+        rounded + reach,
+        facts=facts,
+    )

@@ -86,7 +86,7 @@ class ControlledTabularAdjustment(TableMethod):
             integer=integer,
             time_limit=self.time_limit,
         ).solve(squared=self.distance == "squared", progress=progress)
-        value = _additive(table, table.value + found.change, integer)
+        value = _tidy(table.value + found.change, integer)
         gap = 1 - found.bound / found.objective if found.objective > 0 else 0.0
         facts = {"optimal": found.optimal, "gap": gap, "integer": integer}
         return Protected(
@@ -120,9 +120,8 @@ class ControlledTabularAdjustment(TableMethod):
         return fall, rise
 
 
-def _additive(table: Table, value: Floats, integer: bool) -> Floats:
-    """Return the values without the solver's rounding errors, totals as sums of their parts."""
+def _tidy(value: Floats, integer: bool) -> Floats:
+    """Return the values without the solver's rounding errors."""
     if integer:
-        return np.round(value)
-    # The last digits of a solution are noise; what is published has those of the input.
+        return np.asarray(np.round(value))
     return np.where(np.abs(value) < 1e-9, 0.0, np.round(value, 9))

@@ -11,7 +11,7 @@ from discreet.data.table import Table
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
-from discreet.tables.methods._base import Protected, TableMethod, changed, floor_of
+from discreet.tables.methods._base import Protected, TableMethod, changed, floor_of, rounding_base
 
 __all__ = ["ConventionalRounding"]
 
@@ -37,13 +37,16 @@ class ConventionalRounding(TableMethod):
     reference: ClassVar[str] = "Willenborg and de Waal (2001), Elements of SDC, §9.2"
     is_additive: ClassVar[bool] = False
 
-    base: float = parameter(5, help="published values are multiples of it", above=0)
+    base: float | None = parameter(
+        None, help="published values are multiples of it; 5 for counts", above=0
+    )
 
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return every cell rounded."""
-        rounded = np.floor(table.value / self.base + 0.5) * self.base
-        lower = np.maximum(rounded - self.base / 2, floor_of(table))
-        upper = rounded + self.base / 2
+        base = rounding_base(table, self.base)
+        rounded = np.floor(table.value / base + 0.5) * base
+        lower = np.maximum(rounded - base / 2, floor_of(table))
+        upper = rounded + base / 2
         return Protected(
-            table, rounded, changed(table, rounded), lower, upper, facts={"base": self.base}
+            table, rounded, changed(table, rounded), lower, upper, facts={"base": base}
         )

@@ -11,7 +11,14 @@ from discreet.data.table import Table
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
-from discreet.tables.methods._base import Protected, TableMethod, changed, floor_of, is_whole
+from discreet.tables.methods._base import (
+    Protected,
+    TableMethod,
+    changed,
+    floor_of,
+    is_whole,
+    rounding_base,
+)
 
 __all__ = ["RandomRounding"]
 
@@ -40,16 +47,19 @@ class RandomRounding(TableMethod):
     is_random: ClassVar[bool] = True
     is_additive: ClassVar[bool] = False
 
-    base: float = parameter(5, help="published values are multiples of it", above=0)
+    base: float | None = parameter(
+        None, help="published values are multiples of it; 5 for counts", above=0
+    )
 
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return every cell rounded."""
-        below = np.floor(table.value / self.base + 1e-12)
-        share = table.value / self.base - below
+        base = rounding_base(table, self.base)
+        below = np.floor(table.value / base + 1e-12)
+        share = table.value / base - below
         up = rng.bernoulli(share, len(table)) & (share > 1e-9)
-        rounded = (below + up) * self.base
+        rounded = (below + up) * base
         # In a table of whole numbers the distance to the printed multiple is at most base − 1.
-        reach = self.base - 1 if is_whole(table) and self.base >= 1 else self.base
+        reach = base - 1 if is_whole(table) and base >= 1 else base
         lower = np.maximum(rounded - reach, floor_of(table))
         return Protected(
             table,
@@ -57,5 +67,5 @@ class RandomRounding(TableMethod):
             changed(table, rounded),
             lower,
             rounded + reach,
-            facts={"base": self.base},
+            facts={"base": base},
         )
