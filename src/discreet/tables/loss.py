@@ -24,6 +24,7 @@ class TableLoss(Report):
     cells: int
     sensitive: int
     secondaries: int
+    #: Cells whose published value differs from the true one.
     changed: int
     #: Sum of the values of the secondary cells, in size.
     suppressed_value: float
@@ -42,7 +43,8 @@ class TableLoss(Report):
 
     def public(self) -> dict[str, Any]:
         """Return what may be published of it: counts."""
-        names = ("cells", "sensitive", "secondaries", "changed", "merged")
+        # How many values happen to be unchanged is left out, too: it narrows down which.
+        names = ("cells", "sensitive", "secondaries", "merged")
         return {name: getattr(self, name) for name in names}
 
 
@@ -62,7 +64,7 @@ def measure_loss(protected: Protected, *, before: int | None = None) -> TableLos
         cells=len(table),
         sensitive=int((table.status == Status.PRIMARY).sum()) if table.status is not None else 0,
         secondaries=int(secondary.sum()),
-        changed=int((protected.status == Status.CHANGED).sum()),
+        changed=int((gap > 1e-9 * np.maximum(1.0, size[shown])).sum()),
         suppressed_value=float(size[secondary].sum()),
         suppressed_cost=float(cost[secondary].sum()),
         distance=float(gap.sum()),

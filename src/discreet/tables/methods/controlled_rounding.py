@@ -142,7 +142,7 @@ def _protected(
     return Protected(
         table,
         rounded,
-        changed(table, rounded),
+        changed(table),
         np.maximum(rounded - reach, floor_of(table)),
         rounded + reach,
         facts=facts,

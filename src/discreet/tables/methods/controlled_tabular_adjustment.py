@@ -92,7 +92,7 @@ class ControlledTabularAdjustment(TableMethod):
         return Protected(
             table,
             value,
-            changed(table, value),
+            changed(table),
             facts=facts,
             # Over a single changed cell the objective would be its change.
             confidential={"objective": found.objective, "bound": found.bound},

@@ -47,6 +47,4 @@ class ConventionalRounding(TableMethod):
         rounded = np.floor(table.value / base + 0.5) * base
         lower = np.maximum(rounded - base / 2, floor_of(table))
         upper = rounded + base / 2
-        return Protected(
-            table, rounded, changed(table, rounded), lower, upper, facts={"base": base}
-        )
+        return Protected(table, rounded, changed(table), lower, upper, facts={"base": base})

@@ -64,7 +64,7 @@ class RandomRounding(TableMethod):
         return Protected(
             table,
             rounded,
-            changed(table, rounded),
+            changed(table),
             lower,
             rounded + reach,
             facts={"base": base},
