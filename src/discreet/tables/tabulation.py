@@ -17,7 +17,7 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Source", "Tabulation", "tabulate"]
+__all__ = ["Source", "Tabulation", "mean_count", "retabulate", "tabulate"]
 
 Statistic = Literal["sum", "mean"]
 
@@ -105,7 +105,7 @@ def mean_count(table: Table) -> Floats:
 
 
 @overload
-def tabulate(
+def tabulate(  # type: ignore[overload-overlap]  # a text is a sequence of texts, too
     data: Dataset,
     by: Sequence[str],
     measure: str | None = ...,
@@ -218,6 +218,26 @@ def tabulate(
     source = Source(data, names, measure, unit, weight, {d.name: d.hierarchies for d in dimensions})
     table = _table(dimensions, rows, source, statistic, largest)
     return _with_signs(_with_requests(table, request))
+
+
+def retabulate(
+    table: Tabulation, dimensions: Sequence[Dimension], codes: Mapping[str, Mapping[str, str]]
+) -> Tabulation:
+    """Tabulate the records again with codes replaced by others, below other hierarchies."""
+    source = table.source
+    assert source is not None
+    data = source.dataset.recode({name: dict(change) for name, change in codes.items()})
+    data = data.replace(hierarchies={d.name: d.hierarchies for d in dimensions})
+    largest = 0 if table.contributions is None else table.contributions.shape[1]
+    return tabulate(
+        data,
+        list(source.by),
+        source.measure,
+        "mean" if table.statistic == "mean" else "sum",
+        unit=source.unit,
+        weight=source.weight,
+        largest=largest,
+    )
 
 
 def _require(

@@ -1,6 +1,6 @@
 """What every table method does: a table with its sensitive cells in, a protected one out.
 
-A method sees one table. Linked tables are joined into one before it is called (`tables.linked`),
+A method sees one table. Linked tables are joined into one before it is called (`data.linked`),
 so a method that works with `table.equations` protects them together without knowing it.
 """
 
