@@ -239,11 +239,17 @@ class Postgres(Engine):
     def store(self, relation: Relation, name: str) -> None:
         """Write rows to a table of the database, all or nothing."""
         schema, _, plain = name.rpartition(".")
-        target = psql.Identifier(schema, plain) if schema else psql.Identifier(plain)
+        place = (schema,) if schema else ()
+        fresh = psql.Identifier(*place, fresh_name("table"))
+        statements = [
+            psql.SQL("CREATE TABLE {} AS {}").format(fresh, self._spelt_out(relation.query)),
+            # After the rows are written, for they may come from the table that is replaced.
+            psql.SQL("DROP TABLE IF EXISTS {}").format(psql.Identifier(*place, plain)),
+            psql.SQL("ALTER TABLE {} RENAME TO {}").format(fresh, psql.Identifier(plain)),
+        ]
         with self._lock, self._explained(), self._connection.transaction():
-            self._connection.execute(psql.SQL("DROP TABLE IF EXISTS {}").format(target))
-            create = psql.SQL("CREATE TABLE {} AS {}")
-            self._connection.execute(create.format(target, self._spelt_out(relation.query)))
+            for statement in statements:
+                self._connection.execute(statement)
 
     # -- PostgreSQL's own forms ------------------------------------------------------------------
     def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
