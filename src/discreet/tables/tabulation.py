@@ -17,7 +17,7 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Source", "Tabulation", "mean_count", "retabulate", "tabulate"]
+__all__ = ["Source", "Tabulation", "mean_count", "require_columns", "retabulate", "tabulate"]
 
 Statistic = Literal["sum", "mean"]
 
@@ -200,7 +200,7 @@ def tabulate(
             for names in by
         )
     names = tuple(str(name) for name in by)
-    _require(data, names, measure, statistic, (unit, weight, request))
+    require_columns(data, names, measure, statistic, (unit, weight, request))
     unit = data.unit if unit is None else unit
     weight = data.weight if weight is None else weight
     hierarchies = {name: data.schema.hierarchies(name) for name in names}
@@ -240,13 +240,14 @@ def retabulate(
     )
 
 
-def _require(
+def require_columns(
     data: Dataset,
     by: tuple[str, ...],
     measure: str | None,
     statistic: str,
     columns: tuple[str | None, ...],
 ) -> None:
+    """Say which column of a demand is missing or of the wrong kind."""
     if not by:
         raise InputError(
             "a table needs at least one attribute", code="no-attributes", hint="give by=[…]"

@@ -290,7 +290,10 @@ def _roaming(
     try:
         query = sql.select(
             sql.subquery(held, "p"),
-            [sql.column(name, "p") for name in [*demand.keys, "u", *(["c"] if demand.tops else [])]],
+            [
+                sql.column(name, "p")
+                for name in [*demand.keys, "u", *(["c"] if demand.tops else [])]
+            ],
         ).join(sql.subquery(roaming, "m"), on=_equal("u", "p", "u", "m"))
         codes, climbs = [], []
         for place, dimension in enumerate(dimensions):

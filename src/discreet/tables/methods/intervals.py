@@ -14,7 +14,14 @@ from discreet.errors import InfeasibleError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
-from discreet.tables.methods._base import Protected, TableMethod, floor_of, round_up, sensitive
+from discreet.tables.methods._base import (
+    Protected,
+    TableMethod,
+    floor_of,
+    is_total,
+    round_up,
+    sensitive,
+)
 
 __all__ = ["Intervals"]
 
@@ -48,7 +55,7 @@ class Intervals(TableMethod):
     reference: ClassVar[str] = "Fischetti and Salazar-González (2003), Partial cell suppression"
 
     relative: bool = parameter(
-        True, help="widen large cells rather than small ones: the width is counted in percent"
+        False, help="count widths in percent, so that large cells are widened before small ones"
     )
 
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
@@ -104,6 +111,8 @@ class Intervals(TableMethod):
         """Columns: change within the intervals so far, and widening them up and down at a price."""
         size = len(table)
         weight = 1 / np.maximum(np.abs(table.value), 1.0) if self.relative else np.ones(size)
+        # Readers look at totals first: they are widened last.
+        weight[is_total(table)] *= 3
         equations = table.equations
         matrix = sparse.csc_matrix(sparse.hstack([equations, equations, -equations]))
         zero = np.zeros(equations.shape[0])
