@@ -160,9 +160,7 @@ class Search:
         """Let pending demands use a new deviation, or its mirror image, where it moves them enough."""
         task = self.task
         for cells, moves in found:
-            mirrored = bool(
-                ((moves <= task.down[cells]) & (-moves <= task.up[cells])).all()
-            )
+            mirrored = bool(((moves <= task.down[cells]) & (-moves <= task.up[cells])).all())
             for place in np.flatnonzero(task.primary[cells]).tolist():
                 for demand in self._by_target.get(int(cells[place]), ()):
                     if demand not in pending:
@@ -278,9 +276,7 @@ class Search:
 
     def _sweep(self) -> None:
         """Publish again what no certificate uses any more."""
-        idle = [
-            c for c in self.secondaries.tolist() if not self.users[c]
-        ]
+        idle = [c for c in self.secondaries.tolist() if not self.users[c]]
         if idle:
             cells = np.array(idle, dtype=np.int64)
             self.withheld[cells] = False
