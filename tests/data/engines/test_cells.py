@@ -21,8 +21,15 @@ REGION = Hierarchy.from_pairs(
 )
 # The same regions by the sea or not: a second way to the same total.
 COAST = Hierarchy.from_pairs(
-    [("EU", ""), ("sea", "EU"), ("land", "EU"), ("N1", "sea"), ("S1", "sea"), ("N2", "land"),
-     ("X", "land")],
+    [
+        ("EU", ""),
+        ("sea", "EU"),
+        ("land", "EU"),
+        ("N1", "sea"),
+        ("S1", "sea"),
+        ("N2", "land"),
+        ("X", "land"),
+    ],
     name="coast",
 )
 
@@ -104,7 +111,9 @@ def records(size: int = 400, seed: int = 1) -> pa.Table:
             "region": rng.choice(["N1", "N2", "S1", "X"], size).tolist(),
             "sex": [None if x < 0.1 else ("f" if x < 0.6 else "m") for x in rng.random(size)],
             "size": rng.integers(1, 4, size),
-            "value": [None if x < 0.05 else v for x, v in zip(rng.random(size), values, strict=True)],
+            "value": [
+                None if x < 0.05 else v for x, v in zip(rng.random(size), values, strict=True)
+            ],
             "firm": [f"u{x}" for x in rng.integers(0, size // 4, size)],
             "weight": np.round(1 + rng.random(size), 2),
         }

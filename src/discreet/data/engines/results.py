@@ -159,7 +159,11 @@ def loadable(rows: pa.Table) -> pa.Table:
         kind = field.type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_null(kind):
+        if (
+            pa.types.is_large_string(kind)
+            or pa.types.is_string_view(kind)
+            or pa.types.is_null(kind)
+        ):
             kind = pa.string()
         elif pa.types.is_unsigned_integer(kind):
             kind = pa.int64() if kind.bit_width >= 32 else pa.int32()

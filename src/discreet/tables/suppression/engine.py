@@ -26,7 +26,7 @@ Bools = npt.NDArray[np.bool_]
 
 EFFORTS = ("fast", "balanced", "optimal")
 #: Pivots that "balanced" may spend per cell that can move, and in any case.
-_PIVOTS, _LEAST = 25, 3000
+_PIVOTS, _LEAST = 20, 3000
 #: What "fast" may spend on improving, as a part of what building took.
 _FAST = 0.5
 #: Live cells up to which the whole table is one window.

@@ -153,7 +153,11 @@ class _Master:
 
     def add(self, cut: _Cut) -> bool:
         """Take in a cut, unless it is known."""
-        key = cut.columns.tobytes() + np.round(cut.coefficients, 9).tobytes() + str(cut.least).encode()
+        key = (
+            cut.columns.tobytes()
+            + np.round(cut.coefficients, 9).tobytes()
+            + str(cut.least).encode()
+        )
         if key in self._keys:
             return False
         self._keys.add(key)
@@ -187,9 +191,7 @@ class _Master:
         return found, best.bound * self.scale, best.status == "optimal"
 
 
-def optimum(
-    task: Task, withheld: Bools, *, seconds: float, progress: Progress
-) -> Optimum:
+def optimum(task: Task, withheld: Bools, *, seconds: float, progress: Progress) -> Optimum:
     """Search for a pattern cheaper than a given safe one until there is none, or time is up."""
     deadline = time.monotonic() + seconds
     attacks = _Attacks(task)
@@ -287,7 +289,7 @@ def _refuted(attacks: _Attacks, x: Floats) -> list[tuple[int, int]]:
 
 
 def _bridgeless(task: Task, attacks: _Attacks, master: _Master) -> None:
-    """A secondary alone in an equation protects nothing, so an optimum has none."""
+    """Add that no secondary is alone in an equation: there it would protect nothing."""
     rows = task.table.equations.tocsr()
     for row in range(rows.shape[0]):
         members = attacks.place[rows.indices[rows.indptr[row] : rows.indptr[row + 1]]]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -183,11 +184,13 @@ class Search:
         """Meet every demand, the largest first."""
         task = self.task
         order = np.argsort(-np.abs(task.amount), kind="stable")
-        pending, hopeless = set(order.tolist()), []
+        pending = set(order.tolist())
         step = _Step([], [], {})
-        for demand in order.tolist():
-            if demand in pending and self._meet(demand, step, pending) is None:
-                hopeless.append(int(task.target[demand]))
+        hopeless = [
+            int(task.target[demand])
+            for demand in order.tolist()
+            if demand in pending and self._meet(demand, step, pending) is None
+        ]
         if hopeless:
             names = task.names(dict.fromkeys(hopeless))
             raise InfeasibleError(
@@ -311,7 +314,7 @@ class Search:
         secondary = self.withheld & ~self.task.primary
         rows = self.task.equations.tocsr()
         seen: set[tuple[int, ...]] = set()
-        groups = [
+        groups: list[npt.NDArray[Any]] = [
             rows.indices[rows.indptr[row] : rows.indptr[row + 1]] for row in range(rows.shape[0])
         ]
         groups += [cells for found in self.certificates for cells, _ in found]

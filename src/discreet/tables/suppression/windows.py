@@ -251,5 +251,5 @@ class _Family:
         ]
         if not found:
             return np.zeros(0, dtype=np.int64)
-        beside = np.unique(np.concatenate(found))
+        beside: Ints = np.unique(np.concatenate(found))
         return beside[beside != code]
