@@ -11,6 +11,7 @@ from scipy import sparse
 
 from discreet.audit.deviations import DeviationModel
 from discreet.audit.knowledge import Contributors
+from discreet.audit.prior import Prior
 
 __all__ = ["TOLERANCE", "Decision", "Problem", "decide"]
 
@@ -33,6 +34,7 @@ class Problem:
     upper_need: Floats
     wanted: Bools
     knowledge: Contributors | None
+    prior: Prior | None
     exact: bool
 
     def unit(self, cells: Ints) -> float:
@@ -186,12 +188,23 @@ def _meet(
         decision.harvest(*found)
     while not met[cell]:
         assert problem.knowledge is not None
-        who = min(decision.left[(cell, direction)])
+        assert problem.prior is not None
+        left = decision.left[(cell, direction)]
+        who = min(left)
         fixed, floors = problem.knowledge.view(who, cell)
         found = model.cheapest(cell, amount, fixed=fixed, floors=floors)
-        if found is None:
+        if found is not None:
+            decision.harvest(*found)
+            continue
+        reach = problem.prior.reach(who, cell, direction)
+        if reach >= need * (1 - TOLERANCE):
             return
-        decision.harvest(*found)
+        if reach > TOLERANCE * need:
+            amount_left = direction * reach * (1 - TOLERANCE)
+            if model.cheapest(cell, amount_left, fixed=fixed, floors=floors) is None:
+                return
+        decision.left[(cell, direction)] = left - {who}
+        met[cell] = len(left) == 1
 
 
 def _shortfalls(problem: Problem, cells: Ints, wanted: Ints, decision: Decision) -> None:
@@ -211,16 +224,20 @@ def _exact(problem: Problem, cells: Ints, wanted: Ints, decision: Decision) -> N
             (1, problem.upper_need[cell], decision.rise, decision.met_up),
             (-1, problem.lower_need[cell], decision.fall, decision.met_down),
         ):
-            end = _end(problem, model, cell, direction)
+            end, enough = _end(problem, model, cell, direction, float(need))
             reach[cell] = end
-            met[cell] = end >= need * (1 - TOLERANCE)
+            met[cell] = enough
 
 
-def _end(problem: Problem, model: DeviationModel, cell: int, direction: int) -> float:
+def _end(
+    problem: Problem, model: DeviationModel, cell: int, direction: int, need: float
+) -> tuple[float, bool]:
+    """Return how far a cell goes in the eyes of the best informed, and whether that is enough."""
     end, where, how = model.extreme(cell, direction)
     best = abs(end)
-    if problem.knowledge is None:
-        return best
+    enough = best >= need * (1 - TOLERANCE)
+    if problem.knowledge is None or problem.prior is None:
+        return best, enough
     refuting = problem.knowledge.refuting(cell, where, how)
     if np.isinf(best):
         # Nothing told which cells the unlimited move needs: ask every attacker.
@@ -228,5 +245,11 @@ def _end(problem: Problem, model: DeviationModel, cell: int, direction: int) -> 
     for who in sorted(refuting):
         fixed, floors = problem.knowledge.view(who, cell)
         end, _, _ = model.extreme(cell, direction, fixed=fixed, floors=floors)
+        if abs(end) < need * (1 - TOLERANCE):
+            reach = problem.prior.reach(who, cell, direction)
+            if reach < need * (1 - TOLERANCE) and abs(end) >= reach * (1 - 2 * TOLERANCE) - 1e-9:
+                # It knew as much before publication.
+                continue
+            enough = False
         best = min(best, abs(end))
-    return best
+    return best, enough

@@ -22,6 +22,7 @@ from discreet.audit.decide import TOLERANCE, Decision, Problem, decide
 from discreet.audit.deviations import components, independent
 from discreet.audit.feasible import complete
 from discreet.audit.knowledge import ATTACKERS, Bounds, Contributors, a_priori, needs
+from discreet.audit.prior import Prior
 from discreet.data.table import Status, Table
 from discreet.errors import InputError
 from discreet.progress import Progress, silent
@@ -173,7 +174,15 @@ def audit_table(
     knowledge = Contributors.of(table, value, hidden) if attacker == "contributors" else None
     lower_need, upper_need = needs(table, value, (down, up))
     equations = independent(table.equations, hidden)
-    problem = Problem(equations.tocsc(), down, up, lower_need, upper_need, wanted, knowledge, exact)
+    prior = None
+    if knowledge is not None:
+        assert table.count is not None
+        counted = hidden | (value != 0) | (table.count > 0)
+        unit = float(np.median(upper_need[wanted])) if wanted.any() else 1.0
+        prior = Prior(table.equations, counted, down, up, knowledge, max(unit, 1e-12))
+    problem = Problem(
+        equations.tocsc(), down, up, lower_need, upper_need, wanted, knowledge, prior, exact
+    )
     decision = _by_component(
         problem, table.equations, np.flatnonzero(hidden), certificates, progress
     )

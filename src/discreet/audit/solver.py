@@ -82,6 +82,16 @@ class LinearProgram:
                 np.ascontiguousarray(upper, np.float64),
             )
 
+    def add_row(self, columns: Ints, coefficients: Floats, lower: float, upper: float) -> None:
+        """Add a constraint on some columns."""
+        self._highs.addRow(
+            lower,
+            upper,
+            len(columns),
+            columns.astype(np.int32),
+            np.ascontiguousarray(coefficients, np.float64),
+        )
+
     def solve(self, *, primal: bool = False) -> Solution:
         """Minimise from the last basis; `primal` where only costs have changed."""
         strategy = _PRIMAL if primal else _DUAL

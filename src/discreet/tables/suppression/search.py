@@ -10,14 +10,17 @@ pattern has become cheaper.
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.deviations import DeviationModel
+from discreet.audit.decide import TOLERANCE
 from discreet.errors import InfeasibleError
 from discreet.tables.suppression.task import Task
+from discreet.tables.suppression.windows import Whole, Windows
 
 __all__ = ["Search"]
 
@@ -47,18 +50,26 @@ class _Step:
 class Search:
     """A safe pattern under construction, over all live cells of a table."""
 
-    def __init__(self, task: Task, guide: Floats | None = None) -> None:
+    def __init__(
+        self,
+        task: Task,
+        guide: Floats | None = None,
+        deadline: float | None = None,
+        *,
+        windows: bool = False,
+    ) -> None:
         self.task = task
+        self._deadline = np.inf if deadline is None else deadline
         self.withheld = task.primary.copy()
-        cells = np.flatnonzero(task.live)
-        self._price = _scaled(task.price if guide is None else guide, cells)
+        self._price = _scaled(task.price if guide is None else guide, task.live)
         self._free = np.full(len(task.value), _FREE)
         if task.knowledge is not None:
             self._free[task.knowledge.owner >= 0] = _KNOWN
-        self.model = DeviationModel(
-            task.equations, cells, task.down, task.up, unit=task.unit, cost=self._price[cells]
-        )
-        self._free_cells(np.flatnonzero(task.primary))
+        #: What moving each cell costs now, and which cells may not be used at all.
+        self.rate = np.where(task.primary, self._free, self._price)
+        self.shut = np.zeros(len(task.value), dtype=bool)
+        kind = Windows if windows else Whole
+        self.model: Windows | Whole = kind(task, self.rate, self.shut)
         self.certificates: list[tuple[Certificate, ...]] = [()] * len(task.target)
         self.users: list[set[int]] = [set() for _ in range(len(task.value))]
         self._by_target: dict[int, list[int]] = {}
@@ -68,11 +79,16 @@ class Search:
     # -- prices ---------------------------------------------------------------------------------
 
     def _free_cells(self, cells: Ints) -> None:
-        self.model.price(cells, self._free[cells], self._free[cells])
+        self.rate[cells] = self._free[cells]
+        self.model.changed(cells)
 
     def _charge_cells(self, cells: Ints, factor: float = 1.0) -> None:
-        price = self._price[cells] * factor
-        self.model.price(cells, price, price)
+        self.rate[cells] = self._price[cells] * factor
+        self.model.changed(cells)
+
+    def _shut_cells(self, cells: Ints, shut: bool) -> None:
+        self.shut[cells] = shut
+        self.model.changed(cells)
 
     # -- certificates ---------------------------------------------------------------------------
 
@@ -92,12 +108,9 @@ class Search:
         cost = 0.0
         found: list[Certificate] = []
         left: frozenset[int] | None = None
-        view: tuple[Ints | None, tuple[Ints, Floats] | None] = (None, None)
         while left is None or left:
-            if left:
-                assert task.knowledge is not None
-                view = task.knowledge.view(min(left), target)
-            certificate = self.model.cheapest(target, amount, fixed=view[0], floors=view[1])
+            who = None if left is None else min(left)
+            certificate = self._certify(target, amount, who)
             if certificate is None:
                 return None
             cells, moves = certificate
@@ -107,15 +120,38 @@ class Search:
                 self.withheld[fresh] = True
                 step.opened.extend(fresh.tolist())
                 self._free_cells(fresh)
-            found.append(certificate)
+            if len(cells):
+                found.append(certificate)
             if task.knowledge is None:
                 break
             refuted = task.knowledge.refuting(target, cells, moves)
-            left = refuted if left is None else left & refuted
+            left = refuted if left is None else (left & refuted) - {who}
         self._keep(demand, tuple(found), step)
         pending.discard(demand)
         self._share(found, step, pending)
         return cost
+
+    def _certify(self, target: int, amount: float, who: int | None) -> Certificate | None:
+        """Return the cheapest deviation, in the eyes of one contributor or of nobody special.
+
+        A contributor that could exclude the amount before anything was published is answered by as
+        much as it could not exclude.
+        """
+        if who is None:
+            return self.model.cheapest(target, amount)
+        assert self.task.knowledge is not None
+        assert self.task.prior is not None
+        fixed, floors = self.task.knowledge.view(who, target)
+        found = self.model.cheapest(target, amount, fixed, floors)
+        if found is not None:
+            return found
+        reach = self.task.prior.reach(who, target, 1 if amount > 0 else -1)
+        if reach >= abs(amount) * (1 - TOLERANCE):
+            return None
+        if reach <= TOLERANCE * abs(amount):
+            return np.zeros(0, np.int64), np.zeros(0)
+        less = np.sign(amount) * reach * (1 - TOLERANCE / 2)
+        return self.model.cheapest(target, float(less), fixed, floors)
 
     def _keep(self, demand: int, found: tuple[Certificate, ...], step: _Step) -> None:
         step.before.setdefault(demand, self.certificates[demand])
@@ -148,11 +184,13 @@ class Search:
         """Meet every demand, the largest first."""
         task = self.task
         order = np.argsort(-np.abs(task.amount), kind="stable")
-        pending, hopeless = set(order.tolist()), []
+        pending = set(order.tolist())
         step = _Step([], [], {})
-        for demand in order.tolist():
-            if demand in pending and self._meet(demand, step, pending) is None:
-                hopeless.append(int(task.target[demand]))
+        hopeless = [
+            int(task.target[demand])
+            for demand in order.tolist()
+            if demand in pending and self._meet(demand, step, pending) is None
+        ]
         if hopeless:
             names = task.names(dict.fromkeys(hopeless))
             raise InfeasibleError(
@@ -164,8 +202,16 @@ class Search:
                 cells=names,
             )
 
-        self._price = _scaled(task.price, self.model.cells)
+        self._price = _scaled(task.price, task.live)
         self._charge_cells(np.flatnonzero(task.live & ~self.withheld))
+
+    @property
+    def work(self) -> int:
+        """Pivots so far."""
+        return self.model.work
+
+    def _spent(self, budget: int) -> bool:
+        return self.model.work > budget or time.monotonic() > self._deadline
 
     @property
     def secondaries(self) -> Ints:
@@ -191,7 +237,7 @@ class Search:
         step = _Step([], out.tolist(), {})
         self.withheld[out] = False
         if factor is None:
-            self.model.close(out)
+            self._shut_cells(out, True)
         else:
             self._charge_cells(out, factor)
         order = sorted(demands, key=lambda d: (-abs(task.amount[d]), d))
@@ -209,7 +255,7 @@ class Search:
                     good = False
                     break
         if factor is None:
-            self.model.open(out)
+            self._shut_cells(out, False)
         if not good:
             self._undo(step)
             return False
@@ -245,7 +291,7 @@ class Search:
         order = sorted(self.secondaries.tolist(), key=lambda c: (-self.task.price[c], c))
         better = False
         for cell in order:
-            if self.model.work > budget:
+            if self._spent(budget):
                 break
             if self.withheld[cell]:
                 better |= self.exchange([cell])
@@ -255,7 +301,7 @@ class Search:
         """Take back several secondaries at once: those of one equation, or of one certificate."""
         better, tried = False, set()
         for group in self._neighbourhoods():
-            if self.model.work > budget:
+            if self._spent(budget):
                 break
             removed = tuple(c for c in group if self.withheld[c])
             if len(removed) < 2 or removed in tried:
@@ -268,7 +314,7 @@ class Search:
         secondary = self.withheld & ~self.task.primary
         rows = self.task.equations.tocsr()
         seen: set[tuple[int, ...]] = set()
-        groups = [
+        groups: list[npt.NDArray[Any]] = [
             rows.indices[rows.indptr[row] : rows.indptr[row + 1]] for row in range(rows.shape[0])
         ]
         groups += [cells for found in self.certificates for cells, _ in found]
@@ -279,6 +325,6 @@ class Search:
         yield from sorted(seen, key=lambda g: (len(g), -float(self.task.price[list(g)].sum()), g))
 
 
-def _scaled(price: Floats, cells: Ints) -> Floats:
-    middle = float(np.median(price[cells])) if len(cells) else 1.0
+def _scaled(price: Floats, live: Bools) -> Floats:
+    middle = float(np.median(price[live])) if live.any() else 1.0
     return price / middle

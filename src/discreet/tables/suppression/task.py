@@ -11,6 +11,7 @@ from scipy import sparse
 
 from discreet.audit.deviations import independent
 from discreet.audit.knowledge import ATTACKERS, Bounds, Contributors, a_priori, needs
+from discreet.audit.prior import Prior
 from discreet.data.table import Status, Table
 from discreet.errors import InputError, nearest
 
@@ -45,6 +46,7 @@ class Task:
     target: Ints
     amount: Floats
     knowledge: Contributors | None
+    prior: Prior | None
     #: The middle of the demands: what amounts are measured in.
     unit: float
 
@@ -90,7 +92,11 @@ class Task:
         target = np.repeat(cells, 2)
         amount = np.stack([upper[cells], -lower[cells]], axis=1).ravel()
         real = np.abs(amount) > 0
-        knowledge = Contributors.of(table, value, live) if attacker == "contributors" else None
+        unit = float(np.median(np.abs(amount[real]))) if real.any() else 1.0
+        knowledge = prior = None
+        if attacker == "contributors":
+            knowledge = Contributors.of(table, value, primary | counted)
+            prior = Prior(table.equations, primary | counted, down, up, knowledge, unit)
         return cls(
             table,
             independent(table.equations, live).tocsc(),
@@ -103,7 +109,8 @@ class Task:
             target[real],
             amount[real],
             knowledge,
-            float(np.median(np.abs(amount[real]))) if real.any() else 1.0,
+            prior,
+            unit,
         )
 
     def names(self, cells: Iterable[int], most: int = 5) -> list[str]:
