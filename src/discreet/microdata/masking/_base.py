@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from discreet.data.dataset import Dataset
 
-__all__ = ["ColumnMasking", "Masking", "Numbers", "numbers", "require_numeric"]
+__all__ = ["ColumnMasking", "Masking", "Numbers", "codes", "like", "numbers", "require_numeric"]
 
 Numbers = npt.NDArray[np.float64]
 
@@ -44,6 +44,8 @@ class Masking(Member):
     perturbative: ClassVar[bool] = True
     #: Whether the result depends on `rng`.
     random: ClassVar[bool] = False
+    #: Whether records may go (sampling).
+    drops_records: ClassVar[bool] = False
 
     @property
     @abc.abstractmethod
@@ -61,7 +63,9 @@ class Masking(Member):
             schema[name]
 
     @abc.abstractmethod
-    def apply(self, rows: pa.Table, *, schema: Schema, rng: Randomness) -> Mapping[str, pa.Array]:
+    def apply(
+        self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
+    ) -> Mapping[str, pa.Array]:
         """Return the masked columns for rows that hold the columns it reads."""
 
     def mask(self, dataset: Dataset, *, rng: Randomness, progress: Progress = silent) -> Dataset:
@@ -69,10 +73,8 @@ class Masking(Member):
         self.check(dataset.schema)
         progress(self.name, 0, 1)
         held = dataset.numbered()
-        rows = held.fetch([*self.reads, "__row"])
-        places = rows.column("__row")
-        masked = self.apply(rows.drop_columns(["__row"]), schema=dataset.schema, rng=rng)
-        result = held.with_columns({"__row": places, **masked})
+        rows = held.arrow(self.reads).combine_chunks()
+        result = held.with_columns(dict(self.apply(rows, schema=dataset.schema, rng=rng)))
         progress(self.name, 1, 1)
         return result
 
@@ -146,9 +148,52 @@ def numbers(column: pa.ChunkedArray | pa.Array, *, name: str) -> Numbers:
             column=name,
         )
     values = pc.cast(column, pa.float64(), safe=False)
-    return np.asarray(
-        values.to_numpy(zero_copy_only=False)
-        if isinstance(values, pa.Array)
-        else values.to_numpy(),
-        dtype=np.float64,
-    )
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    return np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def like(column: pa.ChunkedArray | pa.Array, values: Numbers) -> pa.Array:
+    """Return numbers as an Arrow array: integers where the column has them and all values are whole.
+
+    >>> import pyarrow as pa
+    >>> like(pa.array([1, 2]), np.array([4.0, np.nan])).to_pylist()
+    [4, None]
+    >>> like(pa.array([1, 2]), np.array([4.5, 1.0])).to_pylist()
+    [4.5, 1.0]
+    """
+    import pyarrow as pa
+
+    missing = np.isnan(values)
+    if pa.types.is_integer(column.type):
+        whole = np.where(missing, 0.0, values)
+        if np.array_equal(whole, np.rint(whole)) and (np.abs(whole) < 2.0**53).all():
+            return pa.array(whole.astype(np.int64), mask=missing)
+    return pa.array(values, pa.float64(), mask=missing)
+
+
+def codes(column: pa.ChunkedArray | pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
+    """Return a column as places in its sorted values, −1 where missing, and these values.
+
+    >>> import pyarrow as pa
+    >>> places, values = codes(pa.array(["b", "a", None, "b"]))
+    >>> places.tolist(), values.to_pylist()
+    ([1, 0, -1, 1], ['a', 'b'])
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    encoded = column.dictionary_encode()
+    places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    # Sorted, so that the numbering is that of the values and not of the rows.
+    order = pc.sort_indices(encoded.dictionary).to_numpy(zero_copy_only=False).astype(np.int64)
+    rank = np.empty(order.size + 1, np.int64)
+    rank[order] = np.arange(order.size)
+    rank[-1] = -1
+    return rank[places], encoded.dictionary.take(pa.array(order))

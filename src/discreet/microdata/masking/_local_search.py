@@ -44,7 +44,7 @@ def _gather(points: Kernel, groups: Kernel, k: int) -> Kernel:
 
 
 @njit(cache=True)
-def error(points: Kernel, groups: Kernel, k: int) -> float:
+def error(points: Kernel, groups: Kernel) -> float:
     """Return the sum of squared distances between records and the centres of their groups."""
     many = groups.max() + 1
     sizes = np.zeros(many)
@@ -117,7 +117,14 @@ def _swap(points: Kernel, groups: Kernel, state: Kernel, one: int, two: int) -> 
 
 @njit(cache=True)
 def _best_change(
-    points: Kernel, groups: Kernel, state: Kernel, k: int, point: int, near: Kernel, tried: Kernel, stamp: int
+    points: Kernel,
+    groups: Kernel,
+    state: Kernel,
+    k: int,
+    point: int,
+    near: Kernel,
+    tried: Kernel,
+    stamp: int,
 ) -> Kernel:
     """Return the best move or exchange of a record with its neighbours' groups: cost, kind, with."""
     sizes, _, members, _ = state
@@ -269,7 +276,9 @@ def _draw(seed: Kernel) -> float:
 
 
 @njit(cache=True)
-def _region(groups: Kernel, state: Kernel, near: Kernel, point: int, many: int, seed: Kernel) -> Kernel:
+def _region(
+    groups: Kernel, state: Kernel, near: Kernel, point: int, many: int, seed: Kernel
+) -> Kernel:
     """Return a few neighbouring groups, and the records in them."""
     sizes, _, members, _ = state
     chosen = np.empty(many, np.int64)
@@ -293,7 +302,9 @@ def _region(groups: Kernel, state: Kernel, near: Kernel, point: int, many: int, 
 
 
 @njit(cache=True)
-def _regroup(points: Kernel, inside: Kernel, k: int, many: int, labels: Kernel, seed: Kernel) -> None:
+def _regroup(
+    points: Kernel, inside: Kernel, k: int, many: int, labels: Kernel, seed: Kernel
+) -> None:
     """Group the records of a region anew: leaders take their nearest, the rest join the nearest."""
     size = inside.size
     labels[:size] = -1
@@ -344,7 +355,9 @@ def _between(points: Kernel, one: int, two: int) -> float:
 
 
 @njit(cache=True)
-def _settle(points: Kernel, inside: Kernel, k: int, many: int, labels: Kernel, sums: Kernel, sizes: Kernel) -> float:
+def _settle(
+    points: Kernel, inside: Kernel, k: int, many: int, labels: Kernel, sums: Kernel, sizes: Kernel
+) -> float:
     """Move and exchange within a region until nothing helps; returns the region's error."""
     size, axes = inside.size, points.shape[1]
     sums[:many] = 0.0
@@ -371,7 +384,9 @@ def _settle(points: Kernel, inside: Kernel, k: int, many: int, labels: Kernel, s
                     if group != home:
                         into = 0.0
                         for axis in range(axes):
-                            into += (points[inside[one], axis] - sums[group, axis] / sizes[group]) ** 2
+                            into += (
+                                points[inside[one], axis] - sums[group, axis] / sizes[group]
+                            ) ** 2
                         cost = into * sizes[group] / (sizes[group] + 1) - out
                         if cost < best:
                             best, kind, partner = cost, 1, group
@@ -442,7 +457,10 @@ def iterate(
         biggest = 0.0
         for group in range(wanted):
             biggest = max(biggest, counts[group])
-        if biggest >= members.shape[1] or not after < before - heat * np.log(_draw(seed) + 1e-300) - 1e-10:
+        if (
+            biggest >= members.shape[1]
+            or not after < before - heat * np.log(_draw(seed) + 1e-300) - 1e-10
+        ):
             continue
         if wanted > chosen.size:
             chosen = _open(chosen, state, wanted)
@@ -498,11 +516,11 @@ def improve(
     iterate(points, best, k, near, n, 0.0, seed)
     if seconds <= 0:
         return best
-    least = error(points, best, k)
+    least = error(points, best)
     current = best.copy()
     start = 0.06 * least / n
     while (spent := (clock() - begin) / seconds) < 1:
         heat = start * (1 - spent)
         iterate(points, current, k, near, max(_CHUNK, n // 10), heat, seed)
     descend(points, current, k, near, 1000)
-    return current if error(points, current, k) < least else best
+    return current if error(points, current) < least else best

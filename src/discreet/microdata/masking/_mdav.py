@@ -42,7 +42,13 @@ def _sorted_from(points: Kernel, alive: Kernel, many: int, centre: Kernel) -> Ke
 
 @njit(cache=True)
 def _outermost(
-    points: Kernel, alive: Kernel, listed: Kernel, away: Kernel, head: int, shift: float, centre: Kernel
+    points: Kernel,
+    alive: Kernel,
+    listed: Kernel,
+    away: Kernel,
+    head: int,
+    shift: float,
+    centre: Kernel,
 ) -> Kernel:
     """Return the remaining record farthest from the centroid, and how far the walk went."""
     best, found, place = -1.0, -1, head

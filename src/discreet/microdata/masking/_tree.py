@@ -32,7 +32,9 @@ def squared(points: Kernel, first: int, other: Kernel) -> float:
 
 
 @njit(cache=True)
-def _fit_leaf(points: Kernel, slot: Kernel, start: int, count: int, low: Kernel, high: Kernel) -> None:
+def _fit_leaf(
+    points: Kernel, slot: Kernel, start: int, count: int, low: Kernel, high: Kernel
+) -> None:
     for axis in range(points.shape[1]):
         smallest, largest = np.inf, -np.inf
         for place in range(start, start + count):
@@ -163,7 +165,13 @@ def farthest(points: Kernel, tree: Kernel, place: Kernel, stack: Kernel) -> int:
 
 @njit(cache=True)
 def nearest(
-    points: Kernel, tree: Kernel, centre: int, many: int, group: Kernel, ranks: Kernel, stack: Kernel
+    points: Kernel,
+    tree: Kernel,
+    centre: int,
+    many: int,
+    group: Kernel,
+    ranks: Kernel,
+    stack: Kernel,
 ) -> None:
     """Fill `group` with a point and the remaining points nearest to it, itself first."""
     slot, _, _, start, count, left, right, _, low, high = tree

@@ -1,0 +1,57 @@
+"""Who changes places with whom in rank swapping."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from discreet.microdata.masking._tree import Kernel
+
+__all__ = ["partners"]
+
+_TRIES = 8
+
+
+@njit(cache=True)
+def partners(size: int, window: int, unit: Kernel) -> Kernel:
+    """Return for each rank the rank it changes places with.
+
+    From the smallest up, each free rank takes a free rank drawn from the window above it. A few
+    draws find one almost always; after that the free ranks of the window are counted, so
+    that the choice stays uniform and always ends.
+    """
+    partner = np.arange(size)
+    free = np.ones(size, np.bool_)
+    drawn = 0
+    for rank in range(size):
+        if not free[rank]:
+            continue
+        free[rank] = False
+        reach = min(window, size - 1 - rank)
+        if reach == 0:
+            continue
+        chosen = -1
+        for _ in range(_TRIES):
+            if drawn >= unit.size - 1:
+                break
+            guess = rank + 1 + int(unit[drawn] * reach)
+            drawn += 1
+            if free[guess]:
+                chosen = guess
+                break
+        if chosen < 0:
+            choices = 0
+            for guess in range(rank + 1, rank + 1 + reach):
+                choices += free[guess]
+            if choices == 0:
+                continue
+            skip = int(unit[unit.size - 1 - rank % 32] * choices)
+            for guess in range(rank + 1, rank + 1 + reach):
+                if free[guess]:
+                    if skip == 0:
+                        chosen = guess
+                        break
+                    skip -= 1
+        free[chosen] = False
+        partner[rank], partner[chosen] = chosen, rank
+    return partner
