@@ -171,7 +171,7 @@ class Dataset:
         kept = [*columns, *([ROW] if ROW in self.relation.columns else [])]
         return self.replace(relation=self.engine.project(self.relation, kept))
 
-    def where(self, predicate: exp.Expression) -> Dataset:
+    def where(self, predicate: exp.Expr) -> Dataset:
         """Return the records for which a predicate, given as a sqlglot tree, is true.
 
         >>> from sqlglot import condition

@@ -113,12 +113,12 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def largest(
-        self, fields: Mapping[str, exp.Expression], order: exp.Expression, n: int
-    ) -> list[exp.Expression]:
+        self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int
+    ) -> list[exp.Expr]:
         """Return the aggregates that list some fields of the n rows with the largest `order`."""
 
     @abc.abstractmethod
-    def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expression:
+    def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:
         """Return a field of one of the rows that `largest` listed, the first is 1; or null."""
 
     @abc.abstractmethod
@@ -280,7 +280,7 @@ class Engine(abc.ABC):
         fields = [relation.schema.field(name) for name in columns]
         return Relation(self, query, pa.schema(fields))
 
-    def filter(self, relation: Relation, predicate: exp.Expression) -> Relation:
+    def filter(self, relation: Relation, predicate: exp.Expr) -> Relation:
         """Return the rows for which a predicate, given as a tree, is true."""
         query = sql.select(
             sql.subquery(relation.query, "t"), map(sql.column, relation.columns)
