@@ -14,9 +14,8 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from discreet.microdata.masking._tree import Kernel
+from discreet.microdata.kernel import Array, kernel
 
 __all__ = ["error", "improve"]
 
@@ -24,8 +23,8 @@ _NEIGHBOURS = 24
 _CHUNK = 500
 
 
-@njit(cache=True)
-def _gather(points: Kernel, groups: Kernel, k: int) -> Kernel:
+@kernel
+def _gather(points: Array, groups: Array, k: int) -> Array:
     """Return sizes, sums and members of the groups, with room for as many as there can be."""
     n, axes = points.shape
     most = max(n // k, 1) + 1
@@ -43,8 +42,8 @@ def _gather(points: Kernel, groups: Kernel, k: int) -> Kernel:
     return sizes, sums, members, spot
 
 
-@njit(cache=True)
-def error(points: Kernel, groups: Kernel) -> float:
+@kernel
+def error(points: Array, groups: Array) -> Array:
     """Return the sum of squared distances between records and the centres of their groups."""
     many = groups.max() + 1
     sizes = np.zeros(many)
@@ -60,8 +59,8 @@ def error(points: Kernel, groups: Kernel) -> float:
     return total
 
 
-@njit(cache=True)
-def _leave(points: Kernel, state: Kernel, point: int, group: int) -> None:
+@kernel
+def _leave(points: Array, state: Array, point: int, group: int) -> None:
     sizes, sums, members, spot = state
     last = members[group, sizes[group] - 1]
     members[group, spot[point]] = last
@@ -71,8 +70,8 @@ def _leave(points: Kernel, state: Kernel, point: int, group: int) -> None:
         sums[group, axis] -= points[point, axis]
 
 
-@njit(cache=True)
-def _enter(points: Kernel, groups: Kernel, state: Kernel, point: int, group: int) -> None:
+@kernel
+def _enter(points: Array, groups: Array, state: Array, point: int, group: int) -> None:
     sizes, sums, members, spot = state
     members[group, sizes[group]] = point
     spot[point] = sizes[group]
@@ -82,8 +81,8 @@ def _enter(points: Kernel, groups: Kernel, state: Kernel, point: int, group: int
         sums[group, axis] += points[point, axis]
 
 
-@njit(cache=True)
-def _move_cost(points: Kernel, state: Kernel, point: int, source: int, target: int) -> float:
+@kernel
+def _move_cost(points: Array, state: Array, point: int, source: int, target: int) -> Array:
     sizes, sums, _, _ = state
     a, b = sizes[source], sizes[target]
     out, into = 0.0, 0.0
@@ -94,8 +93,8 @@ def _move_cost(points: Kernel, state: Kernel, point: int, source: int, target: i
     return into * b / (b + 1) - out * a / (a - 1)
 
 
-@njit(cache=True)
-def _swap_cost(points: Kernel, state: Kernel, one: int, two: int, first: int, second: int) -> float:
+@kernel
+def _swap_cost(points: Array, state: Array, one: int, two: int, first: int, second: int) -> Array:
     sizes, sums, _, _ = state
     a, b = 1.0 / sizes[first], 1.0 / sizes[second]
     gain, length = 0.0, 0.0
@@ -106,8 +105,8 @@ def _swap_cost(points: Kernel, state: Kernel, one: int, two: int, first: int, se
     return -2.0 * gain - length * (a + b)
 
 
-@njit(cache=True)
-def _swap(points: Kernel, groups: Kernel, state: Kernel, one: int, two: int) -> None:
+@kernel
+def _swap(points: Array, groups: Array, state: Array, one: int, two: int) -> None:
     first, second = groups[one], groups[two]
     _leave(points, state, one, first)
     _leave(points, state, two, second)
@@ -115,17 +114,17 @@ def _swap(points: Kernel, groups: Kernel, state: Kernel, one: int, two: int) -> 
     _enter(points, groups, state, two, first)
 
 
-@njit(cache=True)
+@kernel
 def _best_change(
-    points: Kernel,
-    groups: Kernel,
-    state: Kernel,
+    points: Array,
+    groups: Array,
+    state: Array,
     k: int,
     point: int,
-    near: Kernel,
-    tried: Kernel,
+    near: Array,
+    tried: Array,
     stamp: int,
-) -> Kernel:
+) -> Array:
     """Return the best move or exchange of a record with its neighbours' groups: cost, kind, with."""
     sizes, _, members, _ = state
     home = groups[point]
@@ -147,8 +146,8 @@ def _best_change(
     return best, kind, partner
 
 
-@njit(cache=True)
-def _split_large(points: Kernel, groups: Kernel, state: Kernel, k: int) -> int:
+@kernel
+def _split_large(points: Array, groups: Array, state: Array, k: int) -> Array:
     """Split groups of 2k or more: two halves never cost more than the whole."""
     sizes, _, members, _ = state
     free, done = 0, 0
@@ -175,8 +174,8 @@ def _split_large(points: Kernel, groups: Kernel, state: Kernel, k: int) -> int:
     return done
 
 
-@njit(cache=True)
-def _dissolve(points: Kernel, groups: Kernel, state: Kernel, near: Kernel, group: int) -> float:
+@kernel
+def _dissolve(points: Array, groups: Array, state: Array, near: Array, group: int) -> Array:
     """Send every member of a group to the neighbouring group where it costs least.
 
     Returns the change of the error; the caller undoes it if it does not like it.
@@ -206,16 +205,16 @@ def _dissolve(points: Kernel, groups: Kernel, state: Kernel, near: Kernel, group
     return change
 
 
-@njit(cache=True)
-def _undo(points: Kernel, groups: Kernel, state: Kernel, inside: Kernel, group: int) -> None:
+@kernel
+def _undo(points: Array, groups: Array, state: Array, inside: Array, group: int) -> None:
     for point in inside:
         if groups[point] != group:
             _leave(points, state, point, groups[point])
             _enter(points, groups, state, point, group)
 
 
-@njit(cache=True)
-def descend(points: Kernel, groups: Kernel, k: int, near: Kernel, sweeps: int) -> int:
+@kernel
+def descend(points: Array, groups: Array, k: int, near: Array, sweeps: int) -> Array:
     """Change the partition while it helps; returns the number of changes."""
     state = _gather(points, groups, k)
     sizes, _, members, _ = state
@@ -264,8 +263,8 @@ def descend(points: Kernel, groups: Kernel, k: int, near: Kernel, sweeps: int) -
     return changes
 
 
-@njit(cache=True)
-def _draw(seed: Kernel) -> float:
+@kernel
+def _draw(seed: Array) -> Array:
     # xorshift64*: for the search only, see the top of the file.
     word = seed[0]
     word ^= word >> np.uint64(12)
@@ -275,10 +274,8 @@ def _draw(seed: Kernel) -> float:
     return float((word * np.uint64(2685821657736338717)) >> np.uint64(11)) * 2.0**-53
 
 
-@njit(cache=True)
-def _region(
-    groups: Kernel, state: Kernel, near: Kernel, point: int, many: int, seed: Kernel
-) -> Kernel:
+@kernel
+def _region(groups: Array, state: Array, near: Array, point: int, many: int, seed: Array) -> Array:
     """Return a few neighbouring groups, and the records in them."""
     sizes, _, members, _ = state
     chosen = np.empty(many, np.int64)
@@ -301,10 +298,8 @@ def _region(
     return chosen[:filled], inside
 
 
-@njit(cache=True)
-def _regroup(
-    points: Kernel, inside: Kernel, k: int, many: int, labels: Kernel, seed: Kernel
-) -> None:
+@kernel
+def _regroup(points: Array, inside: Array, k: int, many: int, labels: Array, seed: Array) -> None:
     """Group the records of a region anew: leaders take their nearest, the rest join the nearest."""
     size = inside.size
     labels[:size] = -1
@@ -332,9 +327,9 @@ def _regroup(
             free = labels[place] < 0
             away[place] = _between(points, inside[place], inside[leader]) if free else np.inf
         for _ in range(k):
-            place = np.argmin(away)
-            labels[place] = group
-            away[place] = np.inf
+            closest = np.argmin(away)
+            labels[closest] = group
+            away[closest] = np.inf
         left -= k
     for place in range(size):
         if labels[place] < 0:
@@ -346,18 +341,18 @@ def _regroup(
                         best, labels[place] = distance, labels[other]
 
 
-@njit(cache=True)
-def _between(points: Kernel, one: int, two: int) -> float:
+@kernel
+def _between(points: Array, one: int, two: int) -> Array:
     total = 0.0
     for axis in range(points.shape[1]):
         total += (points[one, axis] - points[two, axis]) ** 2
     return total
 
 
-@njit(cache=True)
+@kernel
 def _settle(
-    points: Kernel, inside: Kernel, k: int, many: int, labels: Kernel, sums: Kernel, sizes: Kernel
-) -> float:
+    points: Array, inside: Array, k: int, many: int, labels: Array, sums: Array, sizes: Array
+) -> Array:
     """Move and exchange within a region until nothing helps; returns the region's error."""
     size, axes = inside.size, points.shape[1]
     sums[:many] = 0.0
@@ -426,10 +421,10 @@ def _settle(
     return total
 
 
-@njit(cache=True)
+@kernel
 def iterate(
-    points: Kernel, groups: Kernel, k: int, near: Kernel, steps: int, heat: float, seed: Kernel
-) -> float:
+    points: Array, groups: Array, k: int, near: Array, steps: int, heat: float, seed: Array
+) -> Array:
     """Group random regions anew and keep what is better, or worse by little; returns the change."""
     state = _gather(points, groups, k)
     sizes, _, members, _ = state
@@ -474,8 +469,8 @@ def iterate(
     return change
 
 
-@njit(cache=True)
-def _open(chosen: Kernel, state: Kernel, wanted: int) -> Kernel:
+@kernel
+def _open(chosen: Array, state: Array, wanted: int) -> Array:
     sizes = state[0]
     more = np.empty(wanted, np.int64)
     more[: chosen.size] = chosen
@@ -509,7 +504,8 @@ def improve(
         return groups
     begin = clock()
     many = min(_NEIGHBOURS, n - 1)
-    near = np.ascontiguousarray(cKDTree(points).query(points, k=many + 1)[1][:, 1:])
+    found = np.asarray(cKDTree(points).query(points, k=many + 1)[1])
+    near = np.ascontiguousarray(found[:, 1:])
     best = groups.copy()
     seed = np.array([88172645463325252], np.uint64)
     descend(points, best, k, near, 1000)

@@ -8,9 +8,9 @@ where to stop, and the list is sorted anew when walks get long.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from discreet.microdata.masking._tree import Kernel, build, farthest, nearest, remove, squared
+from discreet.microdata.kernel import Array, kernel
+from discreet.microdata.masking._tree import build, farthest, nearest, remove, squared
 
 __all__ = ["hansen_mukherjee", "mdav", "variable_mdav"]
 
@@ -18,8 +18,8 @@ __all__ = ["hansen_mukherjee", "mdav", "variable_mdav"]
 _PATIENCE = 4
 
 
-@njit(cache=True)
-def _sorted_from(points: Kernel, alive: Kernel, many: int, centre: Kernel) -> Kernel:
+@kernel
+def _sorted_from(points: Array, alive: Array, many: int, centre: Array) -> Array:
     # Exact sums again, so that subtraction never adds up to an error that matters.
     axes = points.shape[1]
     centre[:] = 0.0
@@ -40,16 +40,16 @@ def _sorted_from(points: Kernel, alive: Kernel, many: int, centre: Kernel) -> Ke
     return total, kept[order], -away[order]
 
 
-@njit(cache=True)
+@kernel
 def _outermost(
-    points: Kernel,
-    alive: Kernel,
-    listed: Kernel,
-    away: Kernel,
+    points: Array,
+    alive: Array,
+    listed: Array,
+    away: Array,
     head: int,
     shift: float,
-    centre: Kernel,
-) -> Kernel:
+    centre: Array,
+) -> Array:
     """Return the remaining record farthest from the centroid, and how far the walk went."""
     best, found, place = -1.0, -1, head
     slack = shift * (1 + 1e-12) + 1e-300
@@ -66,16 +66,16 @@ def _outermost(
     return found, place - head
 
 
-@njit(cache=True)
-def _distance(one: Kernel, two: Kernel) -> float:
+@kernel
+def _distance(one: Array, two: Array) -> Array:
     total = 0.0
     for axis in range(one.shape[0]):
         total += (one[axis] - two[axis]) ** 2
     return np.sqrt(total)
 
 
-@njit(cache=True)
-def mdav(points: Kernel, k: int) -> Kernel:
+@kernel
+def mdav(points: Array, k: int) -> Array:
     """Return the group of each record by Maximum Distance to Average Vector.
 
     While 3k records remain: the one farthest from their centroid takes its k−1 nearest, then the
@@ -125,8 +125,8 @@ def mdav(points: Kernel, k: int) -> Kernel:
     return groups
 
 
-@njit(cache=True)
-def variable_mdav(points: Kernel, k: int, gamma: float) -> Kernel:
+@kernel
+def variable_mdav(points: Array, k: int, gamma: float) -> Array:
     """Return the group of each record by V-MDAV: groups grow to 2k−1 where records lie close.
 
     A record joins a group when its distance to it is less than gamma times its distance to the
@@ -176,15 +176,15 @@ def variable_mdav(points: Kernel, k: int, gamma: float) -> Kernel:
     return groups
 
 
-@njit(cache=True)
-def _nearest_other(points: Kernel, tree: Kernel, centre: int, stack: Kernel) -> Kernel:
+@kernel
+def _nearest_other(points: Array, tree: Array, centre: int, stack: Array) -> Array:
     one, rank = np.empty(1, np.int64), np.empty(1)
     nearest(points, tree, centre, 1, one, rank, stack)
     return one[0], rank[0]
 
 
-@njit(cache=True)
-def _join_nearest(points: Kernel, groups: Kernel, alive: Kernel, made: int) -> None:
+@kernel
+def _join_nearest(points: Array, groups: Array, alive: Array, made: int) -> None:
     axes = points.shape[1]
     centres, sizes = np.zeros((made, axes)), np.zeros(made)
     for point in range(points.shape[0]):
@@ -203,8 +203,8 @@ def _join_nearest(points: Kernel, groups: Kernel, alive: Kernel, made: int) -> N
             groups[point] = chosen
 
 
-@njit(cache=True)
-def hansen_mukherjee(values: Kernel, k: int) -> Kernel:
+@kernel
+def hansen_mukherjee(values: Array, k: int) -> Array:
     """Return the groups of least squared error for one sorted column: the shortest path.
 
     Groups of an optimal partition are runs of k to 2k−1 values (Hansen and Mukherjee 2003).

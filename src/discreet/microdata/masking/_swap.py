@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from discreet.microdata.masking._tree import Kernel
+from discreet.microdata.kernel import Array, kernel
 
 __all__ = ["partners"]
 
 _TRIES = 8
 
 
-@njit(cache=True)
-def partners(size: int, window: int, unit: Kernel) -> Kernel:
+@kernel
+def partners(size: int, window: int, unit: Array) -> Array:
     """Return for each rank the rank it changes places with.
 
     From the smallest up, each free rank takes a free rank drawn from the window above it. A few

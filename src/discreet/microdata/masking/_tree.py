@@ -7,22 +7,18 @@ go to the smaller index, so that the answers are those of a plain scan.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
+
+from discreet.microdata.kernel import Array, kernel
 
 __all__ = ["build", "farthest", "nearest", "remove", "squared"]
 
 #: Points in a leaf: small enough that a box is tight, large enough that the tree stays shallow.
 LEAF = 12
 
-# Any: numba functions carry no static types; the arrays are float64 and int64 throughout.
-Kernel = Any
 
-
-@njit(cache=True, fastmath=False)
-def squared(points: Kernel, first: int, other: Kernel) -> float:
+@kernel
+def squared(points: Array, first: int, other: Array) -> Array:
     """Return the squared distance between a point of the file and another place."""
     total = 0.0
     for axis in range(points.shape[1]):
@@ -31,10 +27,8 @@ def squared(points: Kernel, first: int, other: Kernel) -> float:
     return total
 
 
-@njit(cache=True)
-def _fit_leaf(
-    points: Kernel, slot: Kernel, start: int, count: int, low: Kernel, high: Kernel
-) -> None:
+@kernel
+def _fit_leaf(points: Array, slot: Array, start: int, count: int, low: Array, high: Array) -> None:
     for axis in range(points.shape[1]):
         smallest, largest = np.inf, -np.inf
         for place in range(start, start + count):
@@ -45,8 +39,8 @@ def _fit_leaf(
         high[axis] = largest
 
 
-@njit(cache=True)
-def build(points: Kernel) -> Kernel:
+@kernel
+def build(points: Array) -> Array:
     """Return the tree as arrays.
 
     Returns slot (points in the order of the leaves), where (each point's place in slot), leaf
@@ -91,8 +85,8 @@ def build(points: Kernel) -> Kernel:
     return slot, where, leaf, start, count, left, right, parent, low, high
 
 
-@njit(cache=True)
-def remove(points: Kernel, tree: Kernel, point: int) -> None:
+@kernel
+def remove(points: Array, tree: Array, point: Array) -> None:
     """Take a point out and tighten the boxes above it."""
     slot, where, leaf, start, count, left, right, parent, low, high = tree
     node = leaf[point]
@@ -118,8 +112,8 @@ def remove(points: Kernel, tree: Kernel, point: int) -> None:
         node = parent[node]
 
 
-@njit(cache=True)
-def _closest(low: Kernel, high: Kernel, place: Kernel) -> float:
+@kernel
+def _closest(low: Array, high: Array, place: Array) -> Array:
     total = 0.0
     for axis in range(place.shape[0]):
         step = max(low[axis] - place[axis], place[axis] - high[axis], 0.0)
@@ -127,8 +121,8 @@ def _closest(low: Kernel, high: Kernel, place: Kernel) -> float:
     return total
 
 
-@njit(cache=True)
-def _remotest(low: Kernel, high: Kernel, place: Kernel) -> float:
+@kernel
+def _remotest(low: Array, high: Array, place: Array) -> Array:
     total = 0.0
     for axis in range(place.shape[0]):
         step = max(high[axis] - place[axis], place[axis] - low[axis])
@@ -136,8 +130,8 @@ def _remotest(low: Kernel, high: Kernel, place: Kernel) -> float:
     return total
 
 
-@njit(cache=True)
-def farthest(points: Kernel, tree: Kernel, place: Kernel, stack: Kernel) -> int:
+@kernel
+def farthest(points: Array, tree: Array, place: Array, stack: Array) -> Array:
     """Return the remaining point farthest from a place, the smallest index among equals."""
     slot, _, _, start, count, left, right, _, low, high = tree
     best, found = -1.0, -1
@@ -163,15 +157,15 @@ def farthest(points: Kernel, tree: Kernel, place: Kernel, stack: Kernel) -> int:
     return found
 
 
-@njit(cache=True)
+@kernel
 def nearest(
-    points: Kernel,
-    tree: Kernel,
+    points: Array,
+    tree: Array,
     centre: int,
     many: int,
-    group: Kernel,
-    ranks: Kernel,
-    stack: Kernel,
+    group: Array,
+    ranks: Array,
+    stack: Array,
 ) -> None:
     """Fill `group` with a point and the remaining points nearest to it, itself first."""
     slot, _, _, start, count, left, right, _, low, high = tree

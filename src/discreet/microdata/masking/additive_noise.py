@@ -85,12 +85,14 @@ class AdditiveNoise(ColumnMasking):
                 hint="leave out columns with many missing values",
             )
         share, axes = np.linalg.eigh(np.atleast_2d(np.cov(complete)))
-        return axes * np.sqrt(np.maximum(share, 0))
+        root: Numbers = axes * np.sqrt(np.maximum(share, 0))
+        return root
 
 
 def _mean(values: Numbers) -> Numbers:
     known = ~np.isnan(values)
-    return np.where(known, values, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    mean: Numbers = np.where(known, values, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    return mean
 
 
 def _deviation(column: Numbers) -> float:

@@ -96,7 +96,7 @@ class GlobalRecoding(ColumnMasking):
                     column=name,
                 )
 
-    def mask(self, dataset: Dataset, *, rng: Randomness, progress: Progress = silent) -> Dataset:  # noqa: ARG002
+    def mask(self, dataset: Dataset, *, rng: Randomness, progress: Progress = silent) -> Dataset:
         """Recode in the engine: only distinct values are seen here."""
         import pyarrow as pa
 

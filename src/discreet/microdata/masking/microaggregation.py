@@ -65,11 +65,7 @@ class Microaggregation(ColumnMasking):
     gamma: float = parameter(0.2, help="how readily variable groups grow", low=0)
 
     def apply(
-        self,
-        rows: pa.Table,
-        *,
-        schema: Schema | None,
-        rng: Randomness,  # noqa: ARG002
+        self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
     ) -> Mapping[str, pa.Array]:
         """Return the aggregated columns."""
         if rows.num_rows < self.k:
@@ -128,7 +124,7 @@ def partition(
     """Return the group of each record, groups of at least k, whatever the order of the rows.
 
     >>> partition(np.array([[0.0], [9.0], [1.0], [10.0]]), 2).tolist()
-    [1, 0, 1, 0]
+    [0, 1, 0, 1]
     """
     from discreet.microdata.masking import _local_search, _mdav
 

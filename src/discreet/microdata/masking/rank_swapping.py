@@ -77,5 +77,5 @@ def _ranked(column: pa.Array) -> tuple[np.ndarray, int]:
     ):
         order = np.argsort(column.to_numpy(zero_copy_only=False), kind="stable")
     else:
-        order = pc.sort_indices(column, null_placement="at_end").to_numpy(zero_copy_only=False)
+        order = pc.sort_indices(column).to_numpy(zero_copy_only=False)
     return order.astype(np.int64)[:known], known
