@@ -112,9 +112,7 @@ class Engine(abc.ABC):
         """Write rows to a table of the engine that outlives the connection, all or nothing."""
 
     @abc.abstractmethod
-    def largest(
-        self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int
-    ) -> list[exp.Expr]:
+    def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
         """Return the aggregates that list some fields of the n rows with the largest `order`."""
 
     @abc.abstractmethod

@@ -36,9 +36,7 @@ def recode(relation: Relation, maps: Mapping[str, pa.Table]) -> Relation:
         query = query.join(sql.subquery(loaded.query, map_name), on=same, join_type="left")
         kept = sql.column(name, "t")
         kind = pairs.schema.field("to").type
-        stays: exp.Expr = (
-            kept if kind == fields[name].type else exp.Cast(this=kept, to=_type(kind))
-        )
+        stays: exp.Expr = kept if kind == fields[name].type else exp.Cast(this=kept, to=_type(kind))
         cases = exp.Case().when(sql.column("hit", map_name), sql.column("to", map_name))
         if for_missing is not None:
             stands = exp.Cast(this=sql.literal(for_missing[0].as_py()), to=_type(kind))

@@ -220,9 +220,7 @@ class DuckDB(Engine):
         self.execute(statement)
 
     # -- DuckDB's own forms ------------------------------------------------------------------------
-    def largest(
-        self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int
-    ) -> list[exp.Expr]:
+    def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
         """Return the list of the n rows with the largest order: a bounded heap, not a sort."""
         if len(fields) == 1:
             value = next(iter(fields.values()))

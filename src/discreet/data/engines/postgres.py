@@ -136,7 +136,10 @@ class Postgres(Engine):
             cursor.execute(statement.encode(), values)
             described = cursor.description or []
         return pa.schema(
-            [pa.field(self._spelling.back(column.name), _arrow_type(column)) for column in described]
+            [
+                pa.field(self._spelling.back(column.name), _arrow_type(column))
+                for column in described
+            ]
         )
 
     def _spelt_out(self, query: exp.Expr) -> psql.Composed:
@@ -242,9 +245,7 @@ class Postgres(Engine):
             self._connection.execute(create.format(target, self._spelt_out(relation.query)))
 
     # -- PostgreSQL's own forms ------------------------------------------------------------------
-    def largest(
-        self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int
-    ) -> list[exp.Expr]:
+    def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
         """Return one array per field, sorted alike; ties are settled by the unit."""
         keys = [exp.Ordered(this=order, desc=True, nulls_first=False)]
         if "u" in fields:
@@ -358,7 +359,11 @@ def _loadable(rows: pa.Table) -> pa.Table:
         kind = field.type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_null(kind):
+        if (
+            pa.types.is_large_string(kind)
+            or pa.types.is_string_view(kind)
+            or pa.types.is_null(kind)
+        ):
             kind = pa.string()
         elif kind == pa.uint64():
             kind = pa.int64()

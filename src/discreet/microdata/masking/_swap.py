@@ -6,9 +6,14 @@ import numpy as np
 
 from discreet.microdata.kernel import Array, kernel
 
-__all__ = ["partners"]
+__all__ = ["draws", "partners"]
 
 _TRIES = 8
+
+
+def draws(size: int) -> int:
+    """Return how many uniform numbers the pairs can need at most."""
+    return (size // 2 + 1) * (_TRIES + 1)
 
 
 @kernel
@@ -17,7 +22,7 @@ def partners(size: int, window: int, unit: Array) -> Array:
 
     From the smallest up, each free rank takes a free rank drawn from the window above it. A few
     draws find one almost always; after that the free ranks of the window are counted, so
-    that the choice stays uniform and always ends.
+    that the choice stays uniform and always ends. `unit` holds at least `draws(size)` numbers.
     """
     partner = np.arange(size)
     free = np.ones(size, np.bool_)
@@ -31,8 +36,6 @@ def partners(size: int, window: int, unit: Array) -> Array:
             continue
         chosen = -1
         for _ in range(_TRIES):
-            if drawn >= unit.size - 1:
-                break
             guess = rank + 1 + int(unit[drawn] * reach)
             drawn += 1
             if free[guess]:
@@ -44,7 +47,8 @@ def partners(size: int, window: int, unit: Array) -> Array:
                 choices += free[guess]
             if choices == 0:
                 continue
-            skip = int(unit[unit.size - 1 - rank % 32] * choices)
+            skip = int(unit[drawn] * choices)
+            drawn += 1
             for guess in range(rank + 1, rank + 1 + reach):
                 if free[guess]:
                     if skip == 0:

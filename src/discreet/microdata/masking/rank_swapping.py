@@ -52,13 +52,13 @@ class RankSwapping(ColumnMasking):
     def _swapped(self, column: pa.ChunkedArray, rng: Randomness) -> pa.Array:
         import pyarrow as pa
 
-        from discreet.microdata.masking._swap import partners
+        from discreet.microdata.masking._swap import draws, partners
 
         column = column.combine_chunks()
         order, known = _ranked(column)
         window = max(int(known * self.p / 100), 1)
         source = np.arange(len(column))
-        source[order] = order[partners(known, window, rng.uniform(2 * known + 64))]
+        source[order] = order[partners(known, window, rng.uniform(draws(known)))]
         return column.take(pa.array(source))
 
 
