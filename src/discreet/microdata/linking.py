@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.microdata.pair import Pair, combined
+from discreet.randomness import Randomness
 
 __all__ = ["Points", "assigned", "exact", "nearest", "points"]
 
@@ -139,7 +140,7 @@ def _nearest_spot(queries: Numbers, spots: Numbers) -> Places:
     return found
 
 
-def assigned(files: Points, targets: Places) -> Numbers:
+def assigned(files: Points, targets: Places, rng: Randomness) -> Numbers:
     """Return for each target whether the best one-to-one matching gives them their own record.
 
     Targets are matched with their own released records, in all the cheapest matching.
@@ -152,7 +153,9 @@ def assigned(files: Points, targets: Places) -> Numbers:
     inside = targets[released[targets] >= 0]
     if inside.size == 0:
         return np.zeros(targets.size)
-    cost = cdist(files.before[inside], files.after[released[inside]], "sqeuclidean")
-    chosen = linear_sum_assignment(cost)[1]
+    # In random order: between equally cheap matchings the solver must not favour the true one.
+    mixed = rng.permutation(inside.size)
+    cost = cdist(files.before[inside], files.after[released[inside[mixed]]], "sqeuclidean")
+    chosen = mixed[linear_sum_assignment(cost)[1]]
     right = dict(zip(inside.tolist(), (chosen == np.arange(inside.size)).tolist(), strict=True))
     return np.array([float(right.get(int(target), False)) for target in targets])

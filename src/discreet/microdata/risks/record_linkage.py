@@ -65,8 +65,11 @@ class RecordLinkage(RiskMeasure):
             right = linking.exact(pair, targets)
         else:
             files = linking.points(pair, ranks=self.method == "rank")
-            link = linking.assigned if self.method == "one-to-one" else linking.nearest
-            right = link(files, targets)
+            right = (
+                linking.assigned(files, targets, rng)
+                if self.method == "one-to-one"
+                else linking.nearest(files, targets)
+            )
         value = float(right.mean())
         error = float(right.std() / np.sqrt(right.size)) if right.size < known else 0.0
         facts = {

@@ -110,7 +110,8 @@ def special_uniques(
     counts = np.bincount(whole)
     table = [column[first] for column in keys]
     alone = np.flatnonzero(counts == 1)
-    marks: list[list[int]] = [[] for _ in range(alone.size)]
+    nothing = np.zeros(alone.size, bool)
+    holds = {0: nothing}  # sets of keys of one size, and which records have a unique within
     by_size = np.zeros(len(keys) + 1, np.int64)
     score = np.zeros(alone.size)
     contribution = np.zeros(len(keys))
@@ -119,17 +120,18 @@ def special_uniques(
         missing |= (column[alone] < 0).astype(np.int64) << place
     for many in range(1, min(size, len(keys)) + 1):
         weight = float(math.factorial(len(keys) - many))
+        smaller, holds = holds, {}
         for chosen in itertools.combinations(range(len(keys)), many):
             bits = sum(1 << place for place in chosen)
             group = combined([table[place] for place in chosen], first.size)
             unique = np.bincount(group, counts)[group[alone]] == 1
             unique &= (missing & bits) == 0
-            for record in np.flatnonzero(unique):
-                if all(mark & ~bits for mark in marks[record]):
-                    marks[record].append(bits)
-                    score[record] += weight
-                    by_size[many] += 1
-                    contribution[list(chosen)] += weight
+            within = np.logical_or.reduce([smaller[bits & ~(1 << place)] for place in chosen])
+            minimal = unique & ~within
+            holds[bits] = within | minimal
+            score[minimal] += weight
+            by_size[many] += minimal.sum()
+            contribution[list(chosen)] += weight * minimal.sum()
     by_class = np.zeros(first.size)
     by_class[alone] = score
     scores = by_class[whole]
