@@ -83,9 +83,23 @@ def postgres_server(folder: Path) -> Iterator[str]:
     process = None
     try:
         made = subprocess.run(
-            [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
-             "--locale=C.UTF-8", "--no-sync"],
-            capture_output=True, cwd=home, timeout=120, **who,
+            [
+                programs / "initdb",
+                "-D",
+                data,
+                "-U",
+                "postgres",
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "--locale=C.UTF-8",
+                "--no-sync",
+            ],
+            capture_output=True,
+            cwd=home,
+            timeout=120,
+            **who,
         )
         if made.returncode != 0:
             unavailable(f"initdb failed: {made.stderr.decode()[-2000:]}")
@@ -101,7 +115,10 @@ def postgres_server(folder: Path) -> Iterator[str]:
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [programs / "postgres", "-D", data, *flags],
-                stdout=output, stderr=output, cwd=home, **who,
+                stdout=output,
+                stderr=output,
+                cwd=home,
+                **who,
             )
         _wait(port, process, log, 30)
         yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
@@ -116,10 +133,13 @@ def _java() -> str:
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if program is None or not Path(program).exists():
-        unavailable(
-            "no Java here; run: sudo apt-get install --yes openjdk-17-jre-headless"
-        )
+        unavailable("no Java here; run: sudo apt-get install --yes openjdk-17-jre-headless")
     return str(program)
+
+
+def _scala_version(home: Path) -> str:
+    library = next((home / "jars").glob("scala-library-*.jar"))
+    return ".".join(library.stem.removeprefix("scala-library-").split(".")[:2])
 
 
 @contextlib.contextmanager
@@ -136,29 +156,59 @@ def spark_cluster(folder: Path) -> Iterator[str]:
         "SPARK_MASTER_HOST": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
+        # Spark's shell scripts say this; without it workers look for a source tree.
+        "SPARK_SCALA_VERSION": _scala_version(home),
     }
 
     def launch(name: str, kind: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (folder / f"{name}.log").open("wb") as output:
             return subprocess.Popen(
-                [java, "-Xmx256m", *_OPENED, "-cp", f"{home / 'jars'}/*",
-                 f"org.apache.spark.deploy.{kind}.{kind.capitalize()}", *arguments],
-                stdout=output, stderr=output, env=environment, cwd=folder,
+                [
+                    java,
+                    "-Xmx256m",
+                    *_OPENED,
+                    "-cp",
+                    f"{home / 'jars'}/*",
+                    f"org.apache.spark.deploy.{kind}.{kind.capitalize()}",
+                    *arguments,
+                ],
+                stdout=output,
+                stderr=output,
+                env=environment,
+                cwd=folder,
             )
 
     processes: list[subprocess.Popen[bytes]] = []
     url = f"spark://127.0.0.1:{port}"
     try:
         processes.append(
-            launch("master", "master", "--host", "127.0.0.1", "--port", str(port), "--webui-port",
-                   str(free_port()))
+            launch(
+                "master",
+                "master",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                str(port),
+                "--webui-port",
+                str(free_port()),
+            )
         )
         _wait(port, processes[0], folder / "master.log", 60)
         for place in (1, 2):
             worker = launch(
-                f"worker-{place}", "worker", "--host", "127.0.0.1", "--webui-port",
-                str(free_port()), "--cores", "1", "--memory", "768m", "--work-dir",
-                str(folder / f"work-{place}"), url,
+                f"worker-{place}",
+                "worker",
+                "--host",
+                "127.0.0.1",
+                "--webui-port",
+                str(free_port()),
+                "--cores",
+                "1",
+                "--memory",
+                "768m",
+                "--work-dir",
+                str(folder / f"work-{place}"),
+                url,
             )
             processes.append(worker)
         _registered(folder / "master.log", processes, 2, 60)
@@ -171,9 +221,19 @@ def spark_cluster(folder: Path) -> Iterator[str]:
 _OPENED = [
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
     for package in (
-        "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio",
-        "java.util", "java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch",
-        "sun.nio.cs", "sun.security.action", "sun.util.calendar",
+        "java.lang",
+        "java.lang.invoke",
+        "java.lang.reflect",
+        "java.io",
+        "java.net",
+        "java.nio",
+        "java.util",
+        "java.util.concurrent",
+        "java.util.concurrent.atomic",
+        "sun.nio.ch",
+        "sun.nio.cs",
+        "sun.security.action",
+        "sun.util.calendar",
     )
 ]
 

@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from discreet.data.engines import sql
 from discreet.data.engines.base import Engine, Relation, connect, fresh_name
+from discreet.data.engines.results import loadable
 from discreet.data.engines.spelling import Spelling, require_distinct
 from discreet.errors import EngineError, InputError
 
@@ -79,7 +80,7 @@ class Postgres(Engine):
         """Copy an Arrow table into a temporary table."""
         require_distinct(rows.column_names)
         held = name or fresh_name()
-        rows = _loadable(rows)
+        rows = loadable(rows)
         definitions = [
             psql.SQL("{} {}").format(
                 psql.Identifier(self._spelling(field.name)), psql.SQL(_declared(field.type))
@@ -121,7 +122,7 @@ class Postgres(Engine):
         assert table is not None
         copy = psql.SQL("COPY {} FROM STDIN (FORMAT csv)").format(psql.Identifier(table.name))
         with self._lock, self._explained(), self._connection.cursor().copy(copy) as stream:
-            _copy_in(_loadable(rows), stream)
+            _copy_in(loadable(rows), stream)
 
     # -- running ---------------------------------------------------------------------------------
     def render(self, query: exp.Expr) -> tuple[str, list[Any]]:
@@ -136,10 +137,7 @@ class Postgres(Engine):
             cursor.execute(statement.encode(), values)
             described = cursor.description or []
         return pa.schema(
-            [
-                pa.field(self._spelling.back(column.name), _arrow_type(column))
-                for column in described
-            ]
+            [pa.field(self._spelling.back(column.name), _arrow_type(column)) for column in described]
         )
 
     def _spelt_out(self, query: exp.Expr) -> psql.Composed:
@@ -238,14 +236,22 @@ class Postgres(Engine):
     def store(self, relation: Relation, name: str) -> None:
         """Write rows to a table of the database, all or nothing."""
         schema, _, plain = name.rpartition(".")
-        target = psql.Identifier(schema, plain) if schema else psql.Identifier(plain)
+        place = (schema,) if schema else ()
+        fresh = psql.Identifier(*place, fresh_name("table"))
+        statements = [
+            psql.SQL("CREATE TABLE {} AS {}").format(fresh, self._spelt_out(relation.query)),
+            # After the rows are written, for they may come from the table that is replaced.
+            psql.SQL("DROP TABLE IF EXISTS {}").format(psql.Identifier(*place, plain)),
+            psql.SQL("ALTER TABLE {} RENAME TO {}").format(fresh, psql.Identifier(plain)),
+        ]
         with self._lock, self._explained(), self._connection.transaction():
-            self._connection.execute(psql.SQL("DROP TABLE IF EXISTS {}").format(target))
-            create = psql.SQL("CREATE TABLE {} AS {}")
-            self._connection.execute(create.format(target, self._spelt_out(relation.query)))
+            for statement in statements:
+                self._connection.execute(statement)
 
     # -- PostgreSQL's own forms ------------------------------------------------------------------
-    def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
+    def largest(
+        self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int
+    ) -> list[exp.Expr]:
         """Return one array per field, sorted alike; ties are settled by the unit."""
         keys = [exp.Ordered(this=order, desc=True, nulls_first=False)]
         if "u" in fields:
@@ -349,33 +355,6 @@ def _declared(kind: pa.DataType) -> LiteralString:
         code="unsupported-type",
         hint="convert it to numbers, text or dates",
     )
-
-
-def _loadable(rows: pa.Table) -> pa.Table:
-    """Return rows in types that COPY takes as text."""
-    import pyarrow as pa
-
-    for place, field in enumerate(rows.schema):
-        kind = field.type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        if (
-            pa.types.is_large_string(kind)
-            or pa.types.is_string_view(kind)
-            or pa.types.is_null(kind)
-        ):
-            kind = pa.string()
-        elif kind == pa.uint64():
-            kind = pa.int64()
-        elif kind == pa.float16():
-            kind = pa.float32()
-        elif kind == pa.date64():
-            kind = pa.date32()
-        elif pa.types.is_timestamp(kind) and kind.unit == "ns":
-            kind = pa.timestamp("us", kind.tz)
-        if kind != field.type:
-            rows = rows.set_column(place, field.name, rows.column(place).cast(kind))
-    return rows
 
 
 def _copy_in(rows: pa.Table, stream: psycopg.Copy) -> None:
