@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from discreet.data.engines.base import ROW
 from discreet.data.schema import Schema, Type
 from discreet.errors import InputError
 from discreet.progress import Progress, silent
@@ -62,6 +63,10 @@ class Masking(Member):
         for name in dict.fromkeys((*self.reads, *self.changes)):
             schema[name]
 
+    def stronger(self) -> Masking | None:
+        """Return the method one step stronger, or nothing where it cannot be."""
+        return None
+
     @abc.abstractmethod
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
@@ -70,11 +75,16 @@ class Masking(Member):
 
     def mask(self, dataset: Dataset, *, rng: Randomness, progress: Progress = silent) -> Dataset:
         """Return the dataset with the masked columns in place of the original ones."""
+        import pyarrow as pa
+
         self.check(dataset.schema)
         progress(self.name, 0, 1)
         held = dataset.numbered()
-        rows = held.arrow(self.reads).combine_chunks()
-        result = held.with_columns(dict(self.apply(rows, schema=dataset.schema, rng=rng)))
+        rows = held.engine.fetch(held.engine.project(held.relation, [*self.reads, ROW]))
+        rows = rows.sort_by(ROW).combine_chunks()
+        masked = self.apply(rows.drop_columns([ROW]), schema=dataset.schema, rng=rng)
+        # By row number, not by place: after sampling the numbers have gaps.
+        result = held.with_columns(pa.table({**masked, ROW: rows.column(ROW)}))
         progress(self.name, 1, 1)
         return result
 

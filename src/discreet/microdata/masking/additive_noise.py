@@ -54,6 +54,12 @@ class AdditiveNoise(ColumnMasking):
         super().check(schema)
         require_numeric(self, schema, self.columns)
 
+    def stronger(self) -> AdditiveNoise | None:
+        """Return the method with alpha one step further."""
+        if self.alpha > 10:
+            return None
+        return dataclasses.replace(self, alpha=self.alpha * 1.5)
+
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
     ) -> Mapping[str, pa.Array]:

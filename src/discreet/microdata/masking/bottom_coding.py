@@ -34,3 +34,6 @@ class BottomCoding(Coding):
 
     def _beyond(self, values: Numbers, limit: float) -> np.ndarray:
         return values < limit
+
+    def _further(self, quantile: float) -> float | None:
+        return quantile * 1.5 if quantile * 1.5 < 0.9 else None

@@ -63,6 +63,12 @@ class DataSwapping(ColumnMasking):
         """The swapped columns and those on which partners agree."""
         return (*self.columns, *self.within)
 
+    def stronger(self) -> DataSwapping | None:
+        """Return the method with fraction one step further."""
+        if self.fraction >= 1:
+            return None
+        return dataclasses.replace(self, fraction=min(self.fraction * 1.5, 1.0))
+
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
     ) -> Mapping[str, pa.Array]:

@@ -74,6 +74,12 @@ class DPNoise(ColumnMasking):
         low, high = self.bounds[name]
         return float(high - low) * len(self.columns) / self.epsilon
 
+    def stronger(self) -> DPNoise | None:
+        """Return the method with epsilon one step further."""
+        if self.epsilon < 0.01:
+            return None
+        return dataclasses.replace(self, epsilon=self.epsilon / 1.5)
+
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
     ) -> Mapping[str, pa.Array]:

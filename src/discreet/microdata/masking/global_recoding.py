@@ -113,6 +113,16 @@ class GlobalRecoding(ColumnMasking):
         progress(self.name, len(self.columns), len(self.columns))
         return dataset.recode(maps)
 
+    def stronger(self) -> GlobalRecoding | None:
+        """Return the method one level up, or with wider intervals, or merging more."""
+        if self.level is not None:
+            return dataclasses.replace(self, level=self.level + 1) if self.level < 20 else None
+        if self.width is not None:
+            return dataclasses.replace(self, width=self.width * 2) if self.width < 1e12 else None
+        if self.rare is not None:
+            return dataclasses.replace(self, rare=self.rare * 2) if self.rare < 1 << 30 else None
+        return None
+
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
     ) -> Mapping[str, pa.Array]:

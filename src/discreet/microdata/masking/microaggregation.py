@@ -64,6 +64,12 @@ class Microaggregation(ColumnMasking):
     seconds: float = parameter(0.0, help="time for a longer search", low=0)
     gamma: float = parameter(0.2, help="how readily variable groups grow", low=0)
 
+    def stronger(self) -> Microaggregation | None:
+        """Return the method with k one step further."""
+        if self.k > 1000:
+            return None
+        return dataclasses.replace(self, k=self.k + max(1, self.k // 2))
+
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
     ) -> Mapping[str, pa.Array]:

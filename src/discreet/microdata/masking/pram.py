@@ -53,6 +53,12 @@ class PRAM(ColumnMasking):
         None, help="keep the expected distribution; by default unless a matrix is given"
     )
 
+    def stronger(self) -> PRAM | None:
+        """Return the method with retention one step further."""
+        if self.matrix is not None or self.retention <= 0:
+            return None
+        return dataclasses.replace(self, retention=max(self.retention - 0.1, 0.0))
+
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
     ) -> Mapping[str, pa.Array]:

@@ -73,6 +73,16 @@ class Pseudonyms(ColumnMasking):
         masked = super().mask(dataset, rng=rng, progress=progress)
         return masked.replace(roles=dict.fromkeys(self.columns, Role.OTHER))
 
+    def settings(self) -> dict[str, Any]:
+        """Return what evidence records: where the key comes from, and nothing that leads to it."""
+        source = "drawn and forgotten" if self.key_file is None else "kept in the house"
+        return {
+            "name": self.name,
+            "columns": list(self.columns),
+            "length": self.length,
+            "key": source,
+        }
+
     def _pseudonym(self, key: bytes, value: Any) -> str:
         # Any: identifiers may be of any type; they are hashed as they are written.
         return hmac.digest(key, str(value).encode(), "sha256").hex()[: self.length]

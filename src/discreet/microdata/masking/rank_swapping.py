@@ -43,6 +43,12 @@ class RankSwapping(ColumnMasking):
 
     p: float = parameter(5.0, help="largest difference in rank, in per cent", above=0, high=100)
 
+    def stronger(self) -> RankSwapping | None:
+        """Return the method with p one step further."""
+        if self.p >= 100:
+            return None
+        return dataclasses.replace(self, p=min(self.p * 1.5, 100.0))
+
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
     ) -> Mapping[str, pa.Array]:

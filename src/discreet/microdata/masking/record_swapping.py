@@ -79,6 +79,12 @@ class RecordSwapping(ColumnMasking):
         """Regions, household, keys and matching columns."""
         return tuple(dict.fromkeys((*self.columns, self.household, *self.keys, *self.match)))
 
+    def stronger(self) -> RecordSwapping | None:
+        """Return the method with rate one step further."""
+        if self.rate >= 1:
+            return None
+        return dataclasses.replace(self, rate=min(max(self.rate, 0.02) * 1.5, 1.0))
+
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
     ) -> Mapping[str, pa.Array]:

@@ -48,6 +48,12 @@ class Rounding(ColumnMasking):
         super().check(schema)
         require_numeric(self, schema, self.columns)
 
+    def stronger(self) -> Rounding | None:
+        """Return the method with base one step further."""
+        if self.base > 1e15:
+            return None
+        return dataclasses.replace(self, base=self.base * 2)
+
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
     ) -> Mapping[str, pa.Array]:

@@ -70,6 +70,12 @@ class Sampling(Masking):
         """The columns that make the strata."""
         return self.strata
 
+    def stronger(self) -> Sampling | None:
+        """Return the method with fraction one step further."""
+        if self.fraction is None or self.fraction < 0.02:
+            return None
+        return dataclasses.replace(self, fraction=self.fraction * 0.7)
+
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
     ) -> Mapping[str, pa.Array]:

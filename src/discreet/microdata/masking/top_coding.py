@@ -50,6 +50,16 @@ class Coding(ColumnMasking):
         super().check(schema)
         require_numeric(self, schema, self.columns)
 
+    def stronger(self) -> Coding | None:
+        """Return the method with the limit further in; a limit given as a value stays."""
+        if self.quantile is None:
+            return None
+        further = self._further(self.quantile)
+        return None if further is None else dataclasses.replace(self, quantile=further)
+
+    def _further(self, quantile: float) -> float | None:
+        raise NotImplementedError
+
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
     ) -> Mapping[str, pa.Array]:
@@ -95,3 +105,7 @@ class TopCoding(Coding):
 
     def _beyond(self, values: Numbers, limit: float) -> np.ndarray:
         return values > limit
+
+    def _further(self, quantile: float) -> float | None:
+        outside = (1 - quantile) * 1.5
+        return 1 - outside if outside < 0.9 else None
