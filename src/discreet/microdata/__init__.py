@@ -2,4 +2,16 @@
 
 from discreet.registry import lazy
 
-__getattr__, __all__ = lazy(__name__, {})
+__getattr__, __all__ = lazy(
+    __name__,
+    {
+        "Analysis": "discreet.microdata.analysis",
+        "MicrodataRelease": "discreet.microdata.release",
+        "RiskBelow": "discreet.microdata.assessment",
+        "frontier": "discreet.microdata.exploration",
+        "mask": "discreet.microdata.pipeline",
+        "risk": "discreet.microdata.assessment",
+        "strengthen": "discreet.microdata.strengthening",
+        "utility": "discreet.microdata.comparison",
+    },
+)
