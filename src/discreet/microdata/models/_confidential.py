@@ -36,7 +36,7 @@ class DistributionModel(ConfidentialModel):
         """The largest value a class may reach."""
 
     @abc.abstractmethod
-    def distance(self, shares: Numbers, domain: Domain) -> Numbers:
+    def gap(self, shares: Numbers, domain: Domain) -> Numbers:
         """Return how far each row of shares is from the file's."""
 
     @abc.abstractmethod
@@ -49,7 +49,7 @@ class DistributionModel(ConfidentialModel):
         found = np.zeros(len(classes))
         for block, counts in classes.histograms(self.column):
             shares = counts / counts.sum(axis=1, keepdims=True)
-            found[block] = self.distance(shares, domain)
+            found[block] = self.gap(shares, domain)
         return found
 
     def satisfied(self, classes: Classes) -> Booleans:

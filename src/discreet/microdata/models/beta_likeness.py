@@ -25,7 +25,7 @@ class BetaLikeness(DistributionModel):
     --------
     >>> model = BetaLikeness("illness", 1.0)
     >>> domain = Domain("illness", ("asthma", "flu"), np.array([0.2, 0.8]))
-    >>> model.distance(np.array([[0.5, 0.5]]), domain).round(6)
+    >>> model.gap(np.array([[0.5, 0.5]]), domain).round(6)
     array([1.5])
     """
 
@@ -56,7 +56,7 @@ class BetaLikeness(DistributionModel):
         with np.errstate(divide="ignore"):
             return np.minimum(self.beta, -np.log(domain.shares))
 
-    def distance(self, shares: Numbers, domain: Domain) -> Numbers:
+    def gap(self, shares: Numbers, domain: Domain) -> Numbers:
         """Return the largest relative gain in each row."""
         present = domain.shares > 0
         gain = (shares[:, present] - domain.shares[present]) / domain.shares[present]

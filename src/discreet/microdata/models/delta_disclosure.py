@@ -24,7 +24,7 @@ class DeltaDisclosure(DistributionModel):
     --------
     >>> model = DeltaDisclosure("illness", 1.0)
     >>> domain = Domain("illness", ("asthma", "flu"), np.array([0.2, 0.8]))
-    >>> model.distance(np.array([[0.2, 0.8], [0.0, 1.0]]), domain)
+    >>> model.gap(np.array([[0.2, 0.8], [0.0, 1.0]]), domain)
     array([ 0., inf])
     """
 
@@ -46,7 +46,7 @@ class DeltaDisclosure(DistributionModel):
         """The promise in words."""
         return f"in every class |ln(q/p)| < {self.delta:g} for every value of {self.column}"
 
-    def distance(self, shares: Numbers, domain: Domain) -> Numbers:
+    def gap(self, shares: Numbers, domain: Domain) -> Numbers:
         """Return the largest |ln(q/p)| in each row."""
         present = domain.shares > 0
         with np.errstate(divide="ignore"):
@@ -60,7 +60,7 @@ class DeltaDisclosure(DistributionModel):
 
     def most(self, counts: Numbers, domain: Domain) -> Numbers:
         """Return how many records of each class can stay, at most."""
-        caps = domain.shares * math.exp(self.delta)
+        caps = domain.shares * math.exp(min(self.delta, 700.0))
         kept = most_within(counts, caps + 1e-12, 1.0)
         # A value that occurs nowhere in the class can occur in none of its parts.
         missing = ((counts == 0) & (domain.shares > 0)).any(axis=1)

@@ -27,7 +27,7 @@ class TCloseness(DistributionModel):
     --------
     >>> model = TCloseness("illness", 0.2)
     >>> domain = Domain("illness", ("asthma", "flu"), np.array([0.4, 0.6]))
-    >>> model.distance(np.array([[0.5, 0.5], [0.0, 1.0]]), domain)
+    >>> model.gap(np.array([[0.5, 0.5], [0.0, 1.0]]), domain)
     array([0.1, 0.4])
     """
 
@@ -38,7 +38,7 @@ class TCloseness(DistributionModel):
     )
 
     t: float = parameter(0.2, help="largest distance from the file", low=0, high=1)
-    distance_kind: str = parameter(
+    distance: str = parameter(
         "equal", help="distance between values", choices=("equal", "ordered", "hierarchical")
     )
 
@@ -52,12 +52,12 @@ class TCloseness(DistributionModel):
         """The promise in words."""
         return (
             f"in every class {self.column} is within {self.t:g} of the file "
-            f"({self.distance_kind} distance)"
+            f"({self.distance} distance)"
         )
 
     def check_domain(self, domain: Domain) -> None:
         """Raise an InputError if the hierarchical distance has no hierarchy."""
-        if self.distance_kind == "hierarchical":
+        if self.distance == "hierarchical":
             if domain.hierarchy is None:
                 raise InputError(
                     f"column {self.column!r} has no hierarchy, which the hierarchical distance needs",
@@ -70,24 +70,24 @@ class TCloseness(DistributionModel):
                 [value for value in domain.values if value not in leaves], column=self.column
             )
 
-    def distance(self, shares: Numbers, domain: Domain) -> Numbers:
+    def gap(self, shares: Numbers, domain: Domain) -> Numbers:
         """Return the earth mover's distance of each row from the file."""
         difference = shares - domain.shares
-        if self.distance_kind == "equal" or len(domain) < 2:
+        if self.distance == "equal" or len(domain) < 2:
             return np.asarray(np.abs(difference).sum(axis=1) / 2)
-        if self.distance_kind == "ordered":
+        if self.distance == "ordered":
             moved = np.abs(np.cumsum(difference, axis=1)[:, :-1]).sum(axis=1)
             return np.asarray(moved / (len(domain) - 1))
         return _hierarchical(difference, domain)
 
     def most(self, counts: Numbers, domain: Domain) -> Numbers:
         """Return how many records of each class can stay, at most."""
-        if self.distance_kind == "equal":
+        if self.distance == "equal":
             return most_within(counts, domain.shares, 1 - self.t - 1e-12)
         size = counts.sum(axis=1)
-        reached = self.distance(counts / size[:, None], domain)
+        reached = self.gap(counts / size[:, None], domain)
         # The distance is convex: what stays is within t, what goes within the farthest value.
-        farthest = float(self.distance(np.eye(len(domain)), domain).max())
+        farthest = float(self.gap(np.eye(len(domain)), domain).max())
         if farthest <= self.t:
             return size
         gone = np.maximum(0.0, (reached - self.t - 1e-12) / (farthest - self.t))
