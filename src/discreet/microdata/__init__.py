@@ -2,4 +2,4 @@
 
 from discreet.registry import lazy
 
-__getattr__, __all__ = lazy(__name__, {})
+__getattr__, __all__ = lazy(__name__, {"Anonymized": "discreet.microdata.anonymization", "anonymize": "discreet.microdata.anonymization"})

@@ -16,7 +16,7 @@ from discreet.registry import Member
 from discreet.report import Report
 
 if TYPE_CHECKING:
-    from discreet.microdata.anonymize import Anonymized
+    from discreet.microdata.anonymization import Anonymized
     from discreet.microdata.methods import Anonymization
 
 __all__ = ["Booleans", "Model", "ModelCheck", "most_within"]
@@ -132,7 +132,7 @@ class Model(Member):
         self, data: Any, *, method: Anonymization | None = None, progress: Progress = silent
     ) -> Anonymized:
         """Return a release of the data that keeps the promise; by default by generalisation."""
-        from discreet.microdata.anonymize import anonymize
+        from discreet.microdata.anonymization import anonymize
 
         return anonymize(data, models=[self], method=method, progress=progress)
 
