@@ -264,8 +264,12 @@ def _verified(
 ) -> tuple[ModelCheck, ...]:
     from discreet.microdata.verify import verified
 
-    checks = verified(
-        released, original, models, keys, wildcard=outcome.wildcard, starred=outcome.starred
+    checks = tuple(
+        check
+        for chosen in outcome.key_sets or (tuple(keys),)
+        for check in verified(
+            released, original, models, chosen, wildcard=outcome.wildcard, starred=outcome.starred
+        )
     )
     failed = [check.model for check in checks if not check.holds]
     if failed:

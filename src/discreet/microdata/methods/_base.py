@@ -40,6 +40,8 @@ class Outcome:
     wildcard: bool = False
     #: Whether suppressed records are still there, with `*` for their quasi-identifiers.
     starred: bool = False
+    #: The sets of keys that the promise is about; by default all quasi-identifiers together.
+    key_sets: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
