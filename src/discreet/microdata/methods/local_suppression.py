@@ -99,7 +99,7 @@ class LocalSuppression(Anonymization):
         require_enough(rows.num_rows, models)
         # Keys to give up first come first: of sets that cost the same the first is taken.
         whole = keys_of_table([rows.column(name) for name in names], names)
-        names, whole = self._cheapest_first(names, whole)
+        names, whole, order = self._cheapest_first(names, whole)
         before = whole.missing.copy()
         sets = self._sets(names)
         costs = [float(self.costs.get(name, 1.0)) for name in names]
@@ -120,7 +120,9 @@ class LocalSuppression(Anonymization):
             # A removal for one set can only help the others when missing keys match everything.
             if self.missing == "wildcard" or (changed == whole.missing).all():
                 break
-        return self._outcome(held, rows, names, whole, before, k, sets)
+        back = np.argsort(order)
+        whole = Keys(whole.codes[back], whole.sizes, whole.missing[back])
+        return self._outcome(held, rows, names, whole, before[back], k, sets)
 
     def _ordered(self, dataset: Dataset, quasi: Sequence[str]) -> list[str]:
         asked = {*self.importance, *self.costs, *(n for keys in self.key_sets for n in keys)}
@@ -135,8 +137,11 @@ class LocalSuppression(Anonymization):
                 )
         return list(quasi)
 
-    def _cheapest_first(self, names: list[str], keys: Keys) -> tuple[list[str], Keys]:
-        """Order keys from the one to give up first: least important, then most values."""
+    def _cheapest_first(self, names: list[str], keys: Keys) -> tuple[list[str], Keys, Integers]:
+        """Order keys from the one to give up first: least important, then most values.
+
+        Records come in the order of their keys, so that the order of the file plays no part.
+        """
         from discreet.microdata.search.wildcard import Keys as Made
 
         place = {name: p for p, name in enumerate(self.importance)}
@@ -145,9 +150,10 @@ class LocalSuppression(Anonymization):
             key=lambda j: (-place.get(names[j], len(place)), -keys.sizes[j], names[j]),
         )
         missing = _gathered(keys.missing, order)
-        return [names[j] for j in order], Made(
-            keys.codes[:, order], [keys.sizes[j] for j in order], missing
-        )
+        codes = keys.codes[:, order]
+        records = np.lexsort((*codes.T, missing))
+        made = Made(codes[records], [keys.sizes[j] for j in order], missing[records])
+        return [names[j] for j in order], made, records
 
     def _sets(self, names: Sequence[str]) -> list[list[int]]:
         if not self.key_sets:
