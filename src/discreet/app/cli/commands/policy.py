@@ -1,0 +1,61 @@
+"""`discreet schema`, `discreet check` and `discreet release`: working from a policy file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.app.cli import console
+
+PolicyArgument = Annotated[Path, typer.Argument(help="The policy file (YAML).")]
+
+
+def add(app: typer.Typer) -> None:
+    """Register the commands."""
+
+    @app.command()
+    def schema(
+        output: Annotated[
+            Path | None, typer.Option("--output", "-o", help="Write it to this file.")
+        ] = None,
+    ) -> None:
+        """Write the JSON Schema of the policy file, for completion and checks in an editor."""
+        import json
+
+        from discreet.app.policy.json_schema import policy_schema
+        from discreet.data.atomic import atomic_file
+
+        text = json.dumps(policy_schema(), indent=2, ensure_ascii=False) + "\n"
+        if output is None:
+            print(text, end="")
+            return
+        with atomic_file(output) as file:
+            file.write_text(text, encoding="utf-8")
+        console.note(f"wrote {output}")
+
+    @app.command()
+    def check(policy: PolicyArgument, as_json: console.JsonOption = False) -> None:
+        """Check a policy file against its data; releases nothing."""
+        from discreet.app.policy.run import check_policy
+
+        console.show(check_policy(policy), as_json=as_json)
+
+    @app.command()
+    def release(
+        policy: PolicyArgument,
+        output: Annotated[
+            Path, typer.Option("--output", "-o", help="Folder of the releases.")
+        ] = Path("out"),
+        only: Annotated[
+            list[str] | None, typer.Option(help="Run only the release of this name; repeatable.")
+        ] = None,
+        as_json: console.JsonOption = False,
+    ) -> None:
+        """Run the releases of a policy file; the folder is the record of what was done."""
+        from discreet.app.policy.run import run_policy
+
+        with console.progress() as progress:
+            record = run_policy(policy, output, only=tuple(only or ()), progress=progress)
+        console.show(record, as_json=as_json)

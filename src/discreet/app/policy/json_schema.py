@@ -1,0 +1,137 @@
+"""The policy's JSON Schema, for editors: made from the model and the registry."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Union, get_args, get_origin
+
+from discreet.app.policy.model import Policy, Source
+from discreet.registry import Member, Parameter, families, members
+from discreet.report import plain
+
+__all__ = ["policy_schema"]
+
+
+def policy_schema() -> dict[str, Any]:
+    """Return the schema: sources from pydantic, everything named from the registry."""
+    source = Source.model_json_schema(ref_template="#/$defs/{model}")
+    definitions = source.pop("$defs", {})
+    definitions["Source"] = source
+    for family in families():
+        definitions[f"family-{family}"] = _family(family)
+    jobs = members("job") if "job" in families() else {}
+    sections = {
+        section: {
+            "type": "array",
+            "items": {
+                "oneOf": [_job(c) for c in jobs.values() if getattr(c, "section", "") == section]
+            }
+            if any(getattr(c, "section", "") == section for c in jobs.values())
+            else {"type": "object"},
+        }
+        for section in ("releases", "gateways")
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "discreet policy",
+        "description": (Policy.__doc__ or "").strip(),
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["data"],
+        "properties": {
+            "data": {"$ref": "#/$defs/Source"},
+            **sections,
+            "extensions": {"type": "array", "items": {"type": "string"}},
+        },
+        "$defs": definitions,
+    }
+
+
+def _job(cls: type[Member]) -> dict[str, Any]:
+    shape = _parameters(cls)
+    shape["properties"] = {
+        "name": {"type": "string", "description": "names the output"},
+        "kind": {"const": cls.name},
+        **shape["properties"],
+    }
+    shape["required"] = ["name", "kind", *shape["required"]]
+    return shape | {"title": cls.name, "description": cls.summary()}
+
+
+def _family(family: str) -> dict[str, Any]:
+    """Return the ways to write a member: name, {name: parameters}, {name: first parameter}."""
+    found = members(family)
+    options: list[dict[str, Any]] = [{"enum": sorted(found)}] if found else []
+    for name, cls in found.items():
+        inside: list[dict[str, Any]] = [_parameters(cls), {"type": "null"}]
+        if cls.parameters():
+            inside.append(_type(cls.parameters()[0].type))
+        spread = _parameters(cls)
+        spread["properties"] = {"name": {"const": name}, **spread["properties"]}
+        spread["required"] = ["name", *spread["required"]]
+        options.append(
+            {
+                "type": "object",
+                "description": cls.summary(),
+                "properties": {name: {"anyOf": inside}},
+                "required": [name],
+                "additionalProperties": False,
+            }
+        )
+        options.append(spread)
+    return {"anyOf": options} if options else {}
+
+
+def _parameters(cls: type[Member]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {item.name: _parameter(item) for item in cls.parameters()},
+        "required": [item.name for item in cls.parameters() if item.required],
+    }
+
+
+def _parameter(item: Parameter) -> dict[str, Any]:
+    shape = _type(item.type)
+    if item.help:
+        shape["description"] = item.help
+    if not item.required:
+        shape["default"] = plain(item.default)
+    limits = {
+        "minimum": item.low,
+        "maximum": item.high,
+        "exclusiveMinimum": item.above,
+        "exclusiveMaximum": item.below,
+    }
+    shape |= {key: limit for key, limit in limits.items() if limit is not None}
+    if item.choices is not None:
+        shape = {k: v for k, v in shape.items() if k in ("description", "default")}
+        shape["enum"] = list(item.choices)
+    return shape
+
+
+def _type(kind: Any) -> dict[str, Any]:
+    # Any: annotations at run time.
+    plain_types = {
+        int: "integer",
+        float: "number",
+        str: "string",
+        bool: "boolean",
+        type(None): "null",
+    }
+    if kind in plain_types:
+        return {"type": plain_types[kind]}
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [_type(option) for option in inner]}
+    if origin is Literal:
+        return {"enum": list(inner)}
+    if origin in (list, tuple, Sequence):
+        return {"anyOf": [{"type": "array", "items": _type(inner[0])}, _type(inner[0])]}
+    if origin in (dict, Mapping):
+        return {"type": "object"}
+    family = getattr(kind, "family_name", None)
+    if family is not None:
+        return {"$ref": f"#/$defs/family-{family}"}
+    return {}

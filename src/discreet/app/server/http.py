@@ -1,0 +1,260 @@
+"""HTTP/JSON: the same desk for programs that do not speak PostgreSQL's protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hmac
+import json
+import time
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pydantic
+from fastapi import Depends, FastAPI, Header, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse
+
+import discreet
+from discreet.app.server.desk import Reply, Speaker, User
+from discreet.errors import DiscreetError, InputError
+from discreet.report import plain
+
+if TYPE_CHECKING:
+    from discreet.app.server.metrics import Metrics
+
+__all__ = ["Tokens", "build_http"]
+
+_TOKEN_SECONDS = 3600
+
+
+class Question(pydantic.BaseModel):
+    """A statement and the values of its parameters ($1, $2, …)."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+    sql: str = pydantic.Field(
+        min_length=1, max_length=100_000, examples=["SELECT COUNT(*) FROM people"]
+    )
+    parameters: list[str | int | float | bool | None] = pydantic.Field(
+        default_factory=list, max_length=1000
+    )
+
+
+class Answered(pydantic.BaseModel):
+    """An answer: what it is, its rows, and what it cost."""
+
+    kind: str = pydantic.Field(description="exact, interval or noisy")
+    columns: list[str]
+    types: list[str]
+    rows: list[list[Any]]
+    notices: list[str]
+    facts: dict[str, Any]
+
+
+class Failure(pydantic.BaseModel):
+    """Why there is no answer."""
+
+    error: str = pydantic.Field(description="the stable code")
+    message: str
+    hint: str | None = None
+
+
+class Token(pydantic.BaseModel):
+    """A key to the other calls, for an hour."""
+
+    token: str
+    expires: int
+
+
+class Tokens:
+    """Signed, expiring tokens; nothing is stored, so every process with the key accepts them."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def issue(self, user: str) -> Token:
+        """Return a token for a user."""
+        expires = int(time.time()) + _TOKEN_SECONDS
+        body = base64.urlsafe_b64encode(json.dumps([user, expires]).encode()).decode()
+        return Token(token=f"{body}.{self._sign(body)}", expires=expires)
+
+    def user(self, token: str) -> str | None:
+        """Return whose token it is; None if it is false or old."""
+        body, _, signature = token.partition(".")
+        if not hmac.compare_digest(signature.encode(), self._sign(body).encode()):
+            return None
+        user, expires = json.loads(base64.urlsafe_b64decode(body))
+        return str(user) if expires > time.time() else None
+
+    def _sign(self, body: str) -> str:
+        return hmac.digest(self._key, body.encode(), "sha256").hex()
+
+
+class _UnauthorizedError(Exception):
+    pass
+
+
+_FAILURES: dict[int | str, dict[str, Any]] = {
+    400: {"model": Failure, "description": "The body is not JSON"},
+    401: {"model": Failure, "description": "No valid token"},
+    403: {"model": Failure, "description": "Refused to protect someone, or the role is missing"},
+    409: {"model": Failure, "description": "No safe answer exists"},
+    422: {"model": Failure, "description": "The statement is mistaken"},
+    502: {"model": Failure, "description": "The engine failed"},
+}
+
+
+def build_http(
+    speaker: Speaker, users: Mapping[str, User], pool: Executor, tokens: Tokens, metrics: Metrics
+) -> FastAPI:
+    """Return the application."""
+    app = FastAPI(
+        title="discreet",
+        version=discreet.__version__,
+        summary="Statistical SQL in, protected answers out.",
+        docs_url="/docs",
+        redoc_url=None,
+    )
+
+    async def asking(authorization: Annotated[str | None, Header()] = None) -> User:
+        scheme, _, token = (authorization or "").partition(" ")
+        name = tokens.user(token) if scheme.lower() == "bearer" else None
+        if name is None or name not in users:
+            raise _UnauthorizedError
+        return users[name]
+
+    @app.post("/token", responses={401: _FAILURES[401]})
+    async def token(authorization: Annotated[str | None, Header()] = None) -> Token:
+        """Exchange name and password (HTTP Basic) for a token."""
+        name, password = _basic(authorization)
+        loop = asyncio.get_running_loop()
+        if not await loop.run_in_executor(pool, _verify, users.get(name), password):
+            raise _UnauthorizedError
+        return tokens.issue(name)
+
+    @app.post("/ask", responses=_FAILURES)
+    async def ask(question: Question, user: Annotated[User, Depends(asking)]) -> Answered:
+        """Answer a statement. `EXPLAIN SELECT …` tells cost and error without spending."""
+        loop = asyncio.get_running_loop()
+        parameters = tuple(question.parameters)
+        reply = await loop.run_in_executor(pool, speaker.ask, question.sql, user, parameters)
+        return _answered(reply)
+
+    @app.get("/relations", responses={401: _FAILURES[401]})
+    async def relations(user: Annotated[User, Depends(asking)]) -> dict[str, dict[str, str]]:
+        """Tell the relations that may be asked about, and their columns."""
+        return speaker.relations(user)
+
+    @app.get("/health", response_class=PlainTextResponse)
+    async def health() -> str:
+        """Tell that the process is up."""
+        return "ok\n"
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    async def measured() -> str:
+        """Tell counts and times, without values, in Prometheus' format."""
+        return metrics.render()
+
+    _handle_errors(app)
+    return app
+
+
+def _handle_errors(app: FastAPI) -> None:
+    @app.exception_handler(DiscreetError)
+    async def ours(_: Request, error: DiscreetError) -> JSONResponse:
+        # Facts may name columns the curator knows; clients get code, message and hint.
+        body = {"error": error.code, "message": error.message, "hint": error.hint}
+        return JSONResponse(body, status_code=error.http_status)
+
+    @app.exception_handler(_UnauthorizedError)
+    async def stranger(_: Request, __: Exception) -> JSONResponse:
+        body = {"error": "unauthorized", "message": "no valid token", "hint": "POST /token first"}
+        return JSONResponse(body, status_code=401, headers={"WWW-Authenticate": "Bearer"})
+
+    @app.exception_handler(RequestValidationError)
+    async def malformed(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        body = {"error": "malformed-request", "message": f"{where}: {first['msg']}", "hint": None}
+        return JSONResponse(body, status_code=400 if first["type"] == "json_invalid" else 422)
+
+    @app.exception_handler(Exception)
+    async def unknown(_: Request, __: Exception) -> JSONResponse:
+        return JSONResponse(
+            {"error": "internal", "message": "internal error", "hint": None}, status_code=500
+        )
+
+
+def _answered(reply: Reply) -> Answered:
+    table = reply.table
+    return Answered(
+        kind=reply.kind,
+        columns=table.column_names,
+        types=[str(field.type) for field in table.schema],
+        rows=[
+            list(plain(row)) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)
+        ],
+        notices=list(reply.notices),
+        facts=plain(reply.facts),
+    )
+
+
+def _basic(authorization: str | None) -> tuple[str, str]:
+    scheme, _, encoded = (authorization or "").partition(" ")
+    if scheme.lower() != "basic":
+        raise _UnauthorizedError
+    try:
+        name, _, password = base64.b64decode(encoded, validate=True).decode("utf-8").partition(":")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        raise _UnauthorizedError from None
+    return name, password
+
+
+def _verify(user: User | None, password: str) -> bool:
+    """Check a password; a stranger costs as much time as a user."""
+    import argon2
+
+    hasher = argon2.PasswordHasher()
+    known = user is not None and user.password is not None
+    try:
+        hasher.verify(user.password if user is not None and user.password else _nobody(), password)
+    except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
+        return False
+    return known
+
+
+_NOBODY: list[str] = []
+
+
+def _nobody() -> str:
+    """Return the hash of a password that nobody has."""
+    import os
+
+    import argon2
+
+    if not _NOBODY:
+        _NOBODY.append(argon2.PasswordHasher().hash(os.urandom(32).hex()))
+    return _NOBODY[0]
+
+
+def parse_users(declared: Mapping[str, Mapping[str, Any]]) -> dict[str, User]:
+    """Return the users a policy declares; mistakes name the user, never the hash."""
+    found = {}
+    for name, entry in declared.items():
+        unknown = set(entry) - {"roles", "password", "scram"}
+        if unknown:
+            raise InputError(
+                f"user {name!r} has unknown settings: {', '.join(sorted(unknown))}",
+                code="user-settings",
+                hint="write roles, password (argon2) and scram; `discreet user` makes them",
+            )
+        roles = entry.get("roles", ["analyst"])
+        found[name] = User(
+            name,
+            tuple([roles] if isinstance(roles, str) else roles),
+            entry.get("password"),
+            entry.get("scram"),
+        )
+    return found
