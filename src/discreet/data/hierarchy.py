@@ -7,15 +7,25 @@ children, the root first.
 
 from __future__ import annotations
 
+import bisect
+import csv
 import dataclasses
 import functools
+import itertools
+import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.data.atomic import atomic_file
 from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from discreet.data.hierarchy_sources import Levels
 
 __all__ = ["Hierarchy"]
 
@@ -38,6 +48,8 @@ class Hierarchy:
         see `levels`.
     name
         Told apart by name where an attribute has several hierarchies.
+    edges
+        Ends of the intervals that the leaves are, where they are intervals of numbers.
 
     Examples
     --------
@@ -62,30 +74,270 @@ class Hierarchy:
     parents: Indices
     table: Indices | None = None
     name: str = ""
+    edges: npt.NDArray[np.float64] | None = None
 
     @classmethod
     def from_pairs(
-        cls, pairs: Iterable[tuple[str, str]], *, name: str = "", file: str | Path | None = None
+        cls,
+        pairs: Any,
+        *,
+        name: str = "",
+        file: str | Path | None = None,
+        na: str | None = None,
     ) -> Hierarchy:
-        """Make a hierarchy from (child, parent) pairs; the root's parent is empty."""
+        """Make a hierarchy from (child, parent) pairs; the root's parent is empty.
+
+        Any: an iterable of pairs, a frame with two columns, or the path of a CSV file with them.
+        """
+        from discreet.data.hierarchy_sources import triples
+
+        file = pairs if isinstance(pairs, str | Path) else file
+        return cls._from_triples(triples(pairs, file), name=name, file=file).with_na(na)
+
+    @classmethod
+    def from_levels(
+        cls,
+        levels: Any,
+        *,
+        total: str | None = None,
+        name: str = "",
+        na: str | None = None,
+    ) -> Hierarchy:
+        """Make a hierarchy from its levels spelt out.
+
+        Parameters
+        ----------
+        levels
+            A nested mapping of groups down to lists of single values; or rows (tuples, or a
+            frame), each from a single value up to the root. Any: a frame may be of any library.
+        total
+            Name of the root, where the levels do not end in one.
+        na
+            Missing values are a value of their own with this name.
+
+        Examples
+        --------
+        >>> Hierarchy.from_levels({"North": ["N1", "N2"], "South": ["S1"]}).leaves
+        ('N1', 'N2', 'S1')
+        >>> rows = [("N1", "North"), ("N2", "North"), ("S1", "South")]
+        >>> Hierarchy.from_levels(rows, total="All").ancestors("N2")
+        ('N2', 'North', 'All')
+        """
+        from discreet.data import hierarchy_sources as sources
+
+        if isinstance(levels, Mapping):
+            pairs = sources.nested(levels, total or "Total")
+            return cls._from_triples(pairs, name=name, file=None).with_na(na)
+        rows = sources.frame_rows(levels, None, None) if hasattr(levels, "columns") else levels
+        distinct = dict.fromkeys(tuple(row) for row in rows)
+        table, lines = sources.level_rows(enumerate(distinct, start=1), total, None)
+        return cls._from_tree(sources.tree(table, lines, None), name).with_na(na)
+
+    @classmethod
+    def from_intervals(
+        cls,
+        cuts: Sequence[float] | None = None,
+        *,
+        width: float | Sequence[float] = (),
+        low: float | None = None,
+        high: float | None = None,
+        open_low: bool = True,
+        open_high: bool = True,
+        labels: Sequence[str] | None = None,
+        values: Iterable[float] | None = None,
+        total: str = "Total",
+        name: str = "",
+        na: str | None = None,
+    ) -> Hierarchy:
+        """Make a hierarchy of intervals of numbers; `leaf_of` then finds each number's place.
+
+        Parameters
+        ----------
+        cuts
+            Where one interval ends and the next begins; an interval holds its lower end.
+        width, low, high
+            Intervals of equal width instead; several widths make several levels.
+        open_low, open_high
+            Add an interval for everything below the first or from the last cut on.
+        labels
+            Names of the finest intervals, else made from the cuts.
+        values
+            Numbers that become level 0 themselves, below the intervals, as columns of whole
+            numbers (ages, years) need them for generalisation.
+
+        Examples
+        --------
+        >>> age = Hierarchy.from_intervals([0, 18, 65], open_low=False)
+        >>> age.leaves
+        ('0-17', '18-64', '65+')
+        >>> age.leaf_of([3, 18, 99])
+        ['0-17', '18-64', '65+']
+        >>> years = Hierarchy.from_intervals(width=(5, 10), low=0, high=100, values=range(100))
+        >>> [years.generalize("37", level) for level in range(4)]
+        ['37', '35-39', '30-39', 'Total']
+        """
+        from discreet.data import hierarchy_sources as sources
+
+        several = (width,) if isinstance(width, int | float) else tuple(width)
+        levels = sources.grid(cuts, several, low, high)
+        whole = all(cut == int(cut) for edges in levels for cut in edges)
+        below = [-math.inf] if open_low else []
+        beyond = [math.inf] if open_high else []
+        if values is not None:  # open ends only where a number needs one
+            numbers = sorted(set(values))
+            below = below if numbers and numbers[0] < levels[0][0] else []
+            beyond = beyond if numbers and numbers[-1] >= levels[0][-1] else []
+        ends = [[*below, *edges, *beyond] for edges in levels]
+        names = [
+            [sources.interval_name(a, b, whole=whole) for a, b in itertools.pairwise(edges)]
+            for edges in ends
+        ]
+        if labels is not None:
+            if len(labels) != len(names[0]):
+                raise InputError(
+                    f"{len(labels)} labels are given for {len(names[0])} intervals",
+                    code="hierarchy-intervals",
+                    hint="give one per interval, the open ones included",
+                )
+            names[0] = [str(label) for label in labels]
+        starts = [edges[:-1] for edges in ends]
+        if values is None:
+            points = starts[0]
+            first: list[str] = []
+        else:
+            points = [float(number) for number in numbers]
+            first = [f"{int(x)}" if x == int(x) else repr(float(x)) for x in numbers]
+            if points and not ends[0][0] <= points[0] <= points[-1] < ends[0][-1]:
+                raise InputError(
+                    "values lie outside the intervals",
+                    code="hierarchy-intervals",
+                    hint="widen low and high, or open the ends",
+                )
+        rows = []
+        for place, point in enumerate(points):
+            at = [bisect.bisect_right(edges, point) - 1 for edges in starts]
+            row = [names[level][i] for level, i in enumerate(at)]
+            rows.append([*first[place : place + 1], *row, total])
+        table, lines = sources.level_rows(enumerate(rows, start=1), None, None)
+        built = cls._from_tree(sources.tree(table, lines, None), name)
+        if values is None:
+            built = dataclasses.replace(built, edges=np.array(ends[0], dtype=np.float64))
+        return built.with_na(na)
+
+    @classmethod
+    def from_rare(
+        cls,
+        values: Mapping[str, int] | Iterable[str],
+        minimum: int,
+        *,
+        label: str = "Other",
+        total: str = "Total",
+        name: str = "",
+        na: str | None = None,
+    ) -> Hierarchy:
+        """Make a hierarchy in which values rarer than a minimum share one name.
+
+        >>> sector = Hierarchy.from_rare({"IT": 40, "HC": 30, "Zoo": 1, "Circus": 2}, minimum=5)
+        >>> sector.children("Other")  # 3 are still too few, so the next rarest joins
+        ('HC', 'Zoo', 'Circus')
+        """
+        from discreet.data.hierarchy_sources import shared
+
+        counts: Mapping[str, float] = (
+            {str(value): number for value, number in values.items()}
+            if isinstance(values, Mapping)
+            else Counter(str(value) for value in values)
+        )
+        if not counts:
+            raise InputError("there are no values to merge", code="hierarchy-empty")
+        frequent, rare = shared(counts, minimum)
+        taken = {label, total} & set(counts)
+        if taken:
+            raise InputError(
+                f"the name {min(taken)!r} is itself a value of the data",
+                code="hierarchy-duplicate",
+                hint="choose another label or total",
+                value=min(taken),
+            )
+        joined = set(rare)
+        pairs = [(total, ""), *((value, total) for value in frequent)]
+        if rare:
+            pairs += [(label, total), *((value, label) for value in counts if value in joined)]
+        return cls.from_pairs(pairs, name=name).with_na(na)
+
+    @classmethod
+    def from_hrc(
+        cls,
+        path: str | Path,
+        *,
+        total: str = "Total",
+        leading: str = "@",
+        name: str = "",
+        na: str | None = None,
+    ) -> Hierarchy:
+        """Read a tau-Argus `.hrc` file: a code per line, its depth written as leading strings."""
+        from discreet.data.hierarchy_sources import hrc
+
+        pairs = hrc(path, total, leading)
+        return cls._from_triples(pairs, name=name, file=path).with_na(na)
+
+    @classmethod
+    def from_arx(
+        cls,
+        path: str | Path,
+        *,
+        delimiter: str | None = None,
+        total: str | None = None,
+        name: str = "",
+        na: str | None = None,
+    ) -> Hierarchy:
+        """Read an ARX hierarchy: one line per value, from the value itself to the coarsest name.
+
+        The level table is kept exactly as it is written, repeated names included.
+        """
+        from discreet.data import hierarchy_sources as sources
+        from discreet.data.files import read_rows
+
+        rows = read_rows(path, delimiter=delimiter)
+        table, lines = sources.level_rows(rows, total, path)
+        return cls._from_tree(sources.tree(table, lines, path), name).with_na(na)
+
+    @classmethod
+    def _from_tree(cls, levels: Levels, name: str) -> Hierarchy:
+        return cls(levels.codes, levels.parents, table=levels.table, name=name)
+
+    @classmethod
+    def _from_triples(
+        cls, pairs: Iterable[tuple[int, str, str]], *, name: str, file: str | Path | None
+    ) -> Hierarchy:
         parent_of: dict[str, str] = {}
-        for line, (child, parent) in enumerate(pairs, start=1):
-            child, parent = str(child), "" if parent is None else str(parent)
+        line_of: dict[str, int] = {}
+        for line, child, parent in pairs:
             if child == "":
                 raise InputError(
                     "a code is empty", code="hierarchy-empty-code", file=file, line=line
                 )
-            if parent_of.get(child, parent) != parent:
+            if child in parent_of:
+                same = parent_of[child] == parent
+                if same and file is None:
+                    continue
                 raise InputError(
-                    f"code {child!r} has two parents, {parent_of[child]!r} and {parent!r}",
-                    code="hierarchy-two-parents",
-                    hint="give each code one parent, or make two hierarchies of the attribute",
+                    f"code {child!r} is listed twice"
+                    if same
+                    else f"code {child!r} has two parents, {parent_of[child]!r} and {parent!r}",
+                    code="hierarchy-duplicate" if same else "hierarchy-two-parents",
+                    hint="list each code once"
+                    if same
+                    else "give each code one parent, or make two hierarchies of the attribute",
                     file=file,
                     line=line,
                     value=child,
                 )
             parent_of[child] = parent
-        return cls._from_parents(parent_of, name=name, file=file)
+            line_of[child] = line
+        if not parent_of:
+            raise InputError("the hierarchy is empty", code="hierarchy-empty", file=file)
+        return cls._from_parents(parent_of, name=name, file=file, line_of=line_of)
 
     @classmethod
     def flat(cls, leaves: Iterable[str], *, total: str = "Total", name: str = "") -> Hierarchy:
@@ -94,7 +346,12 @@ class Hierarchy:
 
     @classmethod
     def _from_parents(
-        cls, parent_of: Mapping[str, str], *, name: str, file: str | Path | None
+        cls,
+        parent_of: Mapping[str, str],
+        *,
+        name: str,
+        file: str | Path | None,
+        line_of: Mapping[str, int],
     ) -> Hierarchy:
         roots = [child for child, parent in parent_of.items() if parent == ""]
         children: dict[str, list[str]] = {}
@@ -106,6 +363,7 @@ class Hierarchy:
                         code="hierarchy-orphan",
                         hint=f"add a line for {parent!r}",
                         file=file,
+                        line=line_of.get(child),
                         value=child,
                     )
                 children.setdefault(parent, []).append(child)
@@ -120,6 +378,7 @@ class Hierarchy:
                 code="hierarchy-cycle" if not roots and parent_of else "hierarchy-roots",
                 hint="write one line whose parent is empty",
                 file=file,
+                line=line_of.get(roots[1]) if len(roots) > 1 else None,
             )
         order, place = [roots[0]], 0
         while place < len(order):  # breadth first, so that parents come before children
@@ -132,6 +391,7 @@ class Hierarchy:
                 code="hierarchy-cycle",
                 hint="every code must lead up to the root",
                 file=file,
+                line=line_of.get(lost[0]),
                 value=lost[0],
             )
         index = {code: i for i, code in enumerate(order)}
@@ -150,6 +410,7 @@ class Hierarchy:
     @functools.cached_property
     def index(self) -> dict[str, int]:
         """Place of each code."""
+        # Codes come from the root down, so where a group is spelt like a value, the value is found.
         return {code: i for i, code in enumerate(self.codes)}
 
     @property
@@ -168,6 +429,11 @@ class Hierarchy:
     def leaves(self) -> tuple[str, ...]:
         """The codes without children, in order."""
         return tuple(self.codes[i] for i in np.flatnonzero(self.is_leaf))
+
+    @functools.cached_property
+    def leaf_rows(self) -> dict[str, int]:
+        """Row of each leaf in `levels`."""
+        return {leaf: row for row, leaf in enumerate(self.leaves)}
 
     @functools.cached_property
     def depth(self) -> Indices:
@@ -219,13 +485,19 @@ class Hierarchy:
 
     def generalize(self, leaf: str, level: int) -> str:
         """Return the code that stands for a leaf at a level; level 0 is the leaf itself."""
-        row = self.leaves.index(leaf) if leaf in self.leaves else None
+        row = self.leaf_rows.get(leaf)
         if row is None:
             raise InputError(
                 f"{leaf!r} is not a single value of the hierarchy",
                 code="hierarchy-missing-code",
                 hint="add it to the hierarchy or correct the data",
                 value=leaf,
+            )
+        if not 0 <= level <= self.height:
+            raise InputError(
+                f"the hierarchy has no level {level}",
+                code="hierarchy-level",
+                hint=f"choose a level from 0 to {self.height}",
             )
         return self.codes[int(self.levels[row, level])]
 
@@ -253,6 +525,96 @@ class Hierarchy:
             place = int(self.parents[place])
         return tuple(chain)
 
+    def with_na(self, na: str | None = "NA") -> Hierarchy:
+        """Return the hierarchy with missing values as a value of their own, below the root.
+
+        >>> Hierarchy.flat(["a", "b"]).with_na("unknown").leaves
+        ('a', 'b', 'unknown')
+        """
+        if na is None:
+            return self
+        if na in self.index:
+            raise InputError(
+                f"the hierarchy already has a code {na!r}",
+                code="hierarchy-duplicate",
+                hint="choose another name for missing values",
+                value=na,
+            )
+        place = len(self.codes)
+        table = None
+        if self.table is not None:
+            row = np.full((1, self.table.shape[1]), place, dtype=np.int32)
+            row[0, -1] = 0
+            table = np.concatenate([self.table, row])
+        return Hierarchy(
+            (*self.codes, na),
+            np.append(self.parents, np.int32(0)),
+            table=table,
+            name=self.name,
+            edges=self.edges,
+        )
+
+    def leaf_of(self, numbers: Iterable[float | None]) -> list[str | None]:
+        """Return the interval each number lies in; None for what is missing or in none."""
+        if self.edges is None:
+            raise InputError(
+                "the hierarchy has no intervals",
+                code="hierarchy-intervals",
+                hint="make it with Hierarchy.from_intervals",
+            )
+        given = np.array([math.nan if x is None else x for x in numbers], dtype=np.float64)
+        at = np.searchsorted(self.edges, given, side="right") - 1
+        at[~(given < self.edges[-1]) & ~np.isposinf(given)] = -1
+        if np.isposinf(self.edges[-1]):
+            at[np.isposinf(given)] = len(self.edges) - 2
+        else:
+            at[given >= self.edges[-1]] = -1
+        return [None if place < 0 else self.leaves[place] for place in at]
+
+    def require_distinct_codes(self, *, column: str | None = None) -> None:
+        """Refuse names that stand for two things: cells of a table could not be told apart."""
+        if len(self.index) < len(self.codes):
+            twice = next(code for code, n in Counter(self.codes).items() if n > 1)
+            raise InputError(
+                f"the hierarchy uses the name {twice!r} for a group and for something in it",
+                code="hierarchy-ambiguous",
+                hint="rename the group to use the hierarchy in a table",
+                column=column,
+                value=twice,
+            )
+
+    def to_pairs(self, path: str | Path) -> None:
+        """Write child,parent lines with a header."""
+        with atomic_file(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as f:
+            csv.writer(f).writerows([("child", "parent"), *self.pairs()])
+
+    def to_arx(self, path: str | Path, *, delimiter: str = ";") -> None:
+        """Write one line per value with its name at every level, as ARX reads it."""
+        rows = ([self.codes[i] for i in row] for row in self.levels)
+        with atomic_file(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as f:
+            csv.writer(f, delimiter=delimiter).writerows(rows)
+
+    def to_hrc(self, path: str | Path, *, leading: str = "@") -> None:
+        """Write a tau-Argus `.hrc` file; the root is not in it, its name goes into the metadata."""
+        bad = next((c for c in self.codes if c.startswith(leading) or "\n" in c), None)
+        if bad is not None:
+            raise InputError(
+                f"code {bad!r} begins with the leading string or breaks the line",
+                code="hierarchy-leading",
+                hint="choose another leading string",
+                value=bad,
+            )
+        below: dict[int, list[int]] = {}
+        for place, parent in enumerate(self.parents[1:], start=1):
+            below.setdefault(int(parent), []).append(place)
+        lines, stack = [], below.get(0, [])[::-1]
+        while stack:
+            place = stack.pop()
+            lines.append(leading * (int(self.depth[place]) - 1) + self.codes[place])
+            stack += below.get(place, [])[::-1]
+        with atomic_file(path) as temporary:
+            temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
     def pairs(self) -> list[tuple[str, str]]:
         """Return the (child, parent) pairs, the inverse of `from_pairs`."""
         above = ["" if p < 0 else self.codes[p] for p in self.parents]
@@ -264,6 +626,8 @@ def union(hierarchies: Sequence[Hierarchy]) -> tuple[tuple[str, ...], Indices]:
 
     All must share the root: the total is the same, however it is split.
     """
+    for hierarchy in hierarchies:
+        hierarchy.require_distinct_codes()
     codes = list(hierarchies[0].codes)
     index = {code: i for i, code in enumerate(codes)}
     for other in hierarchies[1:]:

@@ -2,26 +2,34 @@
 
 Everything is asked for as a sqlglot tree over a `Relation`; the engine renders the tree in its own
 dialect, quotes every identifier and binds every value. The shared forms live here; an engine
-overrides one where its own form is faster.
+says how it runs a tree and overrides a form where its own is faster.
 """
 
 from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Mapping, Sequence
+import importlib
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from sqlglot import exp
 
+from discreet.data.engines import sql
 from discreet.data.hierarchy import Hierarchy
+from discreet.errors import InputError, nearest
 from discreet.randomness import Randomness
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Engine", "Relation", "connect"]
+__all__ = ["ROW", "Engine", "Relation", "connect", "fresh_name"]
+
+#: The column that `number` adds and that masks are joined by.
+ROW = "__row"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -36,6 +44,21 @@ class Relation:
     def columns(self) -> tuple[str, ...]:
         """Names of the columns."""
         return tuple(self.schema.names)
+
+    def require(self, *columns: str) -> None:
+        """Say which of the columns the rows do not have, if any."""
+        for name in columns:
+            if name not in self.columns:
+                guess = nearest(name, self.columns)
+                raise InputError(
+                    f"there is no column {name!r}",
+                    code="unknown-column",
+                    hint=f"write {guess!r}"
+                    if guess
+                    else "choose one of " + ", ".join(self.columns),
+                    column=name,
+                    available=list(self.columns),
+                )
 
 
 class Engine(abc.ABC):
@@ -63,22 +86,92 @@ class Engine(abc.ABC):
     ) -> Relation:
         """Return a file (csv, parquet, arrow) as rows, read when needed and never wholly in Python."""
 
-    # -- asking ----------------------------------------------------------------------------------
+    # -- what each engine does its own way -------------------------------------------------------
     @abc.abstractmethod
     def fetch(self, query: exp.Query | Relation) -> pa.Table:
         """Run a tree and return its rows; literals in the tree are bound, not printed."""
 
     @abc.abstractmethod
-    def count(self, relation: Relation) -> int:
-        """Return the number of rows."""
+    def batches(self, query: exp.Query | Relation) -> Iterator[pa.RecordBatch]:
+        """Run a tree and yield its rows piece by piece, for results larger than memory."""
 
     @abc.abstractmethod
+    def schema(self, query: exp.Query) -> pa.Schema:
+        """Return the columns that a tree gives, without running it."""
+
+    @abc.abstractmethod
+    def materialize(self, relation: Relation, *, name: str | None = None) -> Relation:
+        """Run the query once and keep the rows in the engine, until `close`."""
+
+    @abc.abstractmethod
+    def drop(self, relation: Relation) -> None:
+        """Let go of what `materialize` or `load` kept."""
+
+    @abc.abstractmethod
+    def store(self, relation: Relation, name: str) -> None:
+        """Write rows to a table of the engine that outlives the connection, all or nothing."""
+
+    @abc.abstractmethod
+    def largest(
+        self, fields: Mapping[str, exp.Expression], order: exp.Expression, n: int
+    ) -> list[exp.Expression]:
+        """Return the aggregates that list some fields of the n rows with the largest `order`."""
+
+    @abc.abstractmethod
+    def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expression:
+        """Return a field of one of the rows that `largest` listed, the first is 1; or null."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Let go of the connection and everything temporary."""
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    # -- asking ----------------------------------------------------------------------------------
+    def relation(self, query: exp.Query) -> Relation:
+        """Return a tree as rows not yet asked for."""
+        return Relation(self, query, self.schema(query))
+
+    def aggregate(self, query: exp.Query, relations: Mapping[str, Relation]) -> pa.Table:
+        """Run a parsed query over named relations; nothing else in the engine can be reached."""
+        from discreet.data.engines.results import simple
+
+        query = sql.resolve(query, {name: r.columns for name, r in relations.items()})
+        for table in list(query.find_all(exp.Table)):
+            if table.name in relations:
+                table.replace(sql.subquery(relations[table.name].query, table.alias_or_name))
+        return simple(self.fetch(query))
+
+    def count(self, relation: Relation) -> int:
+        """Return the number of rows."""
+        query = sql.select(
+            sql.subquery(relation.query, "t"), [sql.alias(sql.call("count", exp.Star()), "n")]
+        )
+        return int(self.fetch(query).column(0)[0].as_py())
+
     def frequencies(
         self, relation: Relation, columns: Sequence[str], *, weight: str | None = None
     ) -> pa.Table:
         """Return each combination of values once, with its `count` (and `weight`, if asked for)."""
+        relation.require(*columns, *([] if weight is None else [weight]))
+        keys = [sql.column(name) for name in columns]
+        # The names of the results must not hide a column of the same name.
+        values = [sql.alias(key, f"k{place}") for place, key in enumerate(keys)] + [
+            sql.alias(sql.bigint(sql.call("count", exp.Star())), "count")
+        ]
+        if weight is not None:
+            total = sql.call("sum", sql.double(sql.column(weight)))
+            values.append(sql.alias(total, "weight"))
+        query = sql.select(sql.subquery(relation.query, "t"), values)
+        if keys:
+            query = query.group_by(*(key.copy() for key in keys))
+        rows = self.fetch(query)
+        return rows.rename_columns([*columns, *rows.column_names[len(columns) :]])
 
-    @abc.abstractmethod
     def cells(
         self,
         relation: Relation,
@@ -90,51 +183,173 @@ class Engine(abc.ABC):
         largest: int = 2,
         identify: bool = False,
         margins: bool = True,
+        missing: str | None = None,
+        total: str = "Total",
     ) -> pa.Table:
         """Return the non-empty cells of the cross of the attributes, totals at every level included.
 
         Columns: the attributes (as text codes), `count` (rows), `units` (distinct contributors, if
-        `unit`), `sum`, `sum_squares`, `top_1` … `top_n` (the largest contributions, summed per unit
-        when a unit is given), and with `identify` `unit_1` … `unit_n`. With a weight: also
-        `weight` (its sum) and weighted sums.
+        `unit`), and with a measure `sum`, `sum_squares` (of the records' values), `top_1` …
+        `top_n` (the contributions largest in absolute value, with their sign, summed per unit when
+        a unit is given; 0 where there are fewer), and with `identify` `unit_1` … `unit_n`: numbers
+        that tell contributors apart within this result and mean nothing outside it, −1 for
+        nobody. With a weight: also `weight` (its sum), and `sum` and `sum_squares` are weighted;
+        the contributions are not.
+
+        Parameters
+        ----------
+        by
+            The attributes and the hierarchies of each; none means flat below `total`.
+        missing
+            The code that stands for a missing value of an attribute; None refuses missing values.
+        margins
+            Whether totals are wanted, or only the cells of single values.
         """
+        from discreet.data.engines import cells
+
+        demand = cells.Demand(
+            relation, dict(by), measure, unit, weight, largest, identify, margins, missing, total
+        )
+        return cells.tabulate(demand)
 
     # -- changing --------------------------------------------------------------------------------
-    @abc.abstractmethod
     def recode(self, relation: Relation, maps: Mapping[str, pa.Table]) -> Relation:
-        """Replace values by join: each map has the columns `from` and `to`."""
+        """Replace values by join: each map has the columns `from` and `to`.
 
-    @abc.abstractmethod
+        A value that is not in the map stays as it is, as the type of `to`; a null in `from`
+        stands for missing values.
+        """
+        from discreet.data.engines import changes
+
+        return changes.recode(relation, maps)
+
     def number(self, relation: Relation) -> Relation:
         """Return the rows held still, with a column `__row` 0 … n−1 that a mask can be joined to."""
+        if ROW in relation.columns:
+            return relation
+        counted = exp.Sub(
+            this=exp.Window(this=sql.call("row_number")), expression=exp.Literal.number(1)
+        )
+        query = sql.select(
+            sql.subquery(relation.query, "t"),
+            [*map(sql.column, relation.columns), sql.alias(sql.bigint(counted), ROW)],
+        )
+        return self.materialize(self.relation(query))
 
-    @abc.abstractmethod
     def attach(self, relation: Relation, rows: pa.Table) -> Relation:
         """Replace or add columns by join on `__row`."""
+        from discreet.data.engines import changes
 
-    @abc.abstractmethod
+        return changes.attach(relation, rows)
+
     def rank(self, relation: Relation, column: str, *, into: str = "__rank") -> Relation:
-        """Add the rank of a column's values, 1 for the smallest, ties broken by `__row`."""
+        """Add the rank of a column's values, 1 for the smallest, ties broken by `__row`.
 
-    @abc.abstractmethod
+        Missing values come last.
+        """
+        relation.require(column, ROW)
+        order = exp.Order(
+            expressions=[
+                exp.Ordered(this=sql.column(column), desc=False, nulls_first=False),
+                exp.Ordered(this=sql.column(ROW), desc=False, nulls_first=False),
+            ]
+        )
+        ranked = exp.Window(this=sql.call("row_number"), order=order)
+        kept = [sql.column(name) for name in relation.columns if name != into]
+        return self.relation(
+            sql.select(
+                sql.subquery(relation.query, "t"),
+                [*kept, sql.alias(sql.bigint(ranked), into)],
+            )
+        )
+
     def sample(
         self, relation: Relation, *, size: int, rng: Randomness, strata: Sequence[str] = ()
     ) -> Relation:
         """Return a simple or (proportionally) stratified random sample without replacement."""
+        from discreet.data.engines import changes
 
-    @abc.abstractmethod
-    def materialize(self, relation: Relation, *, name: str | None = None) -> Relation:
-        """Run the query once and keep the rows in the engine."""
+        return changes.sample(relation, size=size, rng=rng, strata=strata)
 
-    @abc.abstractmethod
+    def project(self, relation: Relation, columns: Sequence[str]) -> Relation:
+        """Return some of the columns, in the given order."""
+        import pyarrow as pa
+
+        relation.require(*columns)
+        query = sql.select(sql.subquery(relation.query, "t"), map(sql.column, columns))
+        fields = [relation.schema.field(name) for name in columns]
+        return Relation(self, query, pa.schema(fields))
+
+    def filter(self, relation: Relation, predicate: exp.Expression) -> Relation:
+        """Return the rows for which a predicate, given as a tree, is true."""
+        query = sql.select(
+            sql.subquery(relation.query, "t"), map(sql.column, relation.columns)
+        ).where(predicate.copy(), copy=False)
+        return Relation(self, query, relation.schema)
+
     def write(self, relation: Relation, target: str | Path, *, format: str | None = None) -> None:
-        """Write rows to a file (csv, parquet, arrow), atomically, or to a table of the engine."""
+        """Write rows to a file (csv, parquet, arrow), atomically, or to a table of the engine.
 
-    @abc.abstractmethod
-    def close(self) -> None:
-        """Let go of the connection and everything temporary."""
+        `format="table"` takes the target as a table's name; otherwise the target is a path whose
+        suffix says the format.
+        """
+        if format == "table":
+            self.store(relation, str(target))
+            return
+        from discreet.data.engines.results import write_batches
+
+        ordered = relation.query
+        kept = relation
+        if ROW in relation.columns:
+            kept = self.project(relation, [c for c in relation.columns if c != ROW])
+            ordered = kept.query.order_by(exp.Ordered(this=sql.column(ROW), nulls_first=False))
+        write_batches(self.batches(ordered), kept.schema, Path(target), format)
+
+
+def fresh_name(word: str = "rows") -> str:
+    """Return a name that no table has."""
+    return f"discreet_{word}_{uuid.uuid4().hex}"
+
+
+_ENGINES = {
+    "duckdb": ("discreet.data.engines.duckdb", "DuckDB"),
+    "postgres": ("discreet.data.engines.postgres", "Postgres"),
+    "postgresql": ("discreet.data.engines.postgres", "Postgres"),
+    "spark": ("discreet.data.engines.spark", "Spark"),
+    "sc": ("discreet.data.engines.spark", "Spark"),
+}
+_EXTRAS = {"psycopg": "postgres", "pyspark": "spark"}
 
 
 def connect(url: str = "duckdb://", **options: Any) -> Engine:
-    """Return the engine an URL names: `duckdb://`, `duckdb:///file.db`, `postgresql://…`, `spark://…`."""
-    raise NotImplementedError
+    """Return the engine an URL names: `duckdb://`, `duckdb:///file.db`, `postgresql://…`, `spark://…`.
+
+    Options go to the engine; DuckDB takes `memory_limit`, `temp_directory` and `threads`. Any:
+    options are what the engine's own settings take.
+
+    >>> engine = connect("duckdb://")
+    >>> engine.name
+    'duckdb'
+    >>> engine.close()
+    """
+    scheme = urlsplit(url).scheme.lower()
+    if scheme not in _ENGINES:
+        guess = nearest(scheme, _ENGINES)
+        raise InputError(
+            f"there is no engine {scheme!r}" if scheme else "the engine's URL has no scheme",
+            code="unknown-engine",
+            hint=f"write {guess}://" if guess else "write duckdb://, postgresql:// or spark://",
+        )
+    module, kind = _ENGINES[scheme]
+    try:
+        engine: Engine = getattr(importlib.import_module(module), kind)(url, **options)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _EXTRAS:
+            raise
+        raise InputError(
+            f"the engine {scheme} needs the package {package}",
+            code="missing-extra",
+            hint=f"run: pip install 'discreet[{_EXTRAS[package]}]'",
+        ) from None
+    return engine

@@ -1,0 +1,384 @@
+"""A dataset: records in an engine, and what each column is.
+
+Nothing is pulled into Python that the engine can aggregate. A dataset never changes: every
+operation returns another one. Frames come back in the type that went in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import html
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from discreet.data.engines.base import ROW, Engine, Relation
+from discreet.data.hierarchy import Hierarchy
+from discreet.data.schema import Column, Role, Schema, Type
+from discreet.errors import InputError
+from discreet.randomness import Randomness
+from discreet.report import text_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Dataset", "read"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Dataset:
+    """Records in an engine, with a schema.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> people = read(
+    ...     pd.DataFrame({"sector": ["IT", "IT", "Fin"], "salary": [10.0, 20.0, 30.0]}),
+    ...     roles={"sector": "quasi", "salary": "confidential"},
+    ...     name="people",
+    ... )
+    >>> people
+    Dataset(people: 3 rows, sector, salary)
+    >>> people.cells(["sector"], measure="salary").select(["sector", "count", "sum"]).to_pydict()
+    {'sector': ['Total', 'Fin', 'IT'], 'count': [3, 1, 2], 'sum': [60.0, 30.0, 30.0]}
+    >>> people.frame
+      sector  salary
+    0     IT    10.0
+    1     IT    20.0
+    2    Fin    30.0
+    """
+
+    relation: Relation
+    schema: Schema
+    #: The relation's name in SQL.
+    name: str = "data"
+    #: The library that `frame` gives frames of: "pandas", "polars" or "pyarrow".
+    library: str = "pandas"
+
+    @property
+    def engine(self) -> Engine:
+        """Where the records live."""
+        return self.relation.engine
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(name for name in self.relation.columns if name != ROW)
+
+    @property
+    def unit(self) -> str | None:
+        """The column that says whom a record belongs to."""
+        return self.schema.unit
+
+    @property
+    def weight(self) -> str | None:
+        """The column with sampling weights."""
+        return self.schema.weight
+
+    @functools.cached_property
+    def count(self) -> int:
+        """Number of records."""
+        return self.engine.count(self.relation)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __bool__(self) -> bool:
+        return True
+
+    def arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the records as an Arrow table, in their own order."""
+        names = list(self.columns if columns is None else columns)
+        if not names:
+            return self.engine.fetch(self.relation).select([])
+        if ROW in self.relation.columns and ROW not in names:
+            rows = self.engine.fetch(self.engine.project(self.relation, [*names, ROW]))
+            return rows.sort_by(ROW).select(names)
+        return self.engine.fetch(self.engine.project(self.relation, names))
+
+    @property
+    def frame(self) -> Any:
+        """The records as a frame of the library that went in; pandas for files.
+
+        Any: three libraries, none of them needed.
+        """
+        return to_library(self.arrow(), self.library)
+
+    def frequencies(self, columns: Sequence[str], *, weight: str | None = None) -> pa.Table:
+        """Return each combination of values once, with its `count`."""
+        return self.engine.frequencies(self.relation, list(columns), weight=weight)
+
+    def cells(
+        self,
+        by: Sequence[str] | Mapping[str, Sequence[Hierarchy]],
+        *,
+        measure: str | None = None,
+        unit: str | None = None,
+        weight: str | None = None,
+        **options: Any,
+    ) -> pa.Table:
+        """Return the cells of a cross of attributes: see `Engine.cells`.
+
+        Attributes have the hierarchies of the schema unless others are given; unit and weight are
+        the schema's unless given. Any: the remaining options of `Engine.cells`.
+        """
+        given = (
+            {name: self.schema.hierarchies(name) for name in by}
+            if not isinstance(by, Mapping)
+            else {name: tuple(several) for name, several in by.items()}
+        )
+        return self.engine.cells(
+            self.relation,
+            given,
+            measure=measure,
+            unit=self.schema.unit if unit is None else unit,
+            weight=self.schema.weight if weight is None else weight,
+            **options,
+        )
+
+    def aggregate(self, query: exp.Query) -> pa.Table:
+        """Run a parsed query, in which this dataset is the table of its name."""
+        return self.engine.aggregate(query, {self.name: self.relation})
+
+    # -- other datasets --------------------------------------------------------------------------
+    def replace(
+        self,
+        *,
+        relation: Relation | None = None,
+        schema: Schema | None = None,
+        name: str | None = None,
+        library: str | None = None,
+        **changes: Any,
+    ) -> Dataset:
+        """Return the dataset with other rows, another name, or changes to its schema.
+
+        Any: `roles`, `types`, `hierarchies`, `unit` and `weight`, as `Schema.replace` takes them.
+        """
+        rows = relation or self.relation
+        columns = schema or _fitted(self.schema, rows)
+        return Dataset(
+            rows,
+            columns.replace(**changes) if changes else columns,
+            self.name if name is None else name,
+            library or self.library,
+        )
+
+    def select(self, columns: Sequence[str]) -> Dataset:
+        """Return some of the columns."""
+        kept = [*columns, *([ROW] if ROW in self.relation.columns else [])]
+        return self.replace(relation=self.engine.project(self.relation, kept))
+
+    def where(self, predicate: exp.Expression) -> Dataset:
+        """Return the records for which a predicate, given as a sqlglot tree, is true.
+
+        >>> from sqlglot import condition
+        >>> import pandas as pd
+        >>> len(read(pd.DataFrame({"age": [20, 40, 60]})).where(condition("age > 30")))
+        2
+        """
+        from discreet.data.engines.sql import resolve_columns
+
+        known = resolve_columns(predicate, self.relation.columns)
+        return self.replace(relation=self.engine.filter(self.relation, known))
+
+    def recode(self, maps: Mapping[str, Mapping[Any, Any] | pa.Table]) -> Dataset:
+        """Return the dataset with values replaced; what a map does not name stays as it is.
+
+        Any: values are of the column's type.
+        """
+        import pyarrow as pa
+
+        tables = {
+            name: pa.table({"from": list(given), "to": list(given.values())})
+            if isinstance(given, Mapping)
+            else given
+            for name, given in maps.items()
+        }
+        return self.replace(relation=self.engine.recode(self.relation, tables))
+
+    def numbered(self) -> Dataset:
+        """Return the dataset with its rows held still and numbered, ready for `with_columns`."""
+        return self.replace(relation=self.engine.number(self.relation))
+
+    def with_columns(self, columns: Mapping[str, Any] | pa.Table) -> Dataset:
+        """Return the dataset with columns replaced or added, in the order of `arrow()`.
+
+        Any: arrays or lists, one value per record; or a table with a column `__row`.
+        """
+        import numpy as np
+        import pyarrow as pa
+
+        rows = self.numbered()
+        if isinstance(columns, Mapping):
+            table = pa.table({name: pa.array(values) for name, values in columns.items()})
+            if table.num_rows != len(rows):
+                raise InputError(
+                    f"{table.num_rows} values were given for {len(rows)} records",
+                    code="wrong-length",
+                )
+            table = table.append_column(ROW, pa.array(np.arange(table.num_rows)))
+        else:
+            table = columns
+        return rows.replace(relation=self.engine.attach(rows.relation, table))
+
+    def sample(
+        self, size: int, *, rng: Randomness | None = None, strata: Sequence[str] = ()
+    ) -> Dataset:
+        """Return a random sample of the records without replacement."""
+        rng = rng or Randomness.secure()
+        return self.replace(
+            relation=self.engine.sample(self.relation, size=size, rng=rng, strata=strata)
+        )
+
+    def materialize(self) -> Dataset:
+        """Return the dataset with its rows computed once and kept in the engine."""
+        return self.replace(relation=self.engine.materialize(self.relation))
+
+    def write(self, path: str | Path, *, format: str | None = None) -> Path:
+        """Write the records to a file (csv, parquet, arrow) that appears whole or not at all."""
+        rows = self.engine.project(
+            self.relation,
+            [*self.columns, *([ROW] if ROW in self.relation.columns else [])],
+        )
+        self.engine.write(rows, path, format=format)
+        return Path(path)
+
+    # -- showing ---------------------------------------------------------------------------------
+    def __repr__(self) -> str:
+        shown = ", ".join(self.columns[:8]) + (", …" if len(self.columns) > 8 else "")
+        return f"Dataset({self.name}: {self.count:,} rows, {shown})"
+
+    def describe_columns(self) -> tuple[Sequence[str], list[tuple[Any, ...]]]:
+        """Return the schema as rows for people: no data."""
+        header = ("column", "type", "role", "hierarchies", "in the engine")
+        body = [
+            (
+                column.name,
+                column.type.value,
+                column.role.value,
+                ", ".join(h.name or repr(h) for h in column.hierarchies) or None,
+                str(self.relation.schema.field(column.name).type),
+            )
+            for column in self.schema.columns
+        ]
+        return header, body
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{text_table(*self.describe_columns())}"
+
+    def _repr_html_(self) -> str:
+        header, body = self.describe_columns()
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in header)
+        lines = "".join(
+            "<tr>"
+            + "".join(f"<td>{html.escape('' if v is None else str(v))}</td>" for v in row)
+            + "</tr>"
+            for row in body
+        )
+        caption = html.escape(f"{self.name}: {self.count:,} rows")
+        return (
+            f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{lines}</tbody></table>"
+        )
+
+
+def read(
+    source: Any,
+    *,
+    roles: Mapping[str, Role | str] | None = None,
+    types: Mapping[str, Type | str] | None = None,
+    hierarchies: Mapping[str, Hierarchy | Sequence[Hierarchy]] | None = None,
+    unit: str | None = None,
+    weight: str | None = None,
+    name: str | None = None,
+    engine: Engine | str | None = None,
+    format: str | None = None,
+    **options: Any,
+) -> Dataset:
+    """Return records as a dataset, wherever they are.
+
+    Parameters
+    ----------
+    source
+        A path (CSV, Parquet, Arrow, Feather, SPSS, Stata, SAS), a frame of pandas, polars or
+        pyarrow, `"postgresql://…#schema.table"`, `"spark://…#table"`, a Spark frame, or a dataset.
+        Any: every library has its own frame.
+    roles, types, hierarchies, unit, weight
+        What the curator knows of the columns; the rest is guessed.
+    name
+        The name of the relation in SQL; the stem of the file by default.
+    engine
+        An engine or its URL; DuckDB inside the process by default.
+    format
+        csv, parquet, arrow, spss, stata or sas, where the suffix does not say.
+    options
+        How a CSV file is written, where it is not found right: `delimiter`, `encoding`,
+        `decimal`, `quote`, `header`, `na`. Any: texts, and a boolean.
+    """
+    from discreet.data.sources import open_source
+
+    texts = [
+        *(hierarchies or {}),
+        *(column for column, kind in (types or {}).items() if kind in (Type.NOMINAL, Type.ORDINAL)),
+    ]
+    if isinstance(source, Dataset):
+        rows, library, found = source.relation, source.library, source.name
+        schema = source.schema
+    else:
+        rows, library, found = open_source(source, engine, format, options, texts)
+        schema = _inferred(rows)
+    schema = schema.replace(
+        roles=roles, types=types, hierarchies=hierarchies, unit=unit, weight=weight
+    )
+    return Dataset(rows, schema, found if name is None else name, library)
+
+
+def to_library(rows: pa.Table, library: str) -> Any:
+    """Return an Arrow table as a frame of a library.
+
+    Any: three libraries, none of them needed.
+    """
+    if library == "pyarrow":
+        return rows
+    if library == "polars":
+        import polars
+
+        return polars.from_arrow(rows)
+    return rows.to_pandas()
+
+
+def _inferred(rows: Relation) -> Schema:
+    try:
+        from discreet.data.infer import infer_schema
+    except ModuleNotFoundError:
+        return _schema_of_types(rows)
+    return infer_schema(rows)
+
+
+def _schema_of_types(rows: Relation) -> Schema:
+    return Schema(tuple(Column(f.name, type=_type(f.type)) for f in rows.schema if f.name != ROW))
+
+
+def _type(kind: pa.DataType) -> Type:
+    import pyarrow as pa
+
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return Type.NUMERIC
+    return Type.DATE if pa.types.is_temporal(kind) else Type.NOMINAL
+
+
+def _fitted(schema: Schema, rows: Relation) -> Schema:
+    """Return a schema for the columns that rows have: known ones kept, new ones by their type."""
+    if set(schema.names) == {name for name in rows.columns if name != ROW}:
+        return schema
+    known = {column.name: column for column in schema.columns}
+    columns = tuple(known.get(c.name, c) for c in _schema_of_types(rows).columns)
+    names = {column.name for column in columns}
+    return Schema(
+        columns,
+        schema.unit if schema.unit in names else None,
+        schema.weight if schema.weight in names else None,
+    )

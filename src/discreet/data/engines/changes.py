@@ -1,0 +1,201 @@
+"""Changes to rows by join: recodes, masks and samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sqlglot import exp
+
+from discreet.data.engines import sql
+from discreet.data.engines.base import ROW, Relation
+from discreet.errors import InputError
+from discreet.randomness import Randomness
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["attach", "recode", "sample"]
+
+
+def recode(relation: Relation, maps: Mapping[str, pa.Table]) -> Relation:
+    """Replace values by join: see `Engine.recode`."""
+    import pyarrow as pa
+
+    engine = relation.engine
+    relation.require(*maps)
+    query = exp.Select(from_=exp.From(this=sql.subquery(relation.query, "t")))
+    fields = {field.name: field for field in relation.schema}
+    replaced: dict[str, exp.Expression] = {}
+    for place, (name, given) in enumerate(maps.items()):
+        pairs, for_missing = _pairs(name, given, fields[name].type)
+        map_name = f"m{place}"
+        loaded = engine.load(pairs)
+        same = exp.EQ(this=sql.column(name, "t"), expression=sql.column("from", map_name))
+        query = query.join(sql.subquery(loaded.query, map_name), on=same, join_type="left")
+        kept = sql.column(name, "t")
+        kind = pairs.schema.field("to").type
+        stays: exp.Expression = (
+            kept if kind == fields[name].type else exp.Cast(this=kept, to=_type(kind))
+        )
+        cases = exp.Case().when(sql.column("hit", map_name), sql.column("to", map_name))
+        if for_missing is not None:
+            stands = exp.Cast(this=sql.literal(for_missing[0].as_py()), to=_type(kind))
+            cases = cases.when(exp.Is(this=kept.copy(), expression=exp.Null()), stands)
+        replaced[name] = sql.alias(cases.else_(stays), name)
+        fields[name] = pa.field(name, kind)
+    values = [replaced.get(name, sql.column(name, "t")) for name in relation.columns]
+    query.set("expressions", values)
+    return Relation(engine, query, pa.schema(list(fields.values())))
+
+
+def _pairs(
+    name: str, given: pa.Table, kind: pa.DataType
+) -> tuple[pa.Table, pa.ChunkedArray | None]:
+    """Return a map ready to be joined, and what stands for missing values, if the map says so."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if given.column_names != ["from", "to"]:
+        raise InputError(
+            f"the map of column {name!r} has the columns {', '.join(given.column_names)}",
+            code="bad-recode",
+            hint="give it the columns from and to",
+            column=name,
+        )
+    source, target = given.column("from"), given.column("to")
+    if pa.types.is_dictionary(target.type):
+        target = target.cast(target.type.value_type)
+    try:
+        source = source.cast(pa.string() if pa.types.is_dictionary(kind) else kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise InputError(
+            f"the map of column {name!r} has values of another type than the column ({kind})",
+            code="bad-recode",
+            column=name,
+        ) from None
+    if pc.count_distinct(source, mode="all").as_py() != len(source):
+        raise InputError(
+            f"the map of column {name!r} has a value twice", code="bad-recode", column=name
+        )
+    missing = source.is_null()
+    for_missing = target.filter(missing) if pc.any(missing).as_py() else None
+    pairs = pa.table({"from": source, "to": target}).filter(pc.invert(missing))
+    return pairs.append_column("hit", pa.array([True] * len(pairs), pa.bool_())), for_missing
+
+
+def _type(kind: pa.DataType) -> exp.DataType:
+    import pyarrow as pa
+
+    checks = {
+        pa.types.is_boolean: "boolean",
+        pa.types.is_integer: "bigint",
+        pa.types.is_floating: "double",
+        pa.types.is_decimal: "double",
+        pa.types.is_timestamp: "timestamp",
+        pa.types.is_date: "date",
+    }
+    for check, word in checks.items():
+        if check(kind):
+            return exp.DataType.build(word)
+    return exp.DataType.build("text")
+
+
+def attach(relation: Relation, rows: pa.Table) -> Relation:
+    """Replace or add columns by join on `__row`: see `Engine.attach`."""
+    import pyarrow as pa
+
+    engine = relation.engine
+    relation.require(ROW)
+    if ROW not in rows.column_names:
+        raise InputError(f"the columns to attach have no {ROW}", code="bad-attach")
+    rows = rows.set_column(rows.column_names.index(ROW), ROW, rows.column(ROW).cast(pa.int64()))
+    loaded = engine.load(rows)
+    new = [name for name in rows.column_names if name != ROW]
+    order = [*relation.columns, *(name for name in new if name not in relation.columns)]
+    values = [sql.column(name, "a" if name in new else "t") for name in order]
+    same = exp.EQ(this=sql.column(ROW, "t"), expression=sql.column(ROW, "a"))
+    query = sql.select(sql.subquery(relation.query, "t"), values).join(
+        sql.subquery(loaded.query, "a"), on=same, join_type="left"
+    )
+    fields = [(loaded if name in new else relation).schema.field(name) for name in order]
+    return Relation(engine, query, pa.schema(fields))
+
+
+def sample(
+    relation: Relation, *, size: int, rng: Randomness, strata: Sequence[str] = ()
+) -> Relation:
+    """Draw rows without replacement: see `Engine.sample`."""
+    import pyarrow as pa
+
+    engine = relation.engine
+    relation.require(*strata)
+    rows = engine.number(relation)
+    stratum = exp.Literal.number(0)
+    names = list(rows.columns)
+    counted = engine.relation(
+        sql.select(
+            sql.subquery(rows.query, "t"),
+            [
+                *map(sql.column, names),
+                sql.alias(_stratum(strata) if strata else sql.bigint(stratum), "__stratum"),
+            ],
+        )
+    )
+    found = engine.frequencies(counted, ["__stratum"]).sort_by("__stratum")
+    sizes = found.column("count").to_numpy()
+    if not 0 <= size <= sizes.sum():
+        raise InputError(
+            f"cannot draw {size} rows from {int(sizes.sum())}", code="sample-too-large"
+        )
+    drawn = _proportional(sizes, size, rng)
+    picks = [np.sort(rng.sample(int(n), int(k))) for n, k in zip(sizes, drawn, strict=True)]
+    chosen = engine.load(
+        pa.table(
+            {
+                "stratum": np.repeat(found.column("__stratum").to_numpy(), drawn).astype(np.int64),
+                "place": np.concatenate(picks) if picks else np.zeros(0, np.int64),
+            }
+        )
+    )
+    within = exp.Sub(
+        this=exp.Window(
+            this=sql.call("row_number"),
+            partition_by=[sql.column("__stratum")],
+            order=exp.Order(expressions=[exp.Ordered(this=sql.column(ROW), nulls_first=False)]),
+        ),
+        expression=exp.Literal.number(1),
+    )
+    placed = sql.select(
+        sql.subquery(counted.query, "t"),
+        [*map(sql.column, counted.columns), sql.alias(within, "__place")],
+    )
+    same = exp.And(
+        this=exp.EQ(this=sql.column("__stratum", "s"), expression=sql.column("stratum", "c")),
+        expression=exp.EQ(this=sql.column("__place", "s"), expression=sql.column("place", "c")),
+    )
+    kept = [sql.column(name, "s") for name in relation.columns]
+    query = sql.select(sql.subquery(placed, "s"), kept).join(
+        sql.subquery(chosen.query, "c"), on=same
+    )
+    return Relation(engine, query, relation.schema)
+
+
+def _stratum(strata: Sequence[str]) -> exp.Expression:
+    order = [exp.Ordered(this=sql.column(name), nulls_first=False) for name in strata]
+    return sql.bigint(exp.Window(this=sql.call("dense_rank"), order=exp.Order(expressions=order)))
+
+
+def _proportional(sizes: np.ndarray, size: int, rng: Randomness) -> np.ndarray:
+    """Return how many rows each stratum gives: its share, the rest by largest remainder."""
+    total = int(sizes.sum())
+    if total == 0:
+        return np.zeros(len(sizes), dtype=np.int64)
+    exact = [int(n) * size for n in sizes]
+    drawn = np.array([share // total for share in exact], dtype=np.int64)
+    rest = np.array([share % total for share in exact], dtype=np.float64)
+    # Equal remainders are settled by lot, not by the order of the strata.
+    order = np.lexsort((rng.permutation(len(sizes)), -rest))
+    drawn[order[: size - int(drawn.sum())]] += 1
+    return drawn

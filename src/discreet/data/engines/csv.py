@@ -1,0 +1,98 @@
+"""CSV files into DuckDB, as `files.sniff` found them to be written, with mistakes told by line."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from discreet.data.files import CsvFormat, sniff, write_utf8
+from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from discreet.data.engines.duckdb import DuckDB
+
+__all__ = ["read_csv"]
+
+_READ = (
+    "SELECT * FROM read_csv($1, auto_detect = false, delim = $2, quote = $3, escape = $3, "
+    "header = $4, nullstr = $5, decimal_separator = $6, columns = $7)"
+)
+_TYPES = {
+    "integer": "BIGINT",
+    "number": "DOUBLE",
+    "text": "VARCHAR",
+    "date": "DATE",
+    "datetime": "TIMESTAMP",
+    "boolean": "BOOLEAN",
+}
+_AS_IS = {"utf-8", "utf-8-sig", "latin-1"}
+
+
+def read_csv(
+    engine: DuckDB, path: Path, options: Mapping[str, Any], *, texts: Sequence[str] = ()
+) -> tuple[str, CsvFormat]:
+    """Read a CSV file into a temporary table; return its name and how the file is written.
+
+    The columns of the table are `c0`, `c1` …; `texts` names the columns to be read as text
+    whatever they look like. The sample that the format was found from may not show everything:
+    where the reader stumbles, the whole file is looked at once.
+    """
+    form = _as_texts(sniff(path, **options), texts)
+    try:
+        return _read(engine, path, form), form
+    except (duckdb.ConversionException, duckdb.InvalidInputException):
+        form = _as_texts(sniff(path, **options, thorough=True), texts)
+    try:
+        return _read(engine, path, form), form
+    except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
+        found = re.search(r"CSV Error on Line: (\d+)", str(error))
+        # The driver's text quotes the line, which may hold anything about anybody.
+        raise InputError(
+            "the line cannot be read with the others",
+            code="bad-line",
+            hint="check its quotes, delimiters and numbers",
+            file=path,
+            line=int(found.group(1)) if found else None,
+        ) from None
+
+
+def _as_texts(form: CsvFormat, texts: Sequence[str]) -> CsvFormat:
+    types = (
+        "text" if name in texts else kind for name, kind in zip(form.names, form.types, strict=True)
+    )
+    return dataclasses.replace(form, types=tuple(types))
+
+
+def _read(engine: DuckDB, path: Path, form: CsvFormat) -> str:
+    columns = {f"c{place}": _TYPES[kind] for place, kind in enumerate(form.types)}
+    with _readable(path, form) as (file, encoding):
+        values = [
+            str(file),
+            form.delimiter,
+            form.quote,
+            form.header,
+            list(form.na),
+            form.decimal,
+            columns,
+        ]
+        statement = _READ if encoding == "utf-8" else _READ[:-1] + ", encoding = 'latin-1')"
+        return engine.create(statement, values)
+
+
+@contextlib.contextmanager
+def _readable(path: Path, form: CsvFormat) -> Iterator[tuple[Path, str]]:
+    """Yield the file in an encoding that DuckDB reads by itself, copied if need be."""
+    if form.encoding in _AS_IS:
+        yield path, "latin-1" if form.encoding == "latin-1" else "utf-8"
+        return
+    with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
+        copy = Path(folder) / "utf8.csv"
+        write_utf8(path, copy, form.encoding)
+        yield copy, "utf-8"

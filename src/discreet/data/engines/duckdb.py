@@ -1,0 +1,302 @@
+"""DuckDB: the engine inside the process, also for files larger than memory."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import duckdb
+from sqlglot import exp
+
+from discreet.data.engines import sql
+from discreet.data.engines.base import Engine, Relation, fresh_name
+from discreet.data.engines.spelling import Spelling, require_distinct
+from discreet.errors import EngineError, InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["DuckDB"]
+
+# Errors whose text can quote a row of the data; only their kind is passed on.
+_TELLING = (
+    duckdb.ConversionException,
+    duckdb.ConstraintException,
+    duckdb.InvalidInputException,
+    duckdb.OutOfRangeException,
+    duckdb.TypeMismatchException,
+)
+
+
+class DuckDB(Engine):
+    """An embedded DuckDB: in memory (`duckdb://`) or a file (`duckdb:///path.db`).
+
+    Parameters
+    ----------
+    url
+        Where the database is.
+    options
+        Settings of DuckDB, such as `memory_limit="4GB"`, `temp_directory` and `threads`.
+    """
+
+    name = "duckdb"
+
+    def __init__(self, url: str = "duckdb://", **options: Any) -> None:
+        parts = urlsplit(url)
+        path = unquote(parts.netloc + parts.path)
+        if path.startswith("/") and parts.netloc == "" and path != "/":
+            # Like SQLAlchemy: three slashes are relative to here, four start at the root.
+            path = path[1:] if path.startswith("//") else path
+        if path in ("", "/", ":memory:", "/:memory:"):
+            path = ":memory:"
+        settings = {
+            # A table name must never find a Python variable or fetch an extension.
+            "python_enable_replacements": False,
+            "autoinstall_known_extensions": False,
+            **options,
+        }
+        self._lock = threading.RLock()
+        self._spelling = Spelling(fold_case=True)
+        self._registered: set[str] = set()
+        try:
+            self._connection = duckdb.connect(path, config=settings)
+        except duckdb.Error as error:
+            raise EngineError(
+                f"DuckDB cannot open {path}: {_first_line(error)}", code="cannot-connect", file=path
+            ) from None
+
+    # -- bringing rows in ------------------------------------------------------------------------
+    def table(self, name: str) -> Relation:
+        """Return an existing table or view, by its (possibly schema-qualified) name."""
+        *schema, plain = name.split(".", 1) if "." in name else [name]
+        found = self._existing(sql.named(name))
+        if found is None and schema:
+            found = self._existing(sql.named(plain, schema=schema[0]))
+        if found is None:
+            raise InputError(f"DuckDB has no table {name!r}", code="unknown-table")
+        return found
+
+    def _existing(self, table: exp.Table) -> Relation | None:
+        query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))
+        try:
+            with self._lock:
+                names = self._run(query.limit(0)).to_arrow_table().column_names
+        except duckdb.CatalogException:
+            return None
+        return self._renamed(table, names)
+
+    def _renamed(self, source: exp.Expression, names: Sequence[str]) -> Relation:
+        """Return a source whose columns carry our spelling of their names, by position."""
+        columns = [exp.to_identifier(name, quoted=True) for name in names]
+        source = source.copy()
+        source.set(
+            "alias", exp.TableAlias(this=exp.to_identifier("t", quoted=True), columns=columns)
+        )
+        return self.relation(sql.select(source, [sql.column(name) for name in names]))
+
+    def load(self, rows: pa.Table, *, name: str | None = None) -> Relation:
+        """Bring an Arrow table into the engine as a view on its memory, without copying."""
+        require_distinct(rows.column_names)
+        held = name or fresh_name()
+        spelt = rows.rename_columns([self._spelling(column) for column in rows.column_names])
+        with self._lock, self._explained():
+            self._connection.register(held, spelt)
+        self._registered.add(held)
+        columns = [sql.column(column) for column in rows.column_names]
+        return Relation(self, sql.select(sql.named(held), columns), rows.schema)
+
+    def scan(
+        self, path: str | Path, *, format: str, options: Mapping[str, Any] | None = None
+    ) -> Relation:
+        """Return a file as rows; Parquet and Arrow are read when asked for, CSV once."""
+        path = Path(path)
+        if format == "parquet":
+            from pyarrow import parquet
+
+            with _file_errors(path, "Parquet"):
+                names = parquet.read_schema(path).names
+            require_distinct(names, file=path)
+            return self._renamed(_table_function("read_parquet", path), names)
+        if format == "arrow":
+            from pyarrow import dataset
+
+            with _file_errors(path, "Arrow"):
+                rows = dataset.dataset(path, format="ipc")
+            require_distinct(rows.schema.names, file=path)
+            held = fresh_name("file")
+            with self._lock, self._explained():
+                self._connection.register(held, rows)
+            self._registered.add(held)
+            return self._renamed(sql.named(held), rows.schema.names)
+        from discreet.data.engines.csv import read_csv
+
+        given = dict(options or {})
+        texts = given.pop("texts", ())
+        held, form = read_csv(self, path, given, texts=texts)
+        require_distinct(form.names, file=path)
+        return self._renamed(sql.named(held), form.names)
+
+    # -- running ---------------------------------------------------------------------------------
+    def render(self, query: exp.Expression) -> tuple[str, list[Any]]:
+        """Return a tree as DuckDB's SQL with numbered parameters, and their values."""
+        return sql.bound(query, dialect=self.name, placeholder=_placeholder, spell=self._spelling)
+
+    def _run(self, query: exp.Expression) -> Any:
+        # Any: DuckDB's relation class has no annotations.
+        statement, values = self.render(query)
+        return self._connection.sql(statement, params=values or None)
+
+    def fetch(self, query: exp.Query | Relation) -> pa.Table:
+        """Run a tree and return its rows."""
+        tree = query.query if isinstance(query, Relation) else query
+        with self._lock, self._explained():
+            rows = self._run(tree).to_arrow_table()
+        return rows.rename_columns([self._spelling.back(name) for name in rows.column_names])
+
+    def batches(self, query: exp.Query | Relation) -> Iterator[pa.RecordBatch]:
+        """Run a tree and yield its rows piece by piece."""
+        tree = query.query if isinstance(query, Relation) else query
+        with self._lock, self._explained():
+            reader = self._run(tree).to_arrow_reader(1 << 17)
+            names = [self._spelling.back(name) for name in reader.schema.names]
+            try:
+                for batch in reader:
+                    yield batch.rename_columns(names)
+            finally:
+                reader.close()
+
+    def schema(self, query: exp.Query) -> pa.Schema:
+        """Return the columns that a tree gives."""
+        empty = exp.Select(expressions=[exp.Star()], from_=exp.From(this=sql.subquery(query, "t")))
+        return self.fetch(empty.limit(0)).schema
+
+    def execute(self, statement: exp.Expression) -> None:
+        """Run a statement that gives no rows."""
+        text, values = self.render(statement)
+        with self._lock, self._explained():
+            self._connection.execute(text, values)
+            self._connection.complete()
+
+    def create(self, statement: str, values: Sequence[Any]) -> str:
+        """Keep the rows of one of our own statements in a temporary table; return its name.
+
+        DuckDB's errors pass as they are: the caller knows what they mean. Any: values to bind.
+        """
+        held = fresh_name()
+        name = exp.to_identifier(held, quoted=True).sql(self.name)
+        with self._lock:
+            self._connection.execute(f"CREATE TEMPORARY TABLE {name} AS {statement}", values)
+            self._connection.complete()
+        return held
+
+    def materialize(self, relation: Relation, *, name: str | None = None) -> Relation:
+        """Run the query once and keep the rows in a temporary table."""
+        held = name or fresh_name()
+        self.execute(_create(held, relation.query, temporary=True))
+        columns = [sql.column(column) for column in relation.columns]
+        return Relation(self, sql.select(sql.named(held), columns), relation.schema)
+
+    def drop(self, relation: Relation) -> None:
+        """Let go of what `materialize` or `load` kept."""
+        table = relation.query.find(exp.Table)
+        if table is None or not table.name.startswith("discreet_"):
+            return
+        if table.name in self._registered:
+            self._registered.discard(table.name)
+            with self._lock, self._explained():
+                self._connection.unregister(table.name)
+        else:
+            self.execute(exp.Drop(this=sql.named(table.name), kind="TABLE", exists=True))
+
+    def store(self, relation: Relation, name: str) -> None:
+        """Write rows to a table of the database, all or nothing."""
+        statement = _create(name, relation.query, temporary=False)
+        statement.set("replace", True)
+        self.execute(statement)
+
+    # -- DuckDB's own forms ------------------------------------------------------------------------
+    def largest(
+        self, fields: Mapping[str, exp.Expression], order: exp.Expression, n: int
+    ) -> list[exp.Expression]:
+        """Return the list of the n rows with the largest order: a bounded heap, not a sort."""
+        if len(fields) == 1:
+            value = next(iter(fields.values()))
+        else:
+            value = sql.call("row", *fields.values())
+        return [sql.alias(sql.call("arg_max", value, order, exp.Literal.number(n)), "l")]
+
+    def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expression:
+        """Return one field of one element of that list."""
+        found = sql.call("list_extract", sql.column("l"), exp.Literal.number(place))
+        if len(fields) == 1:
+            return found
+        at = exp.Literal.number(fields.index(name) + 1)
+        return sql.call("struct_extract_at", found, at)
+
+    def close(self) -> None:
+        """Close the database; everything temporary goes with it."""
+        with self._lock:
+            self._connection.close()
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn DuckDB's errors into ours, without anything that could quote a row."""
+        try:
+            yield
+        except duckdb.OutOfMemoryException:
+            raise EngineError(
+                "DuckDB ran out of the memory it may use",
+                code="out-of-memory",
+                hint="raise memory_limit or give a temp_directory with more space",
+            ) from None
+        except _TELLING as error:
+            kind = type(error).__name__.removesuffix("Exception")
+            raise EngineError(
+                f"DuckDB failed: {kind} error in the data", code="engine-failed", kind=kind
+            ) from None
+        except duckdb.Error as error:
+            kind = type(error).__name__.removesuffix("Exception")
+            raise EngineError(
+                f"DuckDB failed: {_first_line(error)}", code="engine-failed", kind=kind
+            ) from None
+
+
+def _placeholder(place: int) -> exp.Expression:
+    return exp.Parameter(this=exp.Literal.number(place))
+
+
+def _create(name: str, query: exp.Query, *, temporary: bool) -> exp.Create:
+    properties = exp.Properties(expressions=[exp.TemporaryProperty()]) if temporary else None
+    return exp.Create(
+        this=sql.named(name), kind="TABLE", expression=query.copy(), properties=properties
+    )
+
+
+def _table_function(name: str, path: Path) -> exp.Table:
+    return exp.Table(this=sql.call(name, sql.text(str(path))))
+
+
+@contextlib.contextmanager
+def _file_errors(path: Path, kind: str) -> Iterator[None]:
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError):
+        raise InputError(
+            f"this is not a readable {kind} file",
+            code="bad-file",
+            hint="say format=… if the suffix is misleading",
+            file=path,
+        ) from None
+
+
+def _first_line(error: Exception) -> str:
+    # The text up to the first line break names objects; a quoted statement follows it.
+    line = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return re.sub(r"\s+", " ", line)

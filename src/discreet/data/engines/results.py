@@ -1,0 +1,151 @@
+"""What comes out of an engine: Arrow rows in simple types, and files that appear whole."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.data.atomic import atomic_file
+from discreet.errors import EngineError, InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["FORMATS", "code_text", "file_format", "simple", "write_batches"]
+
+#: Suffixes that name a format.
+FORMATS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".sav": "spss",
+    ".zsav": "spss",
+    ".dta": "stata",
+    ".sas7bdat": "sas",
+    ".xpt": "sas",
+}
+WRITABLE = ("csv", "parquet", "arrow")
+
+
+def file_format(path: Path, given: str | None = None) -> str:
+    """Return the format of a file, as given or by its suffix.
+
+    >>> file_format(Path("people.pq"))
+    'parquet'
+    """
+    if given is not None:
+        if given not in FORMATS.values():
+            raise InputError(
+                f"there is no file format {given!r}",
+                code="unknown-format",
+                hint="choose one of " + ", ".join(dict.fromkeys(FORMATS.values())),
+            )
+        return given
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(
+            f"the suffix {path.suffix!r} names no file format",
+            code="unknown-format",
+            hint="say format='csv', or use one of the suffixes " + ", ".join(FORMATS),
+            file=path,
+        )
+    return FORMATS[path.suffix.lower()]
+
+
+def simple(rows: pa.Table) -> pa.Table:
+    """Return rows with wide and fixed-point numbers as 64-bit ones, the same on every engine.
+
+    Sums of integers come as 128-bit numbers from one engine and as decimals of unknown scale from
+    another; whole ones become 64-bit integers where they fit, the others doubles.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for place, field in enumerate(rows.schema):
+        column = rows.column(place)
+        kind: Any = field.type
+        if pa.types.is_decimal(kind):
+            fits = kind.scale == 0
+            if fits and len(column) - column.null_count:
+                ends = pc.min_max(column).as_py()
+                fits = ends["min"] >= -(2**63) and ends["max"] < 2**63
+            kind = pa.int64() if fits else pa.float64()
+        elif pa.types.is_integer(kind) and kind != pa.uint64():
+            kind = pa.int64()
+        elif pa.types.is_floating(kind):
+            kind = pa.float64()
+        elif pa.types.is_dictionary(kind) or pa.types.is_large_string(kind):
+            kind = pa.string()
+        if kind != field.type:
+            rows = rows.set_column(place, field.name, column.cast(kind))
+    return rows
+
+
+def write_batches(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: Path, format: str | None
+) -> None:
+    """Write record batches to a file that appears when the last one is written."""
+    import pyarrow as pa
+
+    format = file_format(path, format)
+    if format not in WRITABLE:
+        raise InputError(
+            f"discreet does not write {format} files",
+            code="unknown-format",
+            hint="write csv, parquet or arrow",
+            file=path,
+        )
+    try:
+        with atomic_file(path) as temporary, _writer(temporary, schema, format, path) as writer:
+            for batch in batches:
+                # Engines may call a text large or dictionary-encoded: the file keeps one schema.
+                writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+    except OSError as error:
+        raise EngineError(
+            f"the file cannot be written: {error.strerror or type(error).__name__}",
+            code="cannot-write",
+            file=path,
+        ) from None
+
+
+def _writer(path: Path, schema: pa.Schema, format: str, target: Path) -> Any:
+    # Any: three writers of pyarrow that share write_table without sharing a class.
+    import pyarrow as pa
+
+    if format == "csv":
+        from pyarrow import csv
+
+        # Missing is an empty field, an empty text is "", a text with a delimiter is quoted.
+        delimiter = "\t" if target.suffix.lower() == ".tsv" else ","
+        options = csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
+        return csv.CSVWriter(str(path), schema, write_options=options)
+    if format == "parquet":
+        from pyarrow import parquet
+
+        return parquet.ParquetWriter(str(path), schema, compression="zstd")
+    return pa.ipc.new_file(str(path), schema)
+
+
+def code_text(value: Any) -> str:
+    """Return a value of an attribute as the code that tables and hierarchies call it by.
+
+    Whole numbers have no decimal point, whatever type held them, and dates are ISO. Any: what an
+    Arrow scalar holds.
+
+    >>> code_text(3.0), code_text("03"), code_text(True)
+    ('3', '03', 'True')
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float | decimal.Decimal) and value % 1 == 0:
+        return str(int(value))
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return str(value)

@@ -1,0 +1,355 @@
+"""Where hierarchies come from: level tables, nested lists, intervals, rare values, `.hrc`, ARX.
+
+Every function here reads a source and returns it in one of two shapes that `Hierarchy` is made
+from: (line, child, parent) triples, or a level table with one row per single value.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import InputError
+
+__all__ = ["Levels", "Triple"]
+
+#: Line, child, parent.
+Triple = tuple[int, str, str]
+Place = str | Path | None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Levels:
+    """A tree whose every level is spelt out: codes, parents, and each leaf's code per level."""
+
+    codes: tuple[str, ...]
+    parents: npt.NDArray[np.int32]
+    table: npt.NDArray[np.int32]
+
+
+def triples(source: Any, file: Place) -> Iterator[Triple]:
+    """Give child/parent pairs from a CSV file, a frame with two columns, or an iterable.
+
+    Any: whatever the caller has; a frame may be of any library that narwhals reads.
+    """
+    if isinstance(source, str | Path):
+        from discreet.data.files import read_rows
+
+        rows = read_rows(source)
+        if rows and [field.strip().lower() for field in rows[0][1]] == ["child", "parent"]:
+            rows = rows[1:]
+        for line, fields in rows:
+            if len(fields) != 2:
+                raise InputError(
+                    f"the line has {len(fields)} fields where child and parent are needed",
+                    code="ragged-row",
+                    hint="write child,parent; the root's parent is empty",
+                    file=source,
+                    line=line,
+                )
+            yield line, fields[0].strip(), fields[1].strip()
+        return
+    if hasattr(source, "columns") or hasattr(source, "column_names"):
+        source = frame_rows(source, 2, file)
+    for line, pair in enumerate(source, start=1):
+        if isinstance(pair, str) or len(pair) != 2:
+            raise InputError(
+                "a pair is not a (child, parent) tuple", code="ragged-row", file=file, line=line
+            )
+        child, parent = ("" if part is None else str(part) for part in pair)
+        yield line, child, parent
+
+
+def frame_rows(frame: Any, width: int | None, file: Place) -> list[tuple[Any, ...]]:
+    """Return the rows of a frame, missing values as None."""
+    import narwhals.stable.v1 as nw
+
+    data = nw.from_native(frame, eager_only=True)
+    if width is not None and len(data.columns) != width:
+        raise InputError(
+            f"the frame has {len(data.columns)} columns where {width} are needed",
+            code="ragged-row",
+            hint="give the columns child and parent",
+            file=file,
+        )
+    columns = [data[name].to_list() for name in data.columns]
+    rows = zip(*columns, strict=True)
+    return [tuple(None if v is None or v != v else v for v in row) for row in rows]  # NaN ≠ itself
+
+
+def nested(levels: Mapping[str, Any], total: str) -> Iterator[Triple]:
+    """Give the pairs of a nested mapping: names of groups, lists or mappings of what is in them."""
+    yield 1, total, ""
+    line = 1
+    stack: list[tuple[str, Any]] = [(total, levels)]
+    while stack:
+        parent, below = stack.pop(0)
+        for child in below:
+            line += 1
+            yield line, str(child), parent
+            inside = below[child] if isinstance(below, Mapping) else None
+            if isinstance(inside, str):
+                inside = [inside]
+            if inside:
+                stack.append((str(child), inside))
+
+
+def hrc(path: str | Path, total: str, leading: str) -> Iterator[Triple]:
+    """Give the pairs of a tau-Argus `.hrc` file: a code per line, its depth as leading strings."""
+    from discreet.data.files import read_rows, require_file
+
+    if leading == "":
+        raise InputError(
+            "the leading string is empty", code="hierarchy-leading", hint="write leading='@'"
+        )
+    require_file(path)
+    yield 0, total, ""
+    chain = [total]
+    first = True
+    for line, fields in read_rows(path, delimiter="\x1f"):
+        text = fields[0].rstrip()
+        depth = 0
+        while text.startswith(leading, depth * len(leading)):
+            depth += 1
+        code = text[depth * len(leading) :].strip()
+        if not text.strip():
+            continue
+        if code == "":
+            raise InputError(
+                "the line has leading strings and no code",
+                code="hierarchy-empty-code",
+                file=path,
+                line=line,
+            )
+        if depth > len(chain) - 1:
+            raise InputError(
+                f"code {code!r} is {depth} levels deep below one of {len(chain) - 2} levels"
+                if not first
+                else f"the first code {code!r} must not be indented",
+                code="hierarchy-depth-jump",
+                hint=f"go down one {leading!r} at a time",
+                file=path,
+                line=line,
+                value=code,
+            )
+        first = False
+        del chain[depth + 1 :]
+        yield line, code, chain[depth]
+        chain.append(code)
+
+
+def level_rows(
+    rows: Iterable[tuple[int, Sequence[Any]]], total: str | None, file: Place
+) -> tuple[list[list[str]], list[int]]:
+    """Return a level table as text, every row from the single value to the root."""
+    labels: list[list[str]] = []
+    lines: list[int] = []
+    for line, fields in rows:
+        row = ["" if field is None else str(field).strip() for field in fields]
+        if labels and len(row) != len(labels[0]):
+            raise InputError(
+                f"the line has {len(row)} levels where the first has {len(labels[0])}",
+                code="ragged-row",
+                hint="give every value as many levels; repeat a name to stay on it",
+                file=file,
+                line=line,
+            )
+        if "" in row:
+            raise InputError(
+                f"level {row.index('')} of the line is empty",
+                code="hierarchy-empty-code",
+                hint="repeat the name of the level below",
+                file=file,
+                line=line,
+            )
+        labels.append(row)
+        lines.append(line)
+    if not labels:
+        raise InputError("the hierarchy is empty", code="hierarchy-empty", file=file)
+    tops = list(dict.fromkeys(row[-1] for row in labels))
+    if len(tops) > 1:
+        if total is None:
+            raise InputError(
+                f"a hierarchy has one root, found {len(tops)}: {', '.join(tops[:5])}",
+                code="hierarchy-roots",
+                hint="end every line with the same name, or pass total='*'",
+                file=file,
+            )
+        labels = [[*row, total] for row in labels]
+    elif len(labels[0]) == 1:
+        labels = [[*row, total or "*"] for row in labels]
+    return labels, lines
+
+
+def tree(labels: Sequence[Sequence[str]], lines: Sequence[int], file: Place) -> Levels:
+    """Return the tree of a level table.
+
+    A node is a name at a level. A name that goes on alone to the next level stays one node; a name
+    used for different things (a value `Married` in a group `Married`) is two nodes that are
+    spelt alike, so the table keeps exactly the names of the source.
+    """
+    width = len(labels[0])
+    seen: dict[str, int] = {}
+    for line, row in zip(lines, labels, strict=True):
+        if row[0] in seen:
+            same = labels[seen[row[0]]] == row
+            raise InputError(
+                f"value {row[0]!r} is listed twice{'' if same else ' with different levels'}",
+                code="hierarchy-duplicate",
+                hint="list each value once",
+                file=file,
+                line=line,
+                value=row[0],
+            )
+        seen[row[0]] = len(seen)
+    nodes: list[dict[str, list[int]]] = [{} for _ in range(width)]  # name → rows below it
+    above: list[dict[str, str]] = [{} for _ in range(width)]
+    fan: list[dict[str, int]] = [{} for _ in range(width)]
+    for place, row in enumerate(labels):
+        for level, name in enumerate(row):
+            nodes[level].setdefault(name, []).append(place)
+            if level + 1 == width:
+                continue
+            parent = above[level].setdefault(name, row[level + 1])
+            if parent != row[level + 1]:
+                raise InputError(
+                    f"{name!r} on level {level} is in {parent!r} and in {row[level + 1]!r}",
+                    code="hierarchy-two-parents",
+                    hint="give groups that differ different names",
+                    file=file,
+                    line=lines[place],
+                    value=name,
+                )
+    for level in range(width - 1):
+        for parent in above[level].values():
+            fan[level + 1][parent] = fan[level + 1].get(parent, 0) + 1
+    return _assemble(labels, nodes, above, fan)
+
+
+def _assemble(
+    labels: Sequence[Sequence[str]],
+    nodes: Sequence[Mapping[str, list[int]]],
+    above: Sequence[Mapping[str, str]],
+    fan: Sequence[Mapping[str, int]],
+) -> Levels:
+    width = len(labels[0])
+    codes: list[str] = []
+    parents: list[int] = []
+    places: list[dict[str, int]] = [{} for _ in range(width)]
+    table = np.empty((len(labels), width), dtype=np.int32)
+    # A node that is only the repetition of the one below it is represented by that one — but the root
+    # stays a node of its own above a single value.
+    merged: list[dict[str, bool]] = [{} for _ in range(width)]
+    for level in range(width - 1):
+        for name, parent in above[level].items():
+            alone = name == parent and fan[level + 1][parent] == 1
+            merged[level + 1][parent] = alone and (level + 2 < width or len(labels) > 1)
+    for level in range(width - 1, -1, -1):  # from the root down: parents before children
+        for name in nodes[level]:
+            if merged[level].get(name, False):
+                continue
+            upper, climb = name, level
+            while climb + 1 < width:
+                upper, climb = above[climb][upper], climb + 1
+                if not merged[climb].get(upper, False):
+                    break
+            is_root = climb == level or merged[climb].get(upper, False)
+            parents.append(-1 if is_root else places[climb][upper])
+            places[level][name] = len(codes)
+            codes.append(name)
+    for level in range(width):
+        for name, rows in nodes[level].items():
+            lower = level
+            while merged[lower].get(name, False):
+                lower -= 1
+            table[rows, level] = places[lower][name]
+    return Levels(tuple(codes), np.array(parents, dtype=np.int32), table)
+
+
+def shared(counts: Mapping[str, float], minimum: float) -> tuple[list[str], list[str]]:
+    """Return the values frequent enough to stand alone, and those that must share one name.
+
+    If the rare ones together still fall short, the next rarest joins them.
+    """
+    order = sorted(counts, key=lambda value: (counts[value], value))
+    rare = [value for value in order if counts[value] < minimum]
+    weight = sum(counts[value] for value in rare)
+    for value in order[len(rare) :]:
+        if not rare or weight >= minimum:
+            break
+        rare.append(value)
+        weight += counts[value]
+    joined = set(rare)
+    return [value for value in counts if value not in joined], rare
+
+
+def grid(
+    cuts: Sequence[float] | None,
+    widths: Sequence[float],
+    low: float | None,
+    high: float | None,
+) -> list[list[float]]:
+    """Return the cut points of every level, finest first; each level's are among the finer one's."""
+    if cuts is not None:
+        finest = [float(cut) for cut in cuts]
+        if len(finest) < 2 or any(not math.isfinite(cut) for cut in finest):
+            raise InputError(
+                "intervals need two finite cut points or more",
+                code="hierarchy-intervals",
+                hint="write cuts=[0, 18, 65, 100]",
+            )
+        if any(b <= a for a, b in itertools.pairwise(finest)):
+            raise InputError(
+                "the cut points do not increase",
+                code="hierarchy-intervals",
+                hint="sort them and leave repetitions out",
+            )
+        return [finest]
+    if not widths or low is None or high is None or not low < high:
+        raise InputError(
+            "intervals of equal width need a width, and low below high",
+            code="hierarchy-intervals",
+            hint="write width=5, low=0, high=100, or cuts=[…]",
+        )
+    levels: list[list[float]] = []
+    for width in widths:
+        if not (width > 0 and math.isfinite(width)):
+            raise InputError(f"a width of {width} makes no intervals", code="hierarchy-intervals")
+        steps = math.ceil((high - low) / width - 1e-9)
+        if steps > 1_000_000:
+            raise InputError(
+                f"a width of {width} makes {steps:,} intervals",
+                code="hierarchy-intervals",
+                hint="use a larger width",
+            )
+        edges = [low + step * width for step in range(steps)] + [high]
+        if levels and not all(any(abs(e - f) <= 1e-9 * width for f in levels[-1]) for e in edges):
+            raise InputError(
+                f"intervals of width {width} cut through those of the level below",
+                code="hierarchy-intervals",
+                hint="make each width a multiple of the one before",
+            )
+        levels.append(edges)
+    return levels
+
+
+def interval_name(low: float, high: float, *, whole: bool) -> str:
+    """Return how an interval is written: 0-4 for whole numbers, [0, 2.5) otherwise, 65+, <18."""
+
+    def number(x: float) -> str:
+        return f"{int(x)}" if x == int(x) else f"{x:g}"
+
+    if low == -math.inf:
+        return f"<{number(high)}"
+    if high == math.inf:
+        return f"{number(low)}+"
+    if not whole:
+        return f"[{number(low)}, {number(high)})"
+    return number(low) if high == low + 1 else f"{number(low)}-{number(high - 1)}"
