@@ -2,4 +2,9 @@
 
 from discreet.registry import lazy
 
-__getattr__, __all__ = lazy(__name__, {})
+__getattr__, __all__ = lazy(
+    __name__,
+    {
+        "permute": "discreet.microdata.permutation.permute",
+    },
+)

@@ -21,10 +21,9 @@ class Workload:
 
     Examples
     --------
-    >>> work = Workload.ranges([20, 30, 40], width=11)
+    >>> work = Workload.ranges([20, 21, 22], width=2)
     >>> work.selected.astype(int).tolist()
-    [[1, 1, 0], [0, 1, 1], [0, 1, 1], [0, 1, 1], [0, 1, 1], [0, 1, 1], [0, 1, 1], [0, 1, 1],
-     [0, 1, 1], [0, 1, 1], [0, 1, 1]]
+    [[1, 1, 0], [0, 1, 1]]
     """
 
     selected: npt.NDArray[np.bool_]
