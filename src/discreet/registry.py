@@ -293,6 +293,9 @@ def build(
             items = [build(inner[0], d, path=(*path, n), enable=enable) for n, d in enumerate(data)]
             return items if origin is list else tuple(items)
         return tuple(data)
+    if origin is tuple and isinstance(data, str) and "," in data:
+        # As commands and people write short lists; a name with a comma stands in a real list.
+        return build(kind, [part.strip() for part in data.split(",")], path=path, enable=enable)
     if origin is tuple and not isinstance(data, list | tuple | dict):
         return (build(get_args(kind)[0], data, path=path, enable=enable),)
     if isinstance(data, list) and not _fits(data, kind):

@@ -25,7 +25,16 @@ from discreet.errors import EngineError, InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["CsvFormat", "file_format", "read_arrow", "read_rows", "sniff", "write_utf8"]
+__all__ = [
+    "FORMATS",
+    "CsvFormat",
+    "file_format",
+    "read_arrow",
+    "read_lines",
+    "read_rows",
+    "sniff",
+    "write_utf8",
+]
 
 _HEAD = 1 << 20
 _CHUNK = 1 << 17
@@ -53,7 +62,8 @@ _MAGIC = {
     b"<stata_dta>": "a Stata file",
     b"\x89PNG": "a picture",
 }
-_SUFFIXES = {
+#: Suffixes that name a format.
+FORMATS = {
     ".csv": "csv",
     ".tsv": "csv",
     ".txt": "csv",
@@ -90,21 +100,30 @@ class CsvFormat:
     types: tuple[str, ...] = ()
 
 
-def file_format(path: str | Path) -> str:
-    """Return csv, parquet, arrow, spss, stata or sas, by the file's suffix.
+def file_format(path: str | Path, given: str | None = None) -> str:
+    """Return csv, parquet, arrow, spss, stata or sas, as given or by the file's suffix.
 
-    >>> file_format("people.parquet"), file_format("adult.data")
-    ('parquet', 'csv')
+    >>> file_format("people.parquet"), file_format("adult.data"), file_format("x", "csv")
+    ('parquet', 'csv', 'csv')
     """
+    if given is not None:
+        if given not in FORMATS.values():
+            raise InputError(
+                f"there is no file format {given!r}",
+                code="unknown-format",
+                hint="choose one of " + ", ".join(dict.fromkeys(FORMATS.values())),
+                file=path,
+            )
+        return given
     suffix = Path(path).suffix.lower()
-    if suffix not in _SUFFIXES:
+    if suffix not in FORMATS:
         raise InputError(
-            f"a file ending in {suffix!r} is not one discreet reads",
+            f"the suffix {suffix!r} names no file format",
             code="unknown-format",
-            hint="use " + ", ".join(sorted(_SUFFIXES)),
+            hint="say format='csv', or use one of the suffixes " + ", ".join(FORMATS),
             file=path,
         )
-    return _SUFFIXES[suffix]
+    return FORMATS[suffix]
 
 
 def require_file(path: str | Path) -> Path:
@@ -517,7 +536,11 @@ def _type(
 
 
 def read_rows(
-    path: str | Path, *, delimiter: str | None = None, encoding: str | None = None
+    path: str | Path,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    quote: str = '"',
 ) -> list[tuple[int, list[str]]]:
     """Return the records of a small text file (a code list, a hierarchy) with their lines."""
     file = require_file(path)
@@ -525,8 +548,14 @@ def read_rows(
     _refuse_binary(data, file)
     text = _decode(data, _encoding([data], encoding, file, whole=True), file)
     text = text.removeprefix("\ufeff")
-    split = delimiter or _delimiter(text, '"')
-    return list(_records(text, split, '"', file, complete=True))
+    split = delimiter or _delimiter(text, quote)
+    return list(_records(text, split, quote, file, complete=True))
+
+
+def read_lines(path: str | Path) -> list[tuple[int, str]]:
+    """Return the lines of a small text file that are not empty, with their numbers."""
+    # A separator that text does not have: one field per line.
+    return [(line, fields[0]) for line, fields in read_rows(path, delimiter="\x1f", quote="")]
 
 
 def write_utf8(source: str | Path, target: str | Path, encoding: str) -> None:
@@ -579,7 +608,7 @@ def _read_columnar(file: Path, kind: str) -> pa.Table:
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(
             f"the file is not {'Parquet' if kind == 'parquet' else 'Arrow'}, or is damaged",
-            code="damaged-file",
+            code="bad-file",
             hint=str(error).splitlines()[0][:200],
             file=file,
         ) from None
@@ -630,7 +659,7 @@ def _read_statistical(file: Path, kind: str) -> pa.Table:
     except Exception as error:  # pyreadstat has several error classes and raises others too
         raise InputError(
             f"the file cannot be read as {kind.upper()}",
-            code="damaged-file",
+            code="bad-file",
             hint=str(error).splitlines()[0][:200],
             file=file,
         ) from None

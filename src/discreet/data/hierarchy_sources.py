@@ -103,18 +103,17 @@ def nested(levels: Mapping[str, Any], total: str) -> Iterator[Triple]:
 
 def hrc(path: str | Path, total: str, leading: str) -> Iterator[Triple]:
     """Give the pairs of a tau-Argus `.hrc` file: a code per line, its depth as leading strings."""
-    from discreet.data.files import read_rows, require_file
+    from discreet.data.files import read_lines
 
     if leading == "":
         raise InputError(
             "the leading string is empty", code="hierarchy-leading", hint="write leading='@'"
         )
-    require_file(path)
     yield 0, total, ""
     chain = [total]
     first = True
-    for line, fields in read_rows(path, delimiter="\x1f"):
-        text = fields[0].rstrip()
+    for line, text in read_lines(path):
+        text = text.rstrip()
         depth = 0
         while text.startswith(leading, depth * len(leading)):
             depth += 1

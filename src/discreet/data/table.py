@@ -8,37 +8,24 @@ other codes) are a sparse matrix built once, without ever forming the full cube.
 from __future__ import annotations
 
 import dataclasses
-import enum
 import functools
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from discreet.data.cells import Cells, Status
 from discreet.data.hierarchy import Hierarchy, union
-from discreet.errors import InputError, nearest
+from discreet.errors import InputError
 
 __all__ = ["Dimension", "Status", "Table"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-
-class Status(enum.IntEnum):
-    """What is known of a cell's protection, in the order in which it may get worse."""
-
-    SAFE = 0
-    SECONDARY = 1
-    PRIMARY = 2
-    CHANGED = 3
-
-    @property
-    def word(self) -> str:
-        """The status as releases print it."""
-        return self.name.lower()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -67,6 +54,21 @@ class Dimension:
     def total(self) -> str:
         """The code of the total."""
         return self.codes[0]
+
+    @functools.cached_property
+    def splits(self) -> npt.NDArray[np.int32]:
+        """`parents` with each way to split a code kept once, where hierarchies agree on it."""
+        if len(self.parents) == 1:
+            return self.parents
+        kept = self.parents.copy()
+        seen: set[tuple[int, bytes]] = set()
+        for row in kept:
+            for parent in np.unique(row[row >= 0]):
+                below = np.flatnonzero(row == parent)
+                if (int(parent), below.tobytes()) in seen:
+                    row[below] = -1
+                seen.add((int(parent), below.tobytes()))
+        return kept
 
     @functools.cached_property
     def is_leaf(self) -> Bools:
@@ -143,32 +145,17 @@ class Table:
         A dimension without a hierarchy is flat below `total`. Any: the frame may be of any
         library that narwhals reads.
         """
-        import narwhals.stable.v1 as nw
-
-        data = nw.from_native(frame, eager_only=True)
-        wanted = [*by, value, *contributions]
-        wanted += [
-            name for name in (count, primary, status, lower, upper, cost) if name is not None
-        ]
-        for name in wanted:
-            if name not in data.columns:
-                guess = nearest(name, data.columns)
-                raise InputError(
-                    f"the cells have no column {name!r}",
-                    code="unknown-column",
-                    hint=f"write {guess!r}"
-                    if guess
-                    else f"choose one of {', '.join(data.columns)}",
-                    column=name,
-                )
+        source = Cells.of(frame)
+        special = (count, primary, status, lower, upper, cost)
+        source.require([*by, value, *contributions, *(n for n in special if n is not None)], by)
         given = hierarchies or {}
         dimensions, codes = [], []
         for name in by:
-            values = [str(code) for code in data[name].to_list()]
+            words, places = source.codes(name)
             dimension = (
-                Dimension.of(name, given[name]) if name in given else _flat(name, values, total)
+                Dimension.of(name, given[name]) if name in given else _flat(name, words, total)
             )
-            unknown = sorted(set(values) - set(dimension.codes))
+            unknown = sorted(set(words) - set(dimension.codes))
             if unknown:
                 raise InputError(
                     f"dimension {name!r} has {len(unknown)} codes that its hierarchy lacks, such as "
@@ -179,38 +166,46 @@ class Table:
                     missing=unknown[:100],
                 )
             dimensions.append(dimension)
-            codes.append(np.array([dimension.index[code] for code in values], dtype=np.int32))
-
-        def numbers(name: str | None) -> Floats | None:
-            return None if name is None else _numbers(data[name].to_list(), name)
-
-        table_status = None
+            index = np.array([dimension.index[word] for word in words], dtype=np.int32)
+            codes.append(index[places])
+        largest = [source.numbers(name) for name in contributions]
+        flags = None
         if status is not None:
-            words = {member.word: int(member) for member in Status}
-            table_status = np.array(
-                [words.get(str(word), 0) for word in data[status].to_list()], dtype=np.int8
-            )
+            flags = source.statuses(status)
         elif primary is not None:
-            flags = np.array([bool(flag) for flag in data[primary].to_list()])
-            table_status = np.where(flags, np.int8(Status.PRIMARY), np.int8(Status.SAFE))
-        counts = numbers(count)
-        largest = [numbers(name) for name in contributions]
+            flags = np.where(source.flags(primary), np.int8(Status.PRIMARY), np.int8(Status.SAFE))
         table = cls(
             dimensions=tuple(dimensions),
             codes=np.stack(codes, axis=1),
-            value=_numbers(data[value].to_list(), value),
-            count=None if counts is None else counts.astype(np.int64),
-            contributions=np.stack([c for c in largest if c is not None], axis=1)
-            if largest
-            else None,
-            lower=numbers(lower),
-            upper=numbers(upper),
-            cost=numbers(cost),
-            status=table_status,
+            value=source.numbers(value),
+            count=None if count is None else source.counts(count),
+            # Rules read them as largest, second largest …, whatever the columns' order.
+            contributions=np.sort(np.stack(largest, axis=1), axis=1)[:, ::-1] if largest else None,
+            lower=None if lower is None else source.numbers(lower, least=0.0),
+            upper=None if upper is None else source.numbers(upper, least=0.0),
+            cost=None if cost is None else source.numbers(cost),
+            status=flags,
             statistic=statistic,
         )
         table._require_distinct()
         return table
+
+    @classmethod
+    def from_argus(
+        cls, path: str | Path, metadata: str | Path | None = None, *, value: str | None = None
+    ) -> Table:
+        """Read a tau-Argus tabular file and its `.rda` metadata.
+
+        Parameters
+        ----------
+        metadata
+            The `.rda` file; by default the one beside the table.
+        value
+            Name of the numeric variable to take, where there are several.
+        """
+        from discreet.data.argus import read_argus
+
+        return read_argus(path, metadata, value=value)
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -277,7 +272,7 @@ class Table:
         radix = 1
         for place in range(len(self.dimensions) - 1, -1, -1):
             dimension = self.dimensions[place]
-            for parents in dimension.parents:
+            for parents in dimension.splits:
                 above = parents[self.codes[:, place]].astype(np.int64)
                 parts = np.flatnonzero(above >= 0)
                 shift = (above[parts] - self.codes[parts, place]) * radix
@@ -354,29 +349,7 @@ class Table:
 
 
 def _flat(name: str, values: Sequence[str], total: str) -> Dimension:
-    leaves = [code for code in dict.fromkeys(values) if code != total]
+    leaves = [code for code in values if code != total]
+    if not leaves:
+        return Dimension(name, (total,), np.array([[-1]], dtype=np.int32))
     return Dimension.of(name, Hierarchy.flat(leaves, total=total))
-
-
-def _numbers(values: Sequence[Any], name: str) -> Floats:
-    try:
-        numbers = np.array(
-            [np.nan if value is None else value for value in values], dtype=np.float64
-        )
-    except (TypeError, ValueError):
-        bad = next(value for value in values if not isinstance(value, int | float))
-        raise InputError(
-            f"column {name!r} holds {bad!r} where a number is needed",
-            code="not-a-number",
-            column=name,
-        ) from None
-    if not np.isfinite(numbers).all():
-        row = int(np.flatnonzero(~np.isfinite(numbers))[0])
-        raise InputError(
-            f"column {name!r} is missing or infinite in row {row + 1}",
-            code="not-finite",
-            hint="leave empty cells out",
-            column=name,
-            line=row + 1,
-        )
-    return numbers

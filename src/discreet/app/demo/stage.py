@@ -34,16 +34,16 @@ class Stage:
     @functools.cached_property
     def people(self) -> Dataset:
         """The embedded population as a dataset."""
-        from discreet import demo
+        from discreet.demo.datasets import population
 
-        return demo.population(self.rows)
+        return population(self.rows)
 
     @functools.cached_property
     def businesses(self) -> Dataset:
         """The embedded business register as a dataset."""
-        from discreet import demo
+        from discreet.demo.datasets import businesses
 
-        return demo.businesses(max(self.rows // 10, 500))
+        return businesses(max(self.rows // 10, 500))
 
     def say(self, text: str) -> None:
         """Tell the reader what happens."""

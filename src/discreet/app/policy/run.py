@@ -15,6 +15,7 @@ from discreet.app.policy.model import HierarchySource, Policy
 from discreet.data.atomic import atomic_file
 from discreet.data.dataset import Dataset, read
 from discreet.data.hierarchy import Hierarchy
+from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.report import Report, Rows
 
@@ -75,11 +76,28 @@ def _hierarchy(source: HierarchySource, folder: Path, dataset: Dataset, column: 
         return _hierarchy_file(folder / source.file, source)
     if source.levels is not None:
         return Hierarchy.from_levels({source.total: source.levels})
+    found = dataset.frequencies([column])
+    counts = dict(zip(found[column].to_pylist(), found["count"].to_pylist(), strict=True))
     if source.rare is not None:
-        found = dataset.frequencies([column])
-        counts = dict(zip(found[column].to_pylist(), found["count"].to_pylist(), strict=True))
-        return Hierarchy.from_rare(counts, source.rare)
-    return Hierarchy.from_intervals(cuts=source.cuts, widths=source.widths)
+        named = {str(value): count for value, count in counts.items() if value is not None}
+        return Hierarchy.from_rare(named, source.rare, total=source.total)
+    numbers = [value for value in counts if isinstance(value, int | float)]
+    if not numbers:
+        raise InputError(
+            f"column {column!r} holds no numbers, so it cannot be cut into intervals",
+            code="not-a-number",
+            hint="give its hierarchy by file or levels",
+            column=column,
+        )
+    if source.cuts is not None:
+        return Hierarchy.from_intervals(source.cuts, values=numbers, total=source.total)
+    return Hierarchy.from_intervals(
+        width=tuple(source.widths or ()),
+        low=min(numbers),
+        high=max(numbers),
+        values=numbers,
+        total=source.total,
+    )
 
 
 def _hierarchy_file(path: Path, source: HierarchySource) -> Hierarchy:

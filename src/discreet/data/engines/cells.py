@@ -182,7 +182,7 @@ def _contributions(demand: Demand) -> exp.Select:
     if demand.unit is None:
         return _records(demand)
     keys = [sql.column(key) for key in [*demand.keys, "u"]]
-    values: list[exp.Expression] = [*keys, sql.alias(sql.call("count", exp.Star()), "n")]
+    values: list[exp.Expr] = [*keys, sql.alias(sql.call("count", exp.Star()), "n")]
     if demand.tops or demand.measure is not None:
         values.append(sql.alias(sql.call("sum", sql.column("x")), "c"))
     values += _sums(demand)
@@ -190,9 +190,9 @@ def _contributions(demand: Demand) -> exp.Select:
     return query.group_by(*(key.copy() for key in keys))
 
 
-def _sums(demand: Demand) -> list[exp.Expression]:
+def _sums(demand: Demand) -> list[exp.Expr]:
     """Return weight, sum and sum of squares over records, as far as they are asked for."""
-    found: list[exp.Expression] = []
+    found: list[exp.Expr] = []
     weight, value = sql.column("w"), sql.column("x")
     if demand.weight is not None:
         found.append(sql.alias(sql.call("sum", weight), "w"))
@@ -206,9 +206,9 @@ def _sums(demand: Demand) -> list[exp.Expression]:
 
 def _leaves(demand: Demand, contributions: exp.Query) -> exp.Select:
     """Return the cells of single values, with what adds up and the largest contributions."""
-    keys: list[exp.Expression] = [sql.column(key) for key in demand.keys]
+    keys: list[exp.Expr] = [sql.column(key) for key in demand.keys]
     if demand.unit is None:
-        added: list[exp.Expression] = [sql.alias(sql.call("count", exp.Star()), "n")]
+        added: list[exp.Expr] = [sql.alias(sql.call("count", exp.Star()), "n")]
         added += _sums(demand)
         amount = "x"
     else:
@@ -225,8 +225,8 @@ def _leaves(demand: Demand, contributions: exp.Query) -> exp.Select:
 
 def _listed(
     demand: Demand,
-    keys: list[exp.Expression],
-    added: list[exp.Expression],
+    keys: list[exp.Expr],
+    added: list[exp.Expr],
     contributions: exp.Query,
     amount: str,
 ) -> exp.Select:
@@ -242,7 +242,7 @@ def _listed(
     query = sql.select(sql.subquery(contributions, "p"), inner)
     if keys:
         query = query.group_by(*(key.copy() for key in keys))
-    outer: list[exp.Expression] = [sql.column(value.alias_or_name) for value in [*keys, *added]]
+    outer: list[exp.Expr] = [sql.column(value.alias_or_name) for value in [*keys, *added]]
     for rank in range(1, demand.tops + 1):
         for name in demand.listed:
             outer.append(sql.alias(engine.element(name, rank, demand.listed), f"{name}{rank}"))
@@ -293,8 +293,8 @@ def _roaming(
             climb = engine.load(_climbs(demand, dimension))
             loaded.append(climb)
             query = _climbed(demand, query, key, climb, has_amount)
-        keys: list[exp.Expression] = [sql.column(key) for key in demand.keys]
-        units: list[exp.Expression] = [sql.alias(sql.call("count", exp.Star()), "units")]
+        keys: list[exp.Expr] = [sql.column(key) for key in demand.keys]
+        units: list[exp.Expr] = [sql.alias(sql.call("count", exp.Star()), "units")]
         rows = engine.fetch(_listed(demand, keys, units, query, "c"))
     finally:
         for climb in loaded:
@@ -332,7 +332,7 @@ def _climbed(
     """Return contributions with one attribute's codes replaced by all they count into."""
     others = [sql.column(name, "p") for name in [*demand.keys, "u"] if name != key]
     place = sql.column("place", "h")
-    values: list[exp.Expression] = [
+    values: list[exp.Expr] = [
         sql.alias(place, key) if name == key else sql.column(name, "p")
         for name in [*demand.keys, "u"]
     ]
@@ -356,7 +356,7 @@ def _climbed(
     )
     both = exp.Union(this=joined, expression=absent, distinct=False)
     names = [sql.column(name) for name in [*demand.keys, "u"]]
-    again: list[exp.Expression] = [*names]
+    again: list[exp.Expr] = [*names]
     if has_amount:
         again.append(sql.alias(sql.call("sum", sql.column("c")), "c"))
     return sql.select(sql.subquery(both, "b"), again).group_by(*(name.copy() for name in names))

@@ -27,7 +27,7 @@ def recode(relation: Relation, maps: Mapping[str, pa.Table]) -> Relation:
     relation.require(*maps)
     query = exp.Select(from_=exp.From(this=sql.subquery(relation.query, "t")))
     fields = {field.name: field for field in relation.schema}
-    replaced: dict[str, exp.Expression] = {}
+    replaced: dict[str, exp.Expr] = {}
     for place, (name, given) in enumerate(maps.items()):
         pairs, for_missing = _pairs(name, given, fields[name].type)
         map_name = f"m{place}"
@@ -36,9 +36,7 @@ def recode(relation: Relation, maps: Mapping[str, pa.Table]) -> Relation:
         query = query.join(sql.subquery(loaded.query, map_name), on=same, join_type="left")
         kept = sql.column(name, "t")
         kind = pairs.schema.field("to").type
-        stays: exp.Expression = (
-            kept if kind == fields[name].type else exp.Cast(this=kept, to=_type(kind))
-        )
+        stays: exp.Expr = kept if kind == fields[name].type else exp.Cast(this=kept, to=_type(kind))
         cases = exp.Case().when(sql.column("hit", map_name), sql.column("to", map_name))
         if for_missing is not None:
             stands = exp.Cast(this=sql.literal(for_missing[0].as_py()), to=_type(kind))
@@ -182,7 +180,7 @@ def sample(
     return Relation(engine, query, relation.schema)
 
 
-def _stratum(strata: Sequence[str]) -> exp.Expression:
+def _stratum(strata: Sequence[str]) -> exp.Expr:
     order = [exp.Ordered(this=sql.column(name), nulls_first=False) for name in strata]
     return sql.bigint(exp.Window(this=sql.call("dense_rank"), order=exp.Order(expressions=order)))
 

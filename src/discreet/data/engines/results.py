@@ -9,54 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.data.atomic import atomic_file
+from discreet.data.files import file_format
 from discreet.errors import EngineError, InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FORMATS", "code_text", "file_format", "simple", "write_batches"]
+__all__ = ["code_text", "file_format", "simple", "write_batches"]
 
-#: Suffixes that name a format.
-FORMATS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".sav": "spss",
-    ".zsav": "spss",
-    ".dta": "stata",
-    ".sas7bdat": "sas",
-    ".xpt": "sas",
-}
 WRITABLE = ("csv", "parquet", "arrow")
-
-
-def file_format(path: Path, given: str | None = None) -> str:
-    """Return the format of a file, as given or by its suffix.
-
-    >>> file_format(Path("people.pq"))
-    'parquet'
-    """
-    if given is not None:
-        if given not in FORMATS.values():
-            raise InputError(
-                f"there is no file format {given!r}",
-                code="unknown-format",
-                hint="choose one of " + ", ".join(dict.fromkeys(FORMATS.values())),
-            )
-        return given
-    if path.suffix.lower() not in FORMATS:
-        raise InputError(
-            f"the suffix {path.suffix!r} names no file format",
-            code="unknown-format",
-            hint="say format='csv', or use one of the suffixes " + ", ".join(FORMATS),
-            file=path,
-        )
-    return FORMATS[path.suffix.lower()]
 
 
 def simple(rows: pa.Table) -> pa.Table:

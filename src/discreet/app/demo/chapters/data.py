@@ -13,7 +13,7 @@ ORDER = 10
 def run(stage: Stage) -> None:
     """Describe the population and say how many records are unique."""
     people = stage.people
-    stage.say(f"    A population of {people.count():,} persons in households, generated here.")
+    stage.say(f"    A population of {people.count:,} persons in households, generated here.")
     report = describe(people)
     stage.show(report)
     stage.section(

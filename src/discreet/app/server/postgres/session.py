@@ -347,8 +347,14 @@ class Session:
             kinds = [*statement.types, *([25] * wanted)][:wanted]
             self._writer.write(m.parameter_description([k or 25 for k in kinds]))
             if wanted:
-                # The columns depend on nothing but the statement, yet only asking would tell them.
-                self._writer.write(m.message(b"n"))
+                # The columns depend on nothing but the statement; the values are not known yet.
+                assert self._user is not None
+                told = self._setting.speaker.describe(statement.sql, self._user, (None,) * wanted)
+                self._writer.write(
+                    m.message(b"n")
+                    if told is None
+                    else m.row_description(_fields(told), (0,) * len(told))
+                )
                 return
             reply = await self._ask(statement.sql, ())
             formats: tuple[int, ...] = (0,) * reply.table.num_columns
@@ -465,7 +471,12 @@ class Session:
 
 
 def _columns(reply: Reply) -> list[m.Column]:
-    return [m.Column(field.name, *types.oid_of(field.type)) for field in reply.table.schema]
+    return _fields(reply.table.schema)
+
+
+def _fields(schema: Any) -> list[m.Column]:
+    # Any: an Arrow schema.
+    return [m.Column(field.name, *types.oid_of(field.type)) for field in schema]
 
 
 def _spread(formats: tuple[int, ...], count: int) -> tuple[int, ...]:

@@ -1,0 +1,53 @@
+"""The catalog: tables and columns are told, nothing else is reached."""
+
+import pyarrow as pa
+import pytest
+
+from discreet.app.server.postgres.catalog import Catalog
+
+
+@pytest.fixture(scope="module")
+def catalog():
+    made = Catalog({"people": pa.schema([("sector", pa.string()), ("age", pa.int64())])})
+    yield made
+    made.close()
+
+
+def test_tables_and_columns(catalog):
+    tables = catalog.answer("SELECT table_name FROM information_schema.tables")
+    assert tables["table_name"].to_pylist() == ["people"]
+    columns = catalog.answer(
+        "SELECT column_name FROM information_schema.columns WHERE table_name = $1 ORDER BY ordinal_position",
+        ("people",),
+    )
+    assert columns["column_name"].to_pylist() == ["sector", "age"]
+    classes = catalog.answer(
+        "SELECT c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r'"
+    )
+    assert classes["relname"].to_pylist() == ["people"]
+
+
+def test_what_it_cannot_answer_is_empty_with_the_columns_asked_for(catalog):
+    found = catalog.answer(
+        "SELECT typname AS name, oid::regtype::text AS regtype FROM pg_type t WHERE t.oid = 'hstore'::regtype"
+    )
+    assert found.num_rows == 0
+    assert found.column_names == ["name", "regtype"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM people",
+        "SELECT * FROM pg_catalog.pg_class, people",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM pg_class, read_text('/etc/passwd')",
+        "SELECT (SELECT content FROM read_text('/etc/passwd')) FROM pg_class",
+        "WITH pg_x AS (SELECT * FROM people) SELECT * FROM pg_x",
+        "DROP TABLE pg_class",
+        "SELECT 1",
+        "ATTACH 'x.db'",
+    ],
+)
+def test_anything_else_is_not_its_business(catalog, sql):
+    assert catalog.answer(sql) is None
