@@ -97,32 +97,49 @@ def hits_of_codes(codes, accepted, starts):
 
 
 @numba.njit(cache=True)
-def hits_by_key(selected, all_selected, keys, key_count, starts):
-    """Count the selected records of each group by key: (key, group, hits) where there are any."""
-    rows = len(keys)
-    out_key = np.empty(min(rows, key_count * (len(starts) - 1)), np.int64)
+def hits_by_key(codes, accepted, keys, key_count, starts):
+    """Count the accepted records of each group by key: (key, group, hits) where there are any."""
+    groups = len(starts) - 1
+    out_key = np.empty(min(len(keys), key_count * groups), np.int64)
     out_group = np.empty(len(out_key), np.int64)
     out_hits = np.empty(len(out_key), np.int64)
     count = np.zeros(key_count, np.int64)
-    touched = np.empty(key_count, np.int64)
     found = 0
-    for g in range(len(starts) - 1):
-        number = 0
+    for g in range(groups):
+        if key_count <= 4 * (starts[g + 1] - starts[g]):
+            for i in range(starts[g], starts[g + 1]):
+                count[keys[i]] += accepted[codes[i]]
+            for key in range(key_count):
+                if count[key] > 0:
+                    out_key[found], out_group[found], out_hits[found] = key, g, count[key]
+                    found += 1
+                    count[key] = 0
+            continue
+        before = found  # many keys and a small group: remember which were met
         for i in range(starts[g], starts[g + 1]):
-            if all_selected or selected[i]:
+            if accepted[codes[i]]:
                 key = keys[i]
                 if count[key] == 0:
-                    touched[number] = key
-                    number += 1
+                    out_key[found], out_group[found] = key, g
+                    found += 1
                 count[key] += 1
-        for t in range(number):
-            key = touched[t]
-            out_key[found] = key
-            out_group[found] = g
-            out_hits[found] = count[key]
-            count[key] = 0
-            found += 1
+        for place in range(before, found):
+            out_hits[place] = count[out_key[place]]
+            count[out_key[place]] = 0
     return out_key[:found], out_group[:found], out_hits[:found]
+
+
+@numba.njit(cache=True)
+def ends_by_key(codes, accepted, keys, key_count, values):
+    """Return the least and the greatest value of the accepted records of each key."""
+    low = np.full(key_count, values.max() if len(values) else 0)
+    high = np.full(key_count, values.min() if len(values) else 0)
+    for i in range(len(values)):
+        if accepted[codes[i]]:
+            key = keys[i]
+            low[key] = min(low[key], values[i])
+            high[key] = max(high[key], values[i])
+    return low, high
 
 
 @numba.njit(cache=True)

@@ -29,6 +29,10 @@ Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.uint8]
 
 
+#: Groupings that are kept, one code per record each.
+_GROUPINGS = 8
+
+
 class NotInMemory(Exception):  # noqa: N818  # tells the caller to ask the engine; nothing failed
     """The statement is answered by the engine only."""
 
@@ -41,6 +45,8 @@ class _Hits:
     group: Integers
     count: Integers
     keys: int
+    #: The keys there are, among all that could be.
+    present: Integers
 
     def sum(self, values: Integers) -> Integers:
         from discreet.microdata.permutation import _passes
@@ -63,6 +69,7 @@ class Memory:
         self._coded: dict[str, tuple[npt.NDArray[Any], pa.Array]] = {}
         self._decided: dict[str, Flags] = {}
         self._partly: dict[str, npt.NDArray[Any]] = {}
+        self._grouped: dict[str, tuple[npt.NDArray[Any], list[pa.Array]]] = {}
 
     @functools.cached_property
     def _starts(self) -> Integers:
@@ -110,37 +117,51 @@ class Memory:
     def _hits(self, statement: Statement) -> tuple[_Hits, list[pa.Array]]:
         from discreet.microdata.permutation import _passes
 
-        where = statement.where
-        groups = len(self._starts) - 1
         if not statement.keys:
-            single = None if where is None else self._only_column(where)
-            if where is None:
+            if statement.where is None:
                 count = np.diff(self._starts)
-            elif single is not None:
-                codes, _ = self._codes(single)
-                count = _passes.hits_of_codes(codes, self._decide(where, single), self._starts)
             else:
-                selected = self._select(where)[0]
-                both = np.array([0, 1], dtype=np.uint8)
-                count = _passes.hits_of_codes(selected, both, self._starts)
+                count = _passes.hits_of_codes(*self._selection(statement), self._starts)
             group = np.flatnonzero(count)
             one = np.zeros(len(group), dtype=np.int64)
-            return _Hits(one, group, count[group], 1), []
+            return _Hits(one, group, count[group], 1, one[:1]), []
         key, labels = self._keys(statement)
         size = len(labels[0])
-        if size * groups > 50_000_000:
+        if size * (len(self._starts) - 1) > 50_000_000:
             raise NotInMemory
-        selected = np.empty(0, dtype=np.uint8) if where is None else self._select(where)[0]
-        found = _passes.hits_by_key(selected, where is None, key, size, self._starts)
+        found = _passes.hits_by_key(*self._selection(statement), key, size, self._starts)
         # Keys without a hit give no row, as in SQL.
         present, dense = np.unique(found[0], return_inverse=True)
-        hits = _Hits(dense.astype(np.int64), found[1], found[2], len(present))
+        hits = _Hits(dense.astype(np.int64), found[1], found[2], len(present), present)
         return hits, [label.take(pa.array(present)) for label in labels]
+
+    def _selection(self, statement: Statement) -> tuple[npt.NDArray[Any], Flags]:
+        """Return one code per record, and which codes are selected."""
+        where = statement.where
+        if where is None:
+            return self._zeros, np.array([1], dtype=np.uint8)
+        single = self._only_column(where)
+        if single is not None:
+            return self._codes(single)[0], self._decide(where, single)
+        return self._select(where, negated=False), np.array([0, 1], dtype=np.uint8)
+
+    @functools.cached_property
+    def _zeros(self) -> Flags:
+        return np.zeros(len(self._permuted), dtype=np.uint8)
 
     def _keys(self, statement: Statement) -> tuple[npt.NDArray[Any], list[pa.Array]]:
         """Return one key per record, and for each key the values of the grouping expressions."""
-        combined: npt.NDArray[Any] | None = None
+        asked = "; ".join(item.expression.sql() for item in statement.keys)
+        if asked not in self._grouped:
+            if len(self._grouped) >= _GROUPINGS:
+                del self._grouped[next(iter(self._grouped))]
+            self._grouped[asked] = self._combined(statement)
+        return self._grouped[asked]
+
+    def _combined(self, statement: Statement) -> tuple[npt.NDArray[Any], list[pa.Array]]:
+        combined: npt.NDArray[Any] = self._zeros
         labels: list[pa.Array] = []
+        size = 1
         for item in statement.keys:
             name = self._only_column(item.expression)
             if name is None:
@@ -149,22 +170,19 @@ class Memory:
             values = self._evaluate(item.expression, name, dictionary).dictionary_encode(
                 null_encoding="encode"
             )
-            size = len(values.dictionary)
-            part = values.indices.to_numpy().astype(np.int32)
-            own = part[codes]
-            if combined is None:
-                combined, labels = own, [values.dictionary]
-                continue
-            before = len(labels[0])
-            if before * size > 1_000_000:
+            part = values.indices.to_numpy()
+            before, own = size, len(values.dictionary)
+            size *= own
+            if size > 1_000_000:
                 raise NotInMemory
-            combined = combined * size + own
-            pairs = np.arange(before * size)
+            small = np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.int32
+            code = part.astype(small)[codes]
+            combined = code if before == 1 else combined.astype(small) * small(own) + code
+            pairs = np.arange(size)
             labels = [
-                *(label.take(pa.array(pairs // size)) for label in labels),
-                values.dictionary.take(pa.array(pairs % size)),
+                *(label.take(pa.array(pairs // own)) for label in labels),
+                values.dictionary.take(pa.array(pairs % own)),
             ]
-        assert combined is not None
         return combined, labels
 
     def _codes(self, name: str) -> tuple[npt.NDArray[Any], pa.Array]:
@@ -210,27 +228,21 @@ class Memory:
             self._decided[key] = truth.cast(pa.uint8()).fill_null(0).to_numpy().astype(np.uint8)
         return self._decided[key]
 
-    def _select(self, tree: exp.Expression) -> tuple[Flags, Flags | None]:
-        """Return where a condition is true; and where it is false, if anything must be negated."""
+    def _select(self, tree: exp.Expression, *, negated: bool) -> Flags:
+        """Return where a condition is true; negated, where it is false: unknown is neither."""
         while isinstance(tree, exp.Paren):
             tree = tree.this
         name = self._only_column(tree)
         if name is not None:
-            codes, _ = self._codes(name)
-            is_true = self._decide(tree, name)
-            is_false = self._decide(exp.Not(this=exp.paren(tree.copy())), name)
-            return is_true[codes], is_false[codes]
+            asked = exp.Not(this=exp.paren(tree.copy())) if negated else tree
+            chosen: Flags = self._decide(asked, name)[self._codes(name)[0]]
+            return chosen
         if isinstance(tree, exp.Not):
-            true, false = self._select(tree.this)
-            assert false is not None
-            return false, true
+            return self._select(tree.this, negated=not negated)
         if isinstance(tree, exp.And | exp.Or):
-            left, right = self._select(tree.this), self._select(tree.expression)
-            assert left[1] is not None
-            assert right[1] is not None
-            if isinstance(tree, exp.And):
-                return left[0] & right[0], left[1] | right[1]
-            return left[0] | right[0], left[1] & right[1]
+            left = self._select(tree.this, negated=negated)
+            right = self._select(tree.expression, negated=negated)
+            return left & right if isinstance(tree, exp.And) != negated else left | right
         raise NotInMemory
 
     # -- aggregates --------------------------------------------------------------------------------
@@ -284,23 +296,24 @@ class Memory:
         return self._extreme("max", statement, hits)
 
     def _extreme(self, end: str, statement: Statement, hits: _Hits) -> tuple[pa.Array, ...]:
-        if len(statement.keys) or statement.where is not None:
-            world = self._world(statement)
-        else:
-            world = (np.zeros(len(self._permuted), dtype=np.int64), self._sensitive_values())
+        from discreet.microdata.permutation import _passes
+
         rows = self._rows(hits)
         pick = np.minimum if end == "min" else np.maximum
-        results = []
-        for key, values in (
-            (hits.key, self._column(f"lb_{end}")[rows]),
-            (hits.key, self._column(f"ub_{end}")[rows]),
-            world,
-        ):
-            order = np.argsort(key, kind="stable")
-            starts = np.flatnonzero(np.diff(key[order], prepend=-1))
-            found = pick.reduceat(values[order], starts) if len(order) else values[:0]
-            results.append(pa.array(found) if len(found) else pa.nulls(hits.keys))
-        return tuple(results)
+        order = np.argsort(hits.key, kind="stable")
+        starts = np.flatnonzero(np.diff(hits.key[order], prepend=-1))
+        bounds = [self._column(f"{side}_{end}")[rows][order] for side in ("lb", "ub")]
+        if not len(order):
+            return tuple(pa.nulls(hits.keys, pa.from_numpy_dtype(bounds[0].dtype)) for _ in range(3))
+        key, size = (self._zeros, 1) if not statement.keys else self._sized_keys(statement)
+        world = _passes.ends_by_key(
+            *self._selection(statement), key, size, self._sensitive_values()
+        )[0 if end == "min" else 1][hits.present]
+        return (*(pa.array(pick.reduceat(values, starts)) for values in bounds), pa.array(world))
+
+    def _sized_keys(self, statement: Statement) -> tuple[npt.NDArray[Any], int]:
+        key, labels = self._keys(statement)
+        return key, len(labels[0])
 
     def _sensitive_values(self) -> npt.NDArray[Any]:
         found: npt.NDArray[Any] = self._permuted.column(self._sensitive).to_numpy()
@@ -309,7 +322,8 @@ class Memory:
     def _world(self, statement: Statement) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return key and value of the released rows that are selected."""
         values = self._sensitive_values()
-        chosen = slice(None) if statement.where is None else self._select(statement.where)[0] == 1
+        codes, accepted = self._selection(statement)
+        chosen = slice(None) if statement.where is None else accepted[codes] == 1
         if not statement.keys:
             picked = values[chosen]
             return np.zeros(len(picked), dtype=np.int64), picked

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -75,10 +76,14 @@ class BoundsAnswer(Report):
     kind: str
     #: Keys, and `<name>_lower`, `<name>_upper`, `<name>_estimate` per aggregate.
     frame: Any = dataclasses.field(repr=False)
-    #: The query that was run on the released tables.
-    sql: str = dataclasses.field(repr=False)
     notes: tuple[str, ...] = ()
     _rows: Any = dataclasses.field(default=None, repr=False)
+    _sql: Callable[[], str] = dataclasses.field(default=str, repr=False)
+
+    @property
+    def sql(self) -> str:
+        """The query over the released tables, in the dialect of their engine."""
+        return self._sql()
 
     def rows(self) -> Rows:
         """The answer as it is."""
@@ -229,9 +234,8 @@ class Permuted(Release):
         if any(aggregate.kind == "variance" for aggregate in statement.aggregates):
             notes.append(_VARIANCE)
         kind = "exact" if _is_exact(rows, statement) else "interval"
-        return BoundsAnswer(
-            kind, self._as_library(rows), self._explained(statement), tuple(notes), rows
-        )
+        explained = functools.partial(self._explained, statement)
+        return BoundsAnswer(kind, self._as_library(rows), tuple(notes), rows, explained)
 
     def explain(self, sql: str) -> str:
         """Return the rewritten query, in the dialect of the engine, without running it."""

@@ -8,6 +8,7 @@ means the same on every engine, and needs nothing but the release.
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import sqlglot
 from sqlglot import exp
@@ -25,6 +26,12 @@ HELP = "help"
 _ROUNDING = 2.0**-52
 # Where the centre of the largest variance is tried, from the least (−1) to the greatest mean (1).
 CENTRES = (-1.0, -0.5, 0.0, 0.5, 1.0)
+
+
+@functools.lru_cache(maxsize=512)
+def _parsed(text: str) -> exp.Expression:
+    # The text is ours and repeats from query to query; what the caller wrote is put in later.
+    return sqlglot.parse_one(text, read="duckdb")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +111,7 @@ class _Rewriter:
 
     # -- text of our own names, into which the trees of the caller are put -------------------------
     def tree(self, text: str) -> exp.Expression:
-        made = sqlglot.parse_one(text, read="duckdb")
+        made = _parsed(text).copy()
         for column in list(made.find_all(exp.Column)):
             if column.name in self.nodes and not column.table:
                 node = self.nodes[column.name].copy()
@@ -204,6 +211,8 @@ class _Rewriter:
         count = "CAST(COALESCE(SUM(h), 0) AS BIGINT) AS n"
         if all(a.kind == "count" for a in self.statement.aggregates):
             return self.add("counts", f"SELECT {self.listed()}{count} FROM hits{self.group()}")
+        if self.statement.where is None and not self.keys and self.kind != "float":
+            return self._all_records()
         low, high = "SUM(lb_sum)", "SUM(ub_sum)"
         if self.kind == "integer":
             low, high = f"CAST({low} AS BIGINT)", f"CAST({high} AS BIGINT)"
@@ -213,6 +222,22 @@ class _Rewriter:
             "SUM(h * mean) AS expected, MIN(lb_min) AS min_low, MIN(ub_min) AS min_high, "
             "MAX(lb_max) AS max_low, MAX(ub_max) AS max_high "
             f"FROM hits JOIN {HELP} ON row_id = g + h{self.group()}",
+        )
+
+    def _all_records(self) -> str:
+        """Add the aggregates of all records: whole groups keep their values, so they are exact."""
+        total = "SUM(_sensitive)"
+        if self.kind == "integer":
+            total = f"CAST({total} AS BIGINT)"
+        ends = ", ".join(
+            f"{end.upper()}(_sensitive) AS {end}_{side}"
+            for end in ("min", "max")
+            for side in ("low", "high")
+        )
+        return self.add(
+            "totals",
+            f"SELECT COUNT(*) AS n, {total} AS low, {total} AS high, {total} AS expected, {ends} "
+            f"FROM {PERMUTED}",
         )
 
     def _results(

@@ -63,7 +63,10 @@ class Workload:
         return cls(rows)
 
     def errors(self, labels: npt.NDArray[np.int64], amounts: Floats) -> Floats:
-        """Return for each query the width of the bounds of AVG relative to the true answer."""
+        """Return for each query the width of the bounds of AVG relative to the true answer.
+
+        Infinite where the true answer is 0 and the bounds are not.
+        """
         order = np.lexsort((amounts, labels))
         sizes = np.bincount(labels)
         # Row 0 of each group is the empty selection, so that groups without hits need no mask.
@@ -72,7 +75,9 @@ class Workload:
         errors = np.empty(len(self.selected))
         for place, row in enumerate(self.selected):
             key = first + np.bincount(labels[row], minlength=len(sizes))
-            errors[place] = (high[key].sum() - low[key].sum()) / abs(amounts[row].sum())
+            width = high[key].sum() - low[key].sum()
+            truth = abs(amounts[row].sum())
+            errors[place] = width / truth if truth > 0 else 0.0 if width == 0 else np.inf
         return errors
 
 

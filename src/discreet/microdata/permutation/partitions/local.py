@@ -21,7 +21,7 @@ __all__ = ["Local"]
 
 #: More records than this teach nothing more about the width.
 _TRAINING_RECORDS = 20_000
-_TRAINING_QUERIES = 60
+_TRAINING_QUERIES = 150
 #: Widths tried, as multiples of k.
 _WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 _ROUNDS = 8
@@ -163,7 +163,8 @@ def _train(problem: Problem, places: Floats, rng: Randomness) -> tuple[int, Floa
         if len(sample.values) < problem.demand.k:
             return problem.demand.k, np.ones(places.shape[1])
         problem, places = sample, np.ascontiguousarray(places[chosen])
-    amounts = problem.values[problem.classes]
+    # Shifted, so that no query has an answer of 0 to be relative to.
+    amounts = problem.values[problem.classes] - (2 * problem.values[0] - problem.values[-1] - 1.0)
     if (problem.values[-1] - problem.values[0]) < problem.demand.e:
         return problem.demand.k, np.ones(places.shape[1])
     work = [
