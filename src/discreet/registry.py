@@ -208,7 +208,9 @@ class Family(typing.Generic[Base]):
             for thing in vars(module).values():
                 if self._is_member(thing) and thing.__module__ == module.__name__:
                     found[thing.name] = thing
-        for entry in importlib.metadata.entry_points(group=f"discreet.{self.name}"):
+        # Looking for extensions reads the metadata of every installed package: only when wanted.
+        entries = importlib.metadata.entry_points(group=f"discreet.{self.name}") if enable else ()
+        for entry in entries:
             if entry.name in enable:
                 found[entry.name] = entry.load()
         return dict(sorted(found.items()))

@@ -215,7 +215,7 @@ def test_writing_keeps_types_and_order(tmp_path):
     path = read(FRAME).with_columns({"n": [1, 2, 3, 4]}).write(tmp_path / "out" / "people.parquet")
     again = read(path)
     assert again.columns == (*FRAME.columns, "n")
-    assert again.arrow().column("since").to_pylist()[0] == datetime.datetime(2020, 1, 1)
+    assert again.arrow().column("since").to_pylist()[0] == datetime.datetime(2020, 1, 1)  # noqa: DTZ001
     with pytest.raises(InputError):
         read(FRAME).write(tmp_path / "x.sav")
 

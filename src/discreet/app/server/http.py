@@ -19,7 +19,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 import discreet
 from discreet.app.server.desk import Reply, Speaker, User
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import DiscreetError
 from discreet.report import plain
 
 if TYPE_CHECKING:
@@ -246,24 +246,3 @@ def _nobody() -> str:
     if not _NOBODY:
         _NOBODY.append(argon2.PasswordHasher().hash(os.urandom(32).hex()))
     return _NOBODY[0]
-
-
-def parse_users(declared: Mapping[str, Mapping[str, Any]]) -> dict[str, User]:
-    """Return the users a policy declares; mistakes name the user, never the hash."""
-    found = {}
-    for name, entry in declared.items():
-        unknown = set(entry) - {"roles", "password", "scram"}
-        if unknown:
-            raise InputError(
-                f"user {name!r} has unknown settings: {', '.join(sorted(unknown))}",
-                code="user-settings",
-                hint="write roles, password (argon2) and scram; `discreet user` makes them",
-            )
-        roles = entry.get("roles", ["analyst"])
-        found[name] = User(
-            name,
-            tuple([roles] if isinstance(roles, str) else roles),
-            entry.get("password"),
-            entry.get("scram"),
-        )
-    return found

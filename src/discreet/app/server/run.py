@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -41,7 +42,8 @@ class ServerSettings:
     threads: int = 8
     #: Shared by several processes, so that one accepts another's tokens.
     token_key: bytes = dataclasses.field(default_factory=lambda: os.urandom(32), repr=False)
-    reuse_port: bool = False
+    #: Several processes listen on the same ports.
+    shared: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +83,7 @@ async def serve(
     local = settings.host in ("127.0.0.1", "::1", "localhost")
     setting = Setting(desk, users, pool, tls, binding, require_tls=tls is not None or not local)
     postgres = PostgresServer(
-        setting, host=settings.host, port=settings.port, reuse_port=settings.reuse_port
+        setting, host=settings.host, port=settings.port, reuse_port=settings.shared
     )
     http = Quiet(
         _http_config(build_http(desk, users, pool, Tokens(settings.token_key), metrics), settings)
@@ -89,12 +91,13 @@ async def serve(
     stop = stop or asyncio.Event()
     _on_signals(stop)
     await postgres.start()
-    serving = asyncio.create_task(http.serve())
+    listener = socket.create_server((settings.host, settings.http_port), reuse_port=settings.shared)
+    serving = asyncio.create_task(http.serve(sockets=[listener]))
     try:
         while not http.started and not serving.done():
             await asyncio.sleep(0.02)
         if not serving.done():
-            started(Addresses(postgres.port, _port(http)))
+            started(Addresses(postgres.port, int(listener.getsockname()[1])))
             await asyncio.wait(
                 [serving, asyncio.create_task(stop.wait())], return_when=asyncio.FIRST_COMPLETED
             )
@@ -124,10 +127,6 @@ def _http_config(app: Any, settings: ServerSettings) -> Any:
         h11_max_incomplete_event_size=64 * 1024,
         timeout_graceful_shutdown=5,
     )
-
-
-def _port(server: Any) -> int:
-    return int(server.servers[0].sockets[0].getsockname()[1])
 
 
 def _on_signals(stop: asyncio.Event) -> None:
