@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from discreet.data.files import read_rows, require_file
+from discreet.data.files import read_lines, read_rows, require_file
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.table import Table
 from discreet.errors import InputError
@@ -98,8 +98,7 @@ def read_argus(
 def _metadata(rda: Path) -> tuple[dict[str, str], list[_Variable]]:
     settings: dict[str, str] = {}
     variables: list[_Variable] = []
-    for line, fields in read_rows(rda, delimiter="\x1f"):
-        text = fields[0]
+    for line, text in read_lines(rda):
         found = _TAG.match(text.strip())
         if found is None:
             variables.append(_Variable(text.split()[0] if text.split() else "", line))

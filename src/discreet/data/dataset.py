@@ -171,7 +171,7 @@ class Dataset:
         kept = [*columns, *([ROW] if ROW in self.relation.columns else [])]
         return self.replace(relation=self.engine.project(self.relation, kept))
 
-    def where(self, predicate: exp.Expression) -> Dataset:
+    def where(self, predicate: exp.Expr) -> Dataset:
         """Return the records for which a predicate, given as a sqlglot tree, is true.
 
         >>> from sqlglot import condition
@@ -307,7 +307,8 @@ def read(
         pyarrow, `"postgresql://…#schema.table"`, `"spark://…#table"`, a Spark frame, or a dataset.
         Any: every library has its own frame.
     roles, types, hierarchies, unit, weight
-        What the curator knows of the columns; the rest is guessed.
+        What the curator knows of the columns. Without any roles they are guessed, from names and
+        aggregates of the first records; unit and weight are never guessed.
     name
         The name of the relation in SQL; the stem of the file by default.
     engine
@@ -329,7 +330,8 @@ def read(
         schema = source.schema
     else:
         rows, library, found = open_source(source, engine, format, options, texts)
-        schema = _inferred(rows)
+        # Where the curator named roles, columns left out have none: a guess must not add to them.
+        schema = _schema_of_types(rows) if roles else _inferred(rows)
     schema = schema.replace(
         roles=roles, types=types, hierarchies=hierarchies, unit=unit, weight=weight
     )
@@ -351,11 +353,10 @@ def to_library(rows: pa.Table, library: str) -> Any:
 
 
 def _inferred(rows: Relation) -> Schema:
-    try:
-        from discreet.data.infer import infer_schema
-    except ModuleNotFoundError:
-        return _schema_of_types(rows)
-    return infer_schema(rows)
+    from discreet.data.infer import infer_schema
+
+    # A guessed unit or weight would change numbers silently; `describe` suggests them instead.
+    return dataclasses.replace(infer_schema(rows), unit=None, weight=None)
 
 
 def _schema_of_types(rows: Relation) -> Schema:

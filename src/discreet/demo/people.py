@@ -152,7 +152,8 @@ def _flat(groups: dict[str, list[str]]) -> list[str]:
 def _pick(rng: np.random.Generator, size: int, shares: Any) -> Ints:
     cumulative = np.cumsum(np.asarray(shares, dtype=np.float64))
     drawn = np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
-    return np.minimum(drawn, len(cumulative) - 1).astype(np.int64)
+    places: Ints = np.minimum(drawn, len(cumulative) - 1).astype(np.int64)
+    return places
 
 
 def _households(rng: np.random.Generator, n: int) -> tuple[Ints, Ints, int]:
@@ -178,7 +179,7 @@ def _ages(rng: np.random.Generator, household: Ints, rank: Ints, households: int
     size = np.bincount(household, minlength=households)
     # Families have parents of working age.
     head = np.where(size > 2, 24 + 36 * rng.beta(2.2, 2.0, households), head)
-    age = head[household]
+    age: Floats = head[household]
     partner = rank == 1
     age[partner] += rng.normal(-1.5, 4.5, int(partner.sum()))
     child = rank >= 2
@@ -187,7 +188,8 @@ def _ages(rng: np.random.Generator, household: Ints, rank: Ints, households: int
     # A birth still to come, or a child long moved out, is a younger sibling instead.
     away = child & ((age < 0) | (age > 28))
     age[away] = 20 * rng.random(int(away.sum()))
-    return np.clip(np.where(partner, np.maximum(age, 18), age), 0, 105).astype(np.int64)
+    years: Ints = np.clip(np.where(partner, np.maximum(age, 18), age), 0, 105).astype(np.int64)
+    return years
 
 
 def _sexes(rng: np.random.Generator, rank: Ints) -> Ints:

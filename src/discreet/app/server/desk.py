@@ -60,6 +60,9 @@ class Speaker(Protocol):
     def ask(self, sql: str, user: User, parameters: Sequence[Any] = ()) -> Reply:
         """Answer one statement, or raise."""
 
+    def describe(self, sql: str, user: User, parameters: Sequence[Any] = ()) -> pa.Schema | None:
+        """Return the columns an answer would have, without asking; None if that cannot be told."""
+
     def relations(self, user: User) -> dict[str, dict[str, str]]:
         """Return the relations the user may ask about: columns and their types."""
 

@@ -112,13 +112,11 @@ class Engine(abc.ABC):
         """Write rows to a table of the engine that outlives the connection, all or nothing."""
 
     @abc.abstractmethod
-    def largest(
-        self, fields: Mapping[str, exp.Expression], order: exp.Expression, n: int
-    ) -> list[exp.Expression]:
+    def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
         """Return the aggregates that list some fields of the n rows with the largest `order`."""
 
     @abc.abstractmethod
-    def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expression:
+    def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:
         """Return a field of one of the rows that `largest` listed, the first is 1; or null."""
 
     @abc.abstractmethod
@@ -280,7 +278,7 @@ class Engine(abc.ABC):
         fields = [relation.schema.field(name) for name in columns]
         return Relation(self, query, pa.schema(fields))
 
-    def filter(self, relation: Relation, predicate: exp.Expression) -> Relation:
+    def filter(self, relation: Relation, predicate: exp.Expr) -> Relation:
         """Return the rows for which a predicate, given as a tree, is true."""
         query = sql.select(
             sql.subquery(relation.query, "t"), map(sql.column, relation.columns)

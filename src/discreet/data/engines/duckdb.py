@@ -48,12 +48,8 @@ class DuckDB(Engine):
 
     def __init__(self, url: str = "duckdb://", **options: Any) -> None:
         parts = urlsplit(url)
-        path = unquote(parts.netloc + parts.path)
-        if path.startswith("/") and parts.netloc == "" and path != "/":
-            # Like SQLAlchemy: three slashes are relative to here, four start at the root.
-            path = path[1:] if path.startswith("//") else path
-        if path in ("", "/", ":memory:", "/:memory:"):
-            path = ":memory:"
+        # Like SQLAlchemy: three slashes are relative to here, four start at the root.
+        path = unquote(parts.netloc or parts.path[1:]) or ":memory:"
         settings = {
             # A table name must never find a Python variable or fetch an extension.
             "python_enable_replacements": False,
@@ -90,7 +86,7 @@ class DuckDB(Engine):
             return None
         return self._renamed(table, names)
 
-    def _renamed(self, source: exp.Expression, names: Sequence[str]) -> Relation:
+    def _renamed(self, source: exp.Expr, names: Sequence[str]) -> Relation:
         """Return a source whose columns carry our spelling of their names, by position."""
         columns = [exp.to_identifier(name, quoted=True) for name in names]
         source = source.copy()
@@ -142,11 +138,11 @@ class DuckDB(Engine):
         return self._renamed(sql.named(held), form.names)
 
     # -- running ---------------------------------------------------------------------------------
-    def render(self, query: exp.Expression) -> tuple[str, list[Any]]:
+    def render(self, query: exp.Expr) -> tuple[str, list[Any]]:
         """Return a tree as DuckDB's SQL with numbered parameters, and their values."""
         return sql.bound(query, dialect=self.name, placeholder=_placeholder, spell=self._spelling)
 
-    def _run(self, query: exp.Expression) -> Any:
+    def _run(self, query: exp.Expr) -> Any:
         # Any: DuckDB's relation class has no annotations.
         statement, values = self.render(query)
         return self._connection.sql(statement, params=values or None)
@@ -175,7 +171,7 @@ class DuckDB(Engine):
         empty = exp.Select(expressions=[exp.Star()], from_=exp.From(this=sql.subquery(query, "t")))
         return self.fetch(empty.limit(0)).schema
 
-    def execute(self, statement: exp.Expression) -> None:
+    def execute(self, statement: exp.Expr) -> None:
         """Run a statement that gives no rows."""
         text, values = self.render(statement)
         with self._lock, self._explained():
@@ -220,9 +216,7 @@ class DuckDB(Engine):
         self.execute(statement)
 
     # -- DuckDB's own forms ------------------------------------------------------------------------
-    def largest(
-        self, fields: Mapping[str, exp.Expression], order: exp.Expression, n: int
-    ) -> list[exp.Expression]:
+    def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
         """Return the list of the n rows with the largest order: a bounded heap, not a sort."""
         if len(fields) == 1:
             value = next(iter(fields.values()))
@@ -230,7 +224,7 @@ class DuckDB(Engine):
             value = sql.call("row", *fields.values())
         return [sql.alias(sql.call("arg_max", value, order, exp.Literal.number(n)), "l")]
 
-    def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expression:
+    def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:
         """Return one field of one element of that list."""
         found = sql.call("list_extract", sql.column("l"), exp.Literal.number(place))
         if len(fields) == 1:
@@ -266,7 +260,7 @@ class DuckDB(Engine):
             ) from None
 
 
-def _placeholder(place: int) -> exp.Expression:
+def _placeholder(place: int) -> exp.Expr:
     return exp.Parameter(this=exp.Literal.number(place))
 
 

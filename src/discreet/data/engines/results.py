@@ -9,54 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.data.atomic import atomic_file
+from discreet.data.files import FORMATS, file_format
 from discreet.errors import EngineError, InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FORMATS", "code_text", "file_format", "simple", "write_batches"]
+__all__ = ["FORMATS", "code_text", "file_format", "loadable", "simple", "write_batches"]
 
-#: Suffixes that name a format.
-FORMATS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".sav": "spss",
-    ".zsav": "spss",
-    ".dta": "stata",
-    ".sas7bdat": "sas",
-    ".xpt": "sas",
-}
 WRITABLE = ("csv", "parquet", "arrow")
-
-
-def file_format(path: Path, given: str | None = None) -> str:
-    """Return the format of a file, as given or by its suffix.
-
-    >>> file_format(Path("people.pq"))
-    'parquet'
-    """
-    if given is not None:
-        if given not in FORMATS.values():
-            raise InputError(
-                f"there is no file format {given!r}",
-                code="unknown-format",
-                hint="choose one of " + ", ".join(dict.fromkeys(FORMATS.values())),
-            )
-        return given
-    if path.suffix.lower() not in FORMATS:
-        raise InputError(
-            f"the suffix {path.suffix!r} names no file format",
-            code="unknown-format",
-            hint="say format='csv', or use one of the suffixes " + ", ".join(FORMATS),
-            file=path,
-        )
-    return FORMATS[path.suffix.lower()]
 
 
 def simple(rows: pa.Table) -> pa.Table:
@@ -94,16 +55,16 @@ def write_batches(
     """Write record batches to a file that appears when the last one is written."""
     import pyarrow as pa
 
-    format = file_format(path, format)
-    if format not in WRITABLE:
+    kind = file_format(path, format)
+    if kind not in WRITABLE:
         raise InputError(
-            f"discreet does not write {format} files",
+            f"discreet does not write {kind} files",
             code="unknown-format",
             hint="write csv, parquet or arrow",
             file=path,
         )
     try:
-        with atomic_file(path) as temporary, _writer(temporary, schema, format, path) as writer:
+        with atomic_file(path) as temporary, _writer(temporary, schema, kind, path) as writer:
             for batch in batches:
                 # Engines may call a text large or dictionary-encoded: the file keeps one schema.
                 writer.write_table(pa.Table.from_batches([batch]).cast(schema))
@@ -149,3 +110,44 @@ def code_text(value: Any) -> str:
     if isinstance(value, datetime.date):
         return value.isoformat()
     return str(value)
+
+
+def loadable(rows: pa.Table) -> pa.Table:
+    """Return rows in the few types that every engine takes."""
+    import pyarrow as pa
+
+    for place, field in enumerate(rows.schema):
+        kind = field.type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if (
+            pa.types.is_large_string(kind)
+            or pa.types.is_string_view(kind)
+            or pa.types.is_null(kind)
+        ):
+            kind = pa.string()
+        elif pa.types.is_unsigned_integer(kind):
+            kind = pa.int64() if kind.bit_width >= 32 else pa.int32()
+        elif kind == pa.float16():
+            kind = pa.float32()
+        elif kind == pa.date64():
+            kind = pa.date32()
+        elif pa.types.is_timestamp(kind) and kind.unit == "ns":
+            kind = pa.timestamp("us", kind.tz)
+        if kind != field.type:
+            rows = rows.set_column(place, field.name, _cast(rows.column(place), kind, field.name))
+    return rows
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        raise InputError(
+            f"column {name!r} holds values that do not fit into {kind}",
+            code="unsupported-type",
+            hint="convert it to numbers, text or dates",
+            column=name,
+        ) from None

@@ -35,7 +35,7 @@ __all__ = [
 
 # Where a number is part of the statement's shape (a position, a precision, a limit), it stays.
 _SHAPE = (exp.DataTypeParam, exp.Limit, exp.Offset, exp.Ordered, exp.Group, exp.Interval, exp.Fetch)
-Tree = TypeVar("Tree", bound=exp.Expression)
+Tree = TypeVar("Tree", bound=exp.Expr)
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?")
 
 
@@ -51,12 +51,12 @@ def column(name: str, table: str | None = None) -> exp.Column:
     )
 
 
-def alias(value: exp.Expression, name: str) -> exp.Alias:
+def alias(value: exp.Expr, name: str) -> exp.Alias:
     """Return an expression under a name."""
     return exp.Alias(this=value, alias=exp.to_identifier(name, quoted=True))
 
 
-def number(value: int | float) -> exp.Expression:
+def number(value: int | float) -> exp.Expr:
     """Return a number as a literal."""
     literal = exp.Literal.number(repr(abs(value)))
     return exp.Neg(this=literal) if value < 0 else literal
@@ -67,17 +67,17 @@ def text(value: str) -> exp.Literal:
     return exp.Literal.string(value)
 
 
-def double(value: exp.Expression) -> exp.Cast:
+def double(value: exp.Expr) -> exp.Cast:
     """Return an expression cast to double precision."""
     return exp.Cast(this=value, to=exp.DataType.build("double"))
 
 
-def bigint(value: exp.Expression) -> exp.Cast:
+def bigint(value: exp.Expr) -> exp.Cast:
     """Return an expression cast to a 64-bit integer."""
     return exp.Cast(this=value, to=exp.DataType.build("bigint"))
 
 
-def call(name: str, *arguments: exp.Expression) -> exp.Anonymous:
+def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
     """Return the call of a function by the engine's own name for it."""
     return exp.Anonymous(this=name, expressions=list(arguments))
 
@@ -98,12 +98,12 @@ def subquery(query: exp.Query, name: str) -> exp.Subquery:
     )
 
 
-def select(source: exp.Expression, values: Iterable[exp.Expression]) -> exp.Select:
+def select(source: exp.Expr, values: Iterable[exp.Expr]) -> exp.Select:
     """Return SELECT values FROM source."""
     return exp.Select(expressions=list(values), from_=exp.From(this=source))
 
 
-def literal(value: Any) -> exp.Expression:
+def literal(value: Any) -> exp.Expr:
     """Return a Python value as a literal or null.
 
     Any: what an Arrow scalar holds.
@@ -124,10 +124,10 @@ def literal(value: Any) -> exp.Expression:
 
 
 def bound(
-    query: exp.Expression,
+    query: exp.Expr,
     *,
     dialect: str,
-    placeholder: Callable[[int], exp.Expression],
+    placeholder: Callable[[int], exp.Expr],
     spell: Callable[[str], str],
 ) -> tuple[str, list[Any]]:
     """Return a tree as SQL text without values, and the values in the order of their numbers.
@@ -139,7 +139,7 @@ def bound(
     values: list[Any] = []
     place: dict[tuple[type, Any], int] = {}
 
-    def visit(node: exp.Expression) -> exp.Expression:
+    def visit(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Identifier):
             name = spell(node.name) if _names_column(node) else node.name
             if "\x00" in name:

@@ -18,9 +18,16 @@ class PostgresServer:
     """Serves PostgreSQL's protocol on one address."""
 
     def __init__(
-        self, setting: Setting, *, host: str = "127.0.0.1", port: int = 0, most: int = 500
+        self,
+        setting: Setting,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        most: int = 500,
+        reuse_port: bool = False,
     ) -> None:
         self._setting, self._host, self.port, self._most = setting, host, port, most
+        self._reuse_port = reuse_port or None
         self._cancellations = Cancellations()
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
@@ -32,7 +39,9 @@ class PostgresServer:
 
     async def start(self) -> None:
         """Listen; with port 0 the system chooses, and `port` then says which."""
-        self._server = await asyncio.start_server(self._accept, self._host, self.port)
+        self._server = await asyncio.start_server(
+            self._accept, self._host, self.port, reuse_port=self._reuse_port
+        )
         self.port = int(self._server.sockets[0].getsockname()[1])
 
     async def stop(self, *, patience: float = 5.0) -> None:

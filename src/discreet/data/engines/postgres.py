@@ -1,0 +1,373 @@
+"""PostgreSQL: records that live on a server."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import secrets
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, LiteralString
+
+import psycopg
+from psycopg import sql as psql
+from sqlglot import exp
+
+from discreet.data.engines import sql
+from discreet.data.engines.base import Engine, Relation, connect, fresh_name
+from discreet.data.engines.results import loadable
+from discreet.data.engines.spelling import Spelling, require_distinct
+from discreet.errors import EngineError, InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Postgres"]
+
+# Classes of SQLSTATE whose text can quote a row: data exceptions and violated constraints.
+_TELLING = ("22", "23", "44", "P0")
+
+
+class Postgres(Engine):
+    """A PostgreSQL server, by a connection URL as libpq reads it.
+
+    Rows come and go by COPY. Names beyond 63 bytes are spelt shorter inside the server.
+
+    Parameters
+    ----------
+    url
+        `postgresql://user@host:port/database`.
+    options
+        Connection parameters of libpq, such as `connect_timeout`.
+    """
+
+    name = "postgres"
+
+    def __init__(self, url: str, **options: Any) -> None:
+        self._lock = threading.RLock()
+        self._spelling = Spelling(limit=63)
+        try:
+            self._connection = psycopg.connect(url, autocommit=True, **options)
+            # Rows are compared across engines: one clock, doubles to the last bit.
+            self._connection.execute("SET TIME ZONE 'UTC'")
+            self._connection.execute("SET extra_float_digits = 1")
+            self._connection.execute("SET client_encoding = 'UTF8'")
+        except psycopg.Error as error:
+            raise EngineError(
+                f"PostgreSQL cannot be reached: {type(error).__name__}",
+                code="cannot-connect",
+                hint="check host, port, database and password in the URL",
+            ) from None
+
+    # -- bringing rows in ------------------------------------------------------------------------
+    def table(self, name: str) -> Relation:
+        """Return an existing table or view, by its (possibly schema-qualified) name."""
+        candidates = [sql.named(name)]
+        if "." in name:
+            schema, _, plain = name.partition(".")
+            candidates.append(sql.named(plain, schema=schema))
+        for table in candidates:
+            query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))
+            with contextlib.suppress(psycopg.errors.UndefinedTable):
+                found = self._described(query)
+                columns = [sql.column(column) for column in found.names]
+                return Relation(self, sql.select(table, columns), found)
+        raise InputError(f"PostgreSQL has no table {name!r}", code="unknown-table")
+
+    def load(self, rows: pa.Table, *, name: str | None = None) -> Relation:
+        """Copy an Arrow table into a temporary table."""
+        require_distinct(rows.column_names)
+        held = name or fresh_name()
+        rows = loadable(rows)
+        definitions = [
+            psql.SQL("{} {}").format(
+                psql.Identifier(self._spelling(field.name)), psql.SQL(_declared(field.type))
+            )
+            for field in rows.schema
+        ]
+        create = psql.SQL("CREATE TEMPORARY TABLE {} ({})").format(
+            psql.Identifier(held), psql.SQL(", ").join(definitions)
+        )
+        copy = psql.SQL("COPY {} FROM STDIN (FORMAT csv)").format(psql.Identifier(held))
+        with self._lock, self._explained(), self._connection.transaction():
+            self._connection.execute(create)
+            if rows.num_columns:
+                with self._connection.cursor().copy(copy) as stream:
+                    _copy_in(rows, stream)
+            self._connection.execute(psql.SQL("ANALYZE {}").format(psql.Identifier(held)))
+        columns = [sql.column(column) for column in rows.column_names]
+        return Relation(self, sql.select(sql.named(held), columns), rows.schema)
+
+    def scan(
+        self, path: str | Path, *, format: str, options: Mapping[str, Any] | None = None
+    ) -> Relation:
+        """Copy a file into a temporary table, piece by piece."""
+        with connect("duckdb://") as reader:
+            rows = reader.scan(path, format=format, options=options)
+            held: Relation | None = None
+            for batch in reader.batches(rows):
+                import pyarrow as pa
+
+                piece = pa.Table.from_batches([batch])
+                if held is None:
+                    held = self.load(piece)
+                else:
+                    self._append(held, piece)
+            return held or self.load(rows.schema.empty_table())
+
+    def _append(self, held: Relation, rows: pa.Table) -> None:
+        table = held.query.find(exp.Table)
+        assert table is not None
+        copy = psql.SQL("COPY {} FROM STDIN (FORMAT csv)").format(psql.Identifier(table.name))
+        with self._lock, self._explained(), self._connection.cursor().copy(copy) as stream:
+            _copy_in(loadable(rows), stream)
+
+    # -- running ---------------------------------------------------------------------------------
+    def render(self, query: exp.Expr) -> tuple[str, list[Any]]:
+        """Return a tree as PostgreSQL's SQL with numbered parameters, and their values."""
+        return sql.bound(query, dialect=self.name, placeholder=_placeholder, spell=self._spelling)
+
+    def _described(self, query: exp.Query) -> pa.Schema:
+        import pyarrow as pa
+
+        statement, values = self.render(query.limit(0))
+        with self._lock, psycopg.RawCursor(self._connection) as cursor:
+            cursor.execute(statement.encode(), values)
+            described = cursor.description or []
+        return pa.schema(
+            [
+                pa.field(self._spelling.back(column.name), _arrow_type(column))
+                for column in described
+            ]
+        )
+
+    def _spelt_out(self, query: exp.Expr) -> psql.Composed:
+        """Return a statement with its values quoted by the driver, where none can be bound."""
+        # COPY and CREATE take no parameters, so psycopg writes them, as its client-side cursor
+        # does. The marks between which they stand cannot be guessed, so no name can hold one.
+        mark = f"discreet_{secrets.token_hex(16)}_"
+        statement, values = sql.bound(
+            query,
+            dialect=self.name,
+            placeholder=lambda place: exp.Var(this=f"{mark}{place}_"),
+            spell=self._spelling,
+        )
+        pieces: list[psql.Composable] = []
+        for odd, text in enumerate(re.split(f"{mark}([0-9]+)_", statement)):
+            if odd % 2:
+                pieces.append(psql.Literal(values[int(text) - 1]))
+            else:
+                pieces.append(psql.SQL(text))
+        return psql.Composed(pieces)
+
+    def _copied_out(self, query: exp.Query, target: BinaryIO) -> None:
+        copy = psql.Composed(
+            [psql.SQL("COPY ("), self._spelt_out(query), psql.SQL(") TO STDOUT (FORMAT csv)")]
+        )
+        with self._lock, self._explained(), self._connection.cursor().copy(copy) as stream:
+            target.writelines(stream)
+
+    def fetch(self, query: exp.Query | Relation) -> pa.Table:
+        """Run a tree and return its rows."""
+        import pyarrow as pa
+
+        tree = query.query if isinstance(query, Relation) else query
+        schema = self.schema(tree)
+        return pa.Table.from_batches(self._read(tree, schema), schema)
+
+    def batches(self, query: exp.Query | Relation) -> Iterator[pa.RecordBatch]:
+        """Run a tree and yield its rows piece by piece."""
+        tree = query.query if isinstance(query, Relation) else query
+        return self._read(tree, self.schema(tree))
+
+    def _read(self, tree: exp.Query, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+        from pyarrow import csv
+
+        # The rows wait in a file, so that a large result needs no memory.
+        with tempfile.TemporaryFile(prefix="discreet-") as file:
+            self._copied_out(tree, file)
+            if file.tell() == 0:
+                return
+            file.seek(0)
+            places = [f"c{place}" for place in range(len(schema))]
+            reader = csv.open_csv(
+                file,
+                read_options=csv.ReadOptions(column_names=places, block_size=1 << 24),
+                parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+                convert_options=csv.ConvertOptions(
+                    column_types=dict(zip(places, schema.types, strict=True)),
+                    null_values=[""],
+                    true_values=["t"],
+                    false_values=["f"],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
+            for batch in reader:
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+    def schema(self, query: exp.Query) -> pa.Schema:
+        """Return the columns that a tree gives."""
+        with self._explained():
+            return self._described(query)
+
+    def materialize(self, relation: Relation, *, name: str | None = None) -> Relation:
+        """Run the query once and keep the rows in a temporary table."""
+        held = name or fresh_name()
+        create = psql.SQL("CREATE TEMPORARY TABLE {} AS {}")
+        with self._lock, self._explained():
+            self._connection.execute(
+                create.format(psql.Identifier(held), self._spelt_out(relation.query))
+            )
+            self._connection.execute(psql.SQL("ANALYZE {}").format(psql.Identifier(held)))
+        columns = [sql.column(column) for column in relation.columns]
+        return Relation(self, sql.select(sql.named(held), columns), relation.schema)
+
+    def drop(self, relation: Relation) -> None:
+        """Let go of what `materialize` or `load` kept."""
+        table = relation.query.find(exp.Table)
+        if table is not None and table.name.startswith("discreet_"):
+            with self._lock, self._explained():
+                self._connection.execute(
+                    psql.SQL("DROP TABLE IF EXISTS {}").format(psql.Identifier(table.name))
+                )
+
+    def store(self, relation: Relation, name: str) -> None:
+        """Write rows to a table of the database, all or nothing."""
+        schema, _, plain = name.rpartition(".")
+        place = (schema,) if schema else ()
+        fresh = psql.Identifier(*place, fresh_name("table"))
+        statements = [
+            psql.SQL("CREATE TABLE {} AS {}").format(fresh, self._spelt_out(relation.query)),
+            # After the rows are written, for they may come from the table that is replaced.
+            psql.SQL("DROP TABLE IF EXISTS {}").format(psql.Identifier(*place, plain)),
+            psql.SQL("ALTER TABLE {} RENAME TO {}").format(fresh, psql.Identifier(plain)),
+        ]
+        with self._lock, self._explained(), self._connection.transaction():
+            for statement in statements:
+                self._connection.execute(statement)
+
+    # -- PostgreSQL's own forms ------------------------------------------------------------------
+    def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
+        """Return one array per field, sorted alike; ties are settled by the unit."""
+        keys = [exp.Ordered(this=order, desc=True, nulls_first=False)]
+        if "u" in fields:
+            keys.append(exp.Ordered(this=fields["u"], desc=False, nulls_first=False))
+        arrays = {
+            name: exp.ArrayAgg(
+                this=exp.Order(this=value.copy(), expressions=[key.copy() for key in keys])
+            )
+            for name, value in fields.items()
+        }
+        upto = exp.Slice(this=exp.Literal.number(1), expression=exp.Literal.number(n))
+        return [
+            sql.alias(
+                exp.Bracket(this=exp.Paren(this=array), expressions=[upto.copy()], offset=1),
+                f"l_{name}",
+            )
+            for name, array in arrays.items()
+        ]
+
+    def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:  # noqa: ARG002
+        """Return one element of one of those arrays."""
+        return exp.Bracket(
+            this=sql.column(f"l_{name}"), expressions=[exp.Literal.number(place)], offset=1
+        )
+
+    def close(self) -> None:
+        """Close the connection; everything temporary goes with it."""
+        with self._lock:
+            self._connection.close()
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn the server's errors into ours, without anything that could quote a row."""
+        try:
+            yield
+        except psycopg.Error as error:
+            state = error.sqlstate or ""
+            kind = type(error).__name__
+            telling = state.startswith(_TELLING) or not error.diag.message_primary
+            reason = f"{kind} in the data" if telling else error.diag.message_primary
+            raise EngineError(
+                f"PostgreSQL failed: {reason}", code="engine-failed", kind=kind, sqlstate=state
+            ) from None
+
+
+def _placeholder(place: int) -> exp.Expr:
+    return exp.Parameter(this=exp.Literal.number(place))
+
+
+# -- types and rows on their way ------------------------------------------------------------------
+def _arrow_type(column: psycopg.Column) -> pa.DataType:
+    """Return the Arrow type for a column of a result; what has none comes as text."""
+    import pyarrow as pa
+
+    kinds = {
+        "bool": pa.bool_(),
+        "int2": pa.int16(),
+        "int4": pa.int32(),
+        "int8": pa.int64(),
+        "oid": pa.int64(),
+        "float4": pa.float32(),
+        "float8": pa.float64(),
+        "date": pa.date32(),
+        "time": pa.time64("us"),
+        "timestamp": pa.timestamp("us"),
+        "timestamptz": pa.timestamp("us", "UTC"),
+    }
+    registered = psycopg.adapters.types.get(column.type_code)
+    name = "" if registered is None else registered.name
+    if name == "numeric":
+        # Without a declared scale (a sum of integers, say) the best that fits everywhere.
+        if column.precision is None or not 0 <= (column.scale or 0) <= column.precision <= 38:
+            return pa.float64()
+        return pa.decimal128(column.precision, column.scale or 0)
+    return kinds.get(name, pa.string())
+
+
+def _declared(kind: pa.DataType) -> LiteralString:
+    """Return the type a temporary table declares for an Arrow type."""
+    import pyarrow as pa
+
+    exact: dict[pa.DataType, LiteralString] = {
+        pa.bool_(): "boolean",
+        pa.int8(): "smallint",
+        pa.uint8(): "smallint",
+        pa.int16(): "smallint",
+        pa.uint16(): "integer",
+        pa.int32(): "integer",
+        pa.uint32(): "bigint",
+        pa.int64(): "bigint",
+        pa.float32(): "real",
+        pa.float64(): "double precision",
+        pa.date32(): "date",
+        pa.string(): "text",
+    }
+    if kind in exact:
+        return exact[kind]
+    if pa.types.is_timestamp(kind):
+        return "timestamp" if kind.tz is None else "timestamptz"
+    if pa.types.is_time(kind):
+        return "time"
+    if pa.types.is_decimal(kind):
+        return "numeric"
+    raise InputError(
+        f"PostgreSQL cannot take a column of type {kind}",
+        code="unsupported-type",
+        hint="convert it to numbers, text or dates",
+    )
+
+
+def _copy_in(rows: pa.Table, stream: psycopg.Copy) -> None:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    options = csv.WriteOptions(include_header=False)
+    for batch in rows.to_batches(max_chunksize=1 << 17):
+        sink = pa.BufferOutputStream()
+        csv.write_csv(batch, sink, options)
+        stream.write(memoryview(sink.getvalue()))

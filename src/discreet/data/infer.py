@@ -1,0 +1,241 @@
+"""What each column probably is, judged from its name, its type and aggregates of its values.
+
+No record is looked at: the engine answers with counts, distinct counts and extremes. The judgement
+is a suggestion with its reason; the curator decides.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from discreet.data.engines.base import ROW, Relation
+from discreet.data.names import meaning
+from discreet.data.schema import Column, Role, Schema, Type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.data.dataset import Dataset
+
+__all__ = ["Summary", "infer_schema", "judge", "summaries"]
+
+#: Records judged from where a dataset is only being opened; `describe` looks at all.
+SAMPLE = 50_000
+_FEW = 50
+_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}")
+_INTERVAL = re.compile(r"[<>≤≥]?=?\s*[\[(]?-?\d+([.,]\d+)?\s*([-–,+].*)?")
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """Aggregates of one column; `low` and `high` are for the judgement and are not shown."""
+
+    name: str
+    kind: str
+    records: int
+    missing: int
+    distinct: int
+    low: Any = dataclasses.field(repr=False)  # a value of the column's own type
+    high: Any = dataclasses.field(repr=False)
+
+    @property
+    def present(self) -> int:
+        """Records with a value."""
+        return self.records - self.missing
+
+    @property
+    def uniqueness(self) -> float:
+        """Distinct values per record with a value; 1 where no value repeats."""
+        return self.distinct / self.present if self.present else 0.0
+
+
+def infer_schema(source: Dataset | Relation, *, rows: int | None = SAMPLE) -> Schema:
+    """Return the probable role and type of every column with a reason, and unit and weight.
+
+    Parameters
+    ----------
+    rows
+        Judge from so many of the records; None: from all.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from discreet.data.dataset import read
+    >>> data = read(pa.table({"patient_id": [1, 2, 3], "Edad": [30, 40, 40], "salary": [1, 2, 3]}))
+    >>> [(c.name, c.role.value, c.reason) for c in infer_schema(data).columns][1]
+    ('Edad', 'quasi', "the name says 'edad'")
+    >>> infer_schema(data).unit
+    'patient_id'
+    """
+    relation = source if isinstance(source, Relation) else source.relation
+    return judge(summaries(relation, rows=rows))
+
+
+def summaries(relation: Relation, *, rows: int | None = None) -> tuple[Summary, ...]:
+    """Return the aggregates of every column, asked for in one query."""
+    from discreet.data.engines import sql
+
+    fields = [field for field in relation.schema if field.name != ROW]
+    if not fields:
+        return ()
+    query = relation.query if rows is None else _head(relation, rows)
+    wanted: list[exp.Expression] = [sql.alias(exp.Count(this=exp.Star()), "n")]
+    for place, field in enumerate(fields):
+        value = sql.column(field.name)
+        wanted.append(sql.alias(exp.Count(this=value), f"k{place}"))
+        if _kind(field.type) == "nested":
+            continue
+        distinct = exp.Count(this=exp.Distinct(expressions=[value.copy()]))
+        wanted.append(sql.alias(distinct, f"d{place}"))
+        if _kind(field.type) != "boolean":  # PostgreSQL has no least boolean
+            wanted.append(sql.alias(exp.Min(this=value.copy()), f"l{place}"))
+            wanted.append(sql.alias(exp.Max(this=value.copy()), f"h{place}"))
+    found = relation.engine.fetch(sql.select(sql.subquery(query, "t"), wanted)).to_pylist()[0]
+    return tuple(
+        Summary(
+            name=field.name,
+            kind=_kind(field.type),
+            records=int(found["n"]),
+            missing=int(found["n"] - found[f"k{place}"]),
+            distinct=int(found.get(f"d{place}", 0)),
+            low=found.get(f"l{place}"),
+            high=found.get(f"h{place}"),
+        )
+        for place, field in enumerate(fields)
+    )
+
+
+def _head(relation: Relation, rows: int) -> exp.Query:
+    from discreet.data.engines import sql
+
+    columns = [sql.column(name) for name in relation.columns]
+    return sql.select(sql.subquery(relation.query, "s"), columns).limit(rows)
+
+
+def _kind(kind: pa.DataType) -> str:
+    import pyarrow as pa
+
+    is_ = pa.types
+    if is_.is_boolean(kind):
+        return "boolean"
+    if is_.is_integer(kind):
+        return "integer"
+    if is_.is_floating(kind) or is_.is_decimal(kind):
+        return "number"
+    if is_.is_temporal(kind):
+        return "date"
+    if is_.is_nested(kind) or is_.is_binary(kind) or is_.is_large_binary(kind):
+        return "nested"
+    return "text"
+
+
+def judge(columns: tuple[Summary, ...]) -> Schema:
+    """Return the schema that aggregates and names suggest."""
+    weight = next((summary.name for summary in columns if _is_weight(summary)), None)
+    judged = tuple(_column(summary) for summary in columns)
+    return Schema(judged, unit=_unit(columns, judged), weight=weight)
+
+
+def _is_weight(summary: Summary) -> bool:
+    positive = isinstance(summary.low, int | float) and summary.low > 0
+    return (
+        summary.kind in ("integer", "number")
+        and positive
+        and meaning(summary.name, "weight") is not None
+    )
+
+
+def _column(summary: Summary) -> Column:
+    if _is_weight(summary):
+        return Column(summary.name, Role.OTHER, Type.NUMERIC, reason="the name says it is a weight")
+    role, reason = _role(summary)
+    return Column(summary.name, role, _type(summary, role), reason=reason)
+
+
+def _role(summary: Summary) -> tuple[Role, str]:
+    if summary.present == 0:
+        return Role.OTHER, "it has no values"
+    for kind, role in (
+        ("identifier", Role.IDENTIFIER),
+        ("confidential", Role.CONFIDENTIAL),
+        ("quasi", Role.QUASI),
+    ):
+        word = meaning(summary.name, kind)
+        if word is not None and not (role is Role.IDENTIFIER and summary.kind == "boolean"):
+            return role, f"the name says {word!r}"
+    if summary.distinct == 1:
+        return Role.OTHER, "it has one value only"
+    return _role_of_values(summary)
+
+
+def _role_of_values(summary: Summary) -> tuple[Role, str]:
+    enough = summary.present >= 20
+    if summary.kind == "text":
+        if enough and summary.uniqueness > 0.95:
+            return Role.IDENTIFIER, f"{summary.uniqueness:.0%} of its texts occur only once or so"
+        if summary.distinct <= max(_FEW, summary.present // 20):
+            return Role.QUASI, f"{summary.distinct:,} different texts, which others may know"
+        return Role.OTHER, "free text: read it before it leaves"
+    if summary.kind == "date":
+        return Role.QUASI, "dates are often known to others"
+    if summary.kind == "boolean":
+        return Role.QUASI, "two values, which others may know"
+    if summary.kind == "nested":
+        return Role.OTHER, "nested values are not judged"
+    span = _span(summary)
+    no_gaps = span is not None and span + 1 <= 1.01 * summary.present
+    if enough and no_gaps and summary.uniqueness == 1.0:
+        return Role.IDENTIFIER, "a running number: no value repeats and none is left out"
+    if summary.distinct <= min(_FEW, max(2, summary.present // 10)):
+        return Role.QUASI, f"{summary.distinct:,} different numbers, like a code or a count"
+    return Role.CONFIDENTIAL, "a measured number with many different values"
+
+
+def _span(summary: Summary) -> int | None:
+    if isinstance(summary.low, int) and isinstance(summary.high, int):
+        return summary.high - summary.low
+    return None
+
+
+def _type(summary: Summary, role: Role) -> Type:
+    if summary.kind == "date":
+        return Type.DATE
+    if summary.kind in ("integer", "number"):
+        coded = summary.kind == "integer" and summary.distinct <= _FEW
+        if role is Role.IDENTIFIER:
+            return Type.NOMINAL
+        if coded and meaning(summary.name, "ordinal") is not None:
+            return Type.ORDINAL
+        few = coded and summary.distinct <= 2 and role is Role.QUASI
+        return Type.NOMINAL if few else Type.NUMERIC
+    if summary.kind == "text" and summary.present:
+        ends = (str(summary.low), str(summary.high))
+        if all(_DATE.fullmatch(end) for end in ends):
+            return Type.DATE
+        if all(_INTERVAL.fullmatch(end) for end in ends) and role is not Role.IDENTIFIER:
+            return Type.ORDINAL
+    return Type.NOMINAL
+
+
+def _unit(summaries: tuple[Summary, ...], columns: tuple[Column, ...]) -> str | None:
+    """Return whom records belong to: a group that owns several, else the person, else an id."""
+    known = [
+        (summary, column)
+        for summary, column in zip(summaries, columns, strict=True)
+        if summary.missing == 0 and summary.distinct > 1 and summary.kind in ("integer", "text")
+    ]
+    for summary, _ in known:
+        if meaning(summary.name, "group") and 0.2 < summary.uniqueness < 1:
+            return summary.name
+    identifiers = [
+        s for s, c in known if c.role is Role.IDENTIFIER and meaning(s.name, "identifier")
+    ]
+    for summary in identifiers:
+        if meaning(summary.name, "person"):
+            return summary.name
+    unique = [s.name for s in identifiers if s.uniqueness == 1.0]
+    return unique[0] if unique else None

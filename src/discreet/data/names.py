@@ -1,0 +1,76 @@
+"""What a column's name tells: words for people, places, money and illness in several languages."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["meaning", "words"]
+
+# Stems, compared with the beginning of each word of a name (English, Spanish, Catalan, French,
+# German, Dutch, Italian, Portuguese, the Nordic languages). A stem in capitals is a whole word.
+_STEMS: dict[str, str] = {
+    "weight": "weight wgt wt fnlwgt afnlwgt WEIGHTS gewicht peso pesos pondera poids vekt vikt vagt",
+    "identifier": (
+        "ID IDS uuid guid identif ssn DNI NIE NIF cpr bsn nino personnummer pnr fodselsn passport "
+        "pasaport reisepass passeport NAME NAMES fullname surname lastname firstname forename "
+        "vorname nachname familienname nombre apellido cognom NOM prenom nome cognome naam email "
+        "mail correo courriel phone telefon telephone telefono handy mobil movil fax iban "
+        "kontonummer account konto address adresse direccion indirizzo strasse street calle "
+        "license plate matricula kennzeichen rekordnr recordno casenr hid pid"
+    ),
+    "quasi": (
+        "AGE AGES alter edad edat eta idade leeftijd alder birth born geburt nacim naissance nascita "
+        "nascim fodt DOB geboorte sex SEXE SEXO gender geschlecht genre genero kjonn kon geslacht "
+        "zip zipcode postal postcode postleit PLZ CAP region provin munici gemeinde kommune county "
+        "kreis comarca depart district bezirk city town ORT stadt ciudad ciutat ville citta cidade "
+        "place wohnort domicil residen land country pais pays paese nation nacional staat STATE "
+        "nuts geo urb rural RACE raza ethni etnia origin migra citizen ciudadan marital civil "
+        "familienstand relationship relat household haushalt hogar menage occupat JOB beruf profes "
+        "oficio metier yrke stilling workclass employ education bildung educac estudi formation "
+        "utdanning schul school degree sector sektor industr branche NACE sic isic activity activid "
+        "ACT holding SIZE groesse tamano taille language sprache idioma roof walls nace date datum fecha"
+    ),
+    "confidential": (
+        "salar wage pay income incom earn gehalt lohn einkommen renta ingres sueldo salaire revenu "
+        "stipendio reddito inntekt lonn inkomen tax steuer impuesto impot debt schuld deuda dette "
+        "loan kredit credit expend ausgabe gasto depense saving spar ahorro capital vermogen wealth "
+        "turnover umsatz factura chiffre profit gewinn benefici loss verlust balance saldo price "
+        "assets sales labor costs funds funding treasury outcome depreciation agi emcontrb fedtax "
+        "statetax taxinc diagnos disease illness krankheit enfermed malad malatti sykdom icd hiv "
+        "cancer drug medic treatment therap behandlung tratamiento health gesund salud sante blood "
+        "bmi disab behinder religi konfession polit vote partei union crime convict strafe grade "
+        "score note rating"
+    ),
+    "ordinal": "level stufe nivel niveau grade rank rang stage class klasse clase rating size score",
+    "person": "person patient respond individual client customer kunde employee pupil student member",
+    "group": "holding enterprise group konzern company firm unternehmen empresa entreprise owner",
+}
+_KNOWN = {kind: stems.split() for kind, stems in _STEMS.items()}
+
+
+def words(name: str) -> list[str]:
+    """Return the words of a column's name, lower case and without accents.
+
+    >>> words("DateOfBirth"), words("código_postal")
+    (['date', 'of', 'birth'], ['codigo', 'postal'])
+    """
+    plain = unicodedata.normalize("NFKD", name)
+    plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", plain)
+    return [word.lower() for word in re.split(r"[^A-Za-z0-9]+", spaced) if word]
+
+
+def meaning(name: str, kind: str) -> str | None:
+    """Return the word of a name that speaks for a kind (`identifier`, `quasi`, …), if one does.
+
+    >>> meaning("Familienstand", "quasi"), meaning("person_id", "identifier"), meaning("x", "quasi")
+    ('familienstand', 'id', None)
+    """
+    for word in words(name):
+        for stem in _KNOWN[kind]:
+            if word == stem.lower() or (
+                not stem.isupper() and len(stem) > 3 and word.startswith(stem)
+            ):
+                return word
+    return None

@@ -1,0 +1,262 @@
+"""Starting and stopping the servers that engine tests talk to: the real ones, on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+
+def unavailable(reason: str) -> None:
+    """Skip where a server cannot be had; in CI that is a failure."""
+    if os.environ.get("CI", "").lower() in ("1", "true", "yes"):
+        pytest.fail(f"{reason} (must not be missing in CI)")
+    pytest.skip(reason)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _wait(port: int, process: subprocess.Popen[bytes], log: Path, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    tail = log.read_text(errors="replace")[-2000:] if log.exists() else ""
+    unavailable(f"the server did not start:\n{tail}")
+
+
+# -- PostgreSQL ------------------------------------------------------------------------------------
+def _postgres_programs() -> Path:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)
+    program = str(found[0]) if found else shutil.which("initdb")
+    if program is None:
+        unavailable("no PostgreSQL server here; run: sudo apt-get install --yes postgresql")
+    return Path(str(program)).parent
+
+
+def _account() -> tuple[int, int] | None:
+    """Return whom the server runs as: it refuses to run as root."""
+    if os.getuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        with contextlib.suppress(KeyError):
+            entry = pwd.getpwnam(name)
+            return entry.pw_uid, entry.pw_gid
+    unavailable("PostgreSQL does not run as root, and there is no account 'postgres' or 'nobody'")
+    return None
+
+
+@contextlib.contextmanager
+def postgres_server(folder: Path) -> Iterator[str]:
+    """Run a PostgreSQL server on a random loopback port; yield its URL."""
+    if importlib.util.find_spec("psycopg") is None:
+        unavailable("psycopg is not installed; run: pip install 'discreet[postgres]'")
+    programs, account = _postgres_programs(), _account()
+    # A folder of the server's own, with a short path: that of a socket is limited to 107 bytes.
+    import tempfile
+
+    home = Path(tempfile.mkdtemp(prefix="discreet-pg-"))
+    if account is not None:
+        os.chown(home, *account)
+    log, port = folder / "postgres.log", free_port()
+    who = {} if account is None else {"user": account[0], "group": account[1], "extra_groups": []}
+    data = home / "data"
+    process = None
+    try:
+        made = subprocess.run(
+            [
+                programs / "initdb",
+                "-D",
+                data,
+                "-U",
+                "postgres",
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "--locale=C.UTF-8",
+                "--no-sync",
+            ],
+            capture_output=True,
+            cwd=home,
+            timeout=120,
+            **who,
+        )
+        if made.returncode != 0:
+            unavailable(f"initdb failed: {made.stderr.decode()[-2000:]}")
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": port,
+            "unix_socket_directories": home,
+            "fsync": "off",
+            "shared_buffers": "64MB",
+            "max_connections": 20,
+        }
+        flags = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [programs / "postgres", "-D", data, *flags],
+                stdout=output,
+                stderr=output,
+                cwd=home,
+                **who,
+            )
+        _wait(port, process, log, 30)
+        yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+    finally:
+        if process is not None:
+            _stop([process], signal.SIGINT)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+# -- Spark -----------------------------------------------------------------------------------------
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if program is None or not Path(program).exists():
+        unavailable("no Java here; run: sudo apt-get install --yes openjdk-17-jre-headless")
+    return str(program)
+
+
+def _scala_version(home: Path) -> str:
+    library = next((home / "jars").glob("scala-library-*.jar"))
+    return ".".join(library.stem.removeprefix("scala-library-").split(".")[:2])
+
+
+@contextlib.contextmanager
+def spark_cluster(folder: Path) -> Iterator[str]:
+    """Run a standalone Spark master and two workers on loopback; yield the master's URL."""
+    found = importlib.util.find_spec("pyspark")
+    if found is None or found.origin is None:
+        unavailable("pyspark is not installed; run: pip install 'discreet[spark]'")
+    java, home = _java(), Path(str(found.origin)).parent
+    port = free_port()
+    environment = os.environ | {
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_MASTER_HOST": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_DIRS": str(folder / "local"),
+        # Spark's shell scripts say this; without it workers look for a source tree.
+        "SPARK_SCALA_VERSION": _scala_version(home),
+    }
+
+    def launch(name: str, kind: str, *arguments: str) -> subprocess.Popen[bytes]:
+        with (folder / f"{name}.log").open("wb") as output:
+            return subprocess.Popen(
+                [
+                    java,
+                    "-Xmx256m",
+                    *_OPENED,
+                    "-cp",
+                    f"{home / 'jars'}/*",
+                    f"org.apache.spark.deploy.{kind}.{kind.capitalize()}",
+                    *arguments,
+                ],
+                stdout=output,
+                stderr=output,
+                env=environment,
+                cwd=folder,
+            )
+
+    processes: list[subprocess.Popen[bytes]] = []
+    url = f"spark://127.0.0.1:{port}"
+    try:
+        processes.append(
+            launch(
+                "master",
+                "master",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                str(port),
+                "--webui-port",
+                str(free_port()),
+            )
+        )
+        _wait(port, processes[0], folder / "master.log", 60)
+        for place in (1, 2):
+            worker = launch(
+                f"worker-{place}",
+                "worker",
+                "--host",
+                "127.0.0.1",
+                "--webui-port",
+                str(free_port()),
+                "--cores",
+                "1",
+                "--memory",
+                "768m",
+                "--work-dir",
+                str(folder / f"work-{place}"),
+                url,
+            )
+            processes.append(worker)
+        _registered(folder / "master.log", processes, 2, 60)
+        yield url
+    finally:
+        _stop(processes, signal.SIGTERM)
+
+
+# What Spark asks of Java's modules; its own scripts pass the same.
+_OPENED = [
+    f"--add-opens=java.base/{package}=ALL-UNNAMED"
+    for package in (
+        "java.lang",
+        "java.lang.invoke",
+        "java.lang.reflect",
+        "java.io",
+        "java.net",
+        "java.nio",
+        "java.util",
+        "java.util.concurrent",
+        "java.util.concurrent.atomic",
+        "sun.nio.ch",
+        "sun.nio.cs",
+        "sun.security.action",
+        "sun.util.calendar",
+    )
+]
+
+
+def _registered(
+    log: Path, processes: Sequence[subprocess.Popen[bytes]], workers: int, seconds: float
+) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if log.read_text(errors="replace").count("Registering worker") >= workers:
+            return
+        if any(process.poll() is not None for process in processes):
+            break
+        time.sleep(0.2)
+    unavailable(f"the Spark workers did not register:\n{log.read_text(errors='replace')[-2000:]}")
+
+
+def _stop(processes: Sequence[subprocess.Popen[bytes]], how: signal.Signals) -> None:
+    for process in reversed(processes):
+        if process.poll() is None:
+            process.send_signal(how)
+    for process in processes:
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(20)
