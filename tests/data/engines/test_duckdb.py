@@ -15,7 +15,7 @@ from discreet.errors import EngineError, InputError
 
 @pytest.mark.slow
 def test_parquet_larger_than_memory(tmp_path):
-    size = 4_000_000
+    size = 5_000_000
     rng = np.random.default_rng(1)
     rows = pa.table(
         {
@@ -29,6 +29,7 @@ def test_parquet_larger_than_memory(tmp_path):
     pyarrow.parquet.write_table(rows, path)
     limit = rows.nbytes // 4
     options = {"memory_limit": f"{limit // 1000}KB", "temp_directory": str(tmp_path / "spill")}
+    options["threads"] = "1"
     with connect("duckdb://", **options) as engine:
         found = read(path, unit="unit", engine=engine).cells(["a", "b"], measure="x")
     assert found.column("count").to_pylist()[0] == size
@@ -63,7 +64,9 @@ def test_damaged_files(tmp_path, kind):
 
 def test_values_never_become_part_of_the_statement():
     with connect("duckdb://") as engine:
-        tree = sqlglot.parse_one("SELECT a + 1 AS b FROM t WHERE c = 'secret' AND d IN (1, 2.5, 'x')")
+        tree = sqlglot.parse_one(
+            "SELECT a + 1 AS b FROM t WHERE c = 'secret' AND d IN (1, 2.5, 'x')"
+        )
         statement, values = engine.render(tree)
     assert "secret" not in statement
     assert values == [1, "secret", 2.5, "x"]
@@ -74,4 +77,8 @@ def test_a_number_that_is_none_is_refused():
     with connect("duckdb://") as engine, pytest.raises(InputError):
         engine.render(sqlglot.exp.select(smuggled))
     with connect("duckdb://") as engine, pytest.raises(InputError):
-        engine.render(sqlglot.exp.Select(expressions=[sqlglot.exp.Star()], limit=sqlglot.exp.Limit(expression=smuggled)))
+        engine.render(
+            sqlglot.exp.Select(
+                expressions=[sqlglot.exp.Star()], limit=sqlglot.exp.Limit(expression=smuggled)
+            )
+        )

@@ -159,7 +159,7 @@ class Postgres(Engine):
             if odd % 2:
                 pieces.append(psql.Literal(values[int(text) - 1]))
             else:
-                pieces.append(psql.SQL(text))  # type: ignore[arg-type]  # sqlglot wrote it, without a value
+                pieces.append(psql.SQL(text))
         return psql.Composed(pieces)
 
     def _copied_out(self, query: exp.Query, target: BinaryIO) -> None:
@@ -167,8 +167,7 @@ class Postgres(Engine):
             [psql.SQL("COPY ("), self._spelt_out(query), psql.SQL(") TO STDOUT (FORMAT csv)")]
         )
         with self._lock, self._explained(), self._connection.cursor().copy(copy) as stream:
-            for piece in stream:
-                target.write(piece)
+            target.writelines(stream)
 
     def fetch(self, query: exp.Query | Relation) -> pa.Table:
         """Run a tree and return its rows."""
@@ -189,7 +188,7 @@ class Postgres(Engine):
 
         # The rows wait in a file, so that a large result needs no memory.
         with tempfile.TemporaryFile(prefix="discreet-") as file:
-            self._copied_out(tree, file)  # type: ignore[arg-type]  # the wrapper has no base class
+            self._copied_out(tree, file)
             if file.tell() == 0:
                 return
             file.seek(0)
@@ -257,14 +256,19 @@ class Postgres(Engine):
         keys = [exp.Ordered(this=order, desc=True, nulls_first=False)]
         if "u" in fields:
             keys.append(exp.Ordered(this=fields["u"], desc=False, nulls_first=False))
-        return [
-            sql.alias(
-                exp.ArrayAgg(
-                    this=exp.Order(this=value.copy(), expressions=[key.copy() for key in keys])
-                ),
-                f"l_{name}",
+        arrays = {
+            name: exp.ArrayAgg(
+                this=exp.Order(this=value.copy(), expressions=[key.copy() for key in keys])
             )
             for name, value in fields.items()
+        }
+        upto = exp.Slice(this=exp.Literal.number(1), expression=exp.Literal.number(n))
+        return [
+            sql.alias(
+                exp.Bracket(this=exp.Paren(this=array), expressions=[upto.copy()], offset=1),
+                f"l_{name}",
+            )
+            for name, array in arrays.items()
         ]
 
     def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:
