@@ -82,7 +82,9 @@ def same(mine: pa.Table, theirs: pa.Table) -> None:
             raise SystemExit(f"the cell {key} differs")
 
 
-def report(name: str, mine: tuple[float, float, pa.Table], theirs: tuple[float, float, pa.Table]) -> None:
+def report(
+    name: str, mine: tuple[float, float, pa.Table], theirs: tuple[float, float, pa.Table]
+) -> None:
     same(mine[2], theirs[2])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(
@@ -102,7 +104,10 @@ def in_memory(rows: pa.Table, name: str, repeats: int, *, totals: bool = True) -
     def mine(margins: bool) -> pa.Table:
         return engine.cells(relation, by, measure="x", unit="unit", margins=margins)
 
-    single = cost(lambda: mine(False), repeats), cost(lambda: raw.sql(LEAVES).to_arrow_table(), repeats)
+    single = (
+        cost(lambda: mine(False), repeats),
+        cost(lambda: raw.sql(LEAVES).to_arrow_table(), repeats),
+    )
     report(f"{name}, single values", *single)
     if totals:
         every = cost(lambda: mine(True), repeats), cost(lambda: raw.sql(TOTALS).to_arrow_table(), 1)

@@ -40,7 +40,7 @@ class Mask(Job):
     def check(self, dataset: Dataset) -> None:
         """Check every method against the columns."""
         for method in self.methods:
-            method.check(dataset.schema)
+            method.require(dataset)
 
     def run(self, dataset: Dataset, *, progress: Progress = silent) -> MicrodataRelease:
         """Mask the records."""

@@ -45,7 +45,7 @@ class Strengthen(Job):
     def check(self, dataset: Dataset) -> None:
         """Check every method against the columns."""
         for method in self.methods:
-            method.check(dataset.schema)
+            method.require(dataset)
 
     def run(self, dataset: Dataset, *, progress: Progress = silent) -> MicrodataRelease:
         """Search, and return the release."""
