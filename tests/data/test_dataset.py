@@ -38,7 +38,9 @@ def test_pandas_in_pandas_out():
 
 
 def test_polars_in_polars_out():
-    frame = pl.DataFrame({"a": ["x", None], "b": [1.5, 2.5], "c": pl.Series(["u", "v"], dtype=pl.Categorical)})
+    frame = pl.DataFrame(
+        {"a": ["x", None], "b": [1.5, 2.5], "c": pl.Series(["u", "v"], dtype=pl.Categorical)}
+    )
     found = read(frame).frame
     assert isinstance(found, pl.DataFrame)
     assert found.to_dicts() == frame.to_dicts()

@@ -63,7 +63,9 @@ def test_damaged_files(tmp_path, kind):
 
 def test_values_never_become_part_of_the_statement():
     with connect("duckdb://") as engine:
-        tree = sqlglot.parse_one("SELECT a + 1 AS b FROM t WHERE c = 'secret' AND d IN (1, 2.5, 'x')")
+        tree = sqlglot.parse_one(
+            "SELECT a + 1 AS b FROM t WHERE c = 'secret' AND d IN (1, 2.5, 'x')"
+        )
         statement, values = engine.render(tree)
     assert "secret" not in statement
     assert values == [1, "secret", 2.5, "x"]
@@ -74,4 +76,8 @@ def test_a_number_that_is_none_is_refused():
     with connect("duckdb://") as engine, pytest.raises(InputError):
         engine.render(sqlglot.exp.select(smuggled))
     with connect("duckdb://") as engine, pytest.raises(InputError):
-        engine.render(sqlglot.exp.Select(expressions=[sqlglot.exp.Star()], limit=sqlglot.exp.Limit(expression=smuggled)))
+        engine.render(
+            sqlglot.exp.Select(
+                expressions=[sqlglot.exp.Star()], limit=sqlglot.exp.Limit(expression=smuggled)
+            )
+        )

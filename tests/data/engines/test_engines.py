@@ -100,7 +100,9 @@ def test_a_column_called_count(engine: Engine):
 
 
 def test_recode(engine: Engine):
-    rows = engine.load(pa.table({"id": [1, 2, 3, 4], "age": [20, 31, None, 99], "s": ["a", "b", "c", None]}))
+    rows = engine.load(
+        pa.table({"id": [1, 2, 3, 4], "age": [20, 31, None, 99], "s": ["a", "b", "c", None]})
+    )
     maps = {
         "age": pa.table({"from": [20, 31, None], "to": ["20-29", "30-39", "?"]}),
         "s": pa.table({"from": ["a", "b"], "to": pa.array(["z", None], pa.string())}),
@@ -130,7 +132,9 @@ def test_numbering_attaching_and_ranking(engine: Engine):
     held = engine.fetch(numbered).sort_by(ROW)
     assert held.column(ROW).to_pylist() == list(range(size))
     assert held.column("v").to_pylist() == values.tolist()
-    mask = pa.table({ROW: np.arange(size)[::-1], "v": np.arange(size)[::-1] * 0.5, "new": ["n"] * size})
+    mask = pa.table(
+        {ROW: np.arange(size)[::-1], "v": np.arange(size)[::-1] * 0.5, "new": ["n"] * size}
+    )
     masked = engine.attach(numbered, mask)
     found = engine.fetch(masked).sort_by(ROW)
     assert found.column_names == ["v", "w", ROW, "new"]
@@ -172,7 +176,9 @@ def test_parsed_queries(engine: Engine):
         with pytest.raises(InputError) as caught:
             engine.aggregate(sqlglot.parse_one(text), {"people": rows})
         assert caught.value.code == "unknown-table"
-    grouped = sqlglot.parse_one("SELECT salary + 5 AS k, COUNT(*) AS n FROM people GROUP BY salary + 5")
+    grouped = sqlglot.parse_one(
+        "SELECT salary + 5 AS k, COUNT(*) AS n FROM people GROUP BY salary + 5"
+    )
     assert engine.aggregate(grouped, {"people": rows}).num_rows == 3
 
 
@@ -220,7 +226,9 @@ def test_tables_of_the_engine(engine: Engine):
     found = engine.table(name)
     assert found.columns == ("A b", "v")
     assert engine.fetch(found).sort_by("v").to_pydict() == rows.to_pydict()
-    engine.write(engine.recode(found, {"A b": pa.table({"from": ["x"], "to": ["z"]})}), name, format="table")
+    engine.write(
+        engine.recode(found, {"A b": pa.table({"from": ["x"], "to": ["z"]})}), name, format="table"
+    )
     assert sorted(engine.fetch(engine.table(name)).column("A b").to_pylist()) == ["y", "z"]
     with pytest.raises(InputError) as caught:
         engine.table('no "such" table')
