@@ -99,7 +99,7 @@ def in_memory(rows: pa.Table, name: str, repeats: int, *, totals: bool = True) -
     engine, raw = connect("duckdb://"), duckdb.connect()
     relation = engine.load(rows)
     raw.register("t", rows)
-    by: dict[str, tuple[()]] = {key: () for key in BY}
+    by: dict[str, tuple[()]] = dict.fromkeys(BY, ())
 
     def mine(margins: bool) -> pa.Table:
         return engine.cells(relation, by, measure="x", unit="unit", margins=margins)
@@ -122,9 +122,12 @@ def out_of_core(rows: pa.Table, share: int) -> None:
         path = Path(folder) / "records.parquet"
         pyarrow.parquet.write_table(rows, path)
         limit = rows.nbytes // share
+        # Below some 64 MB a thread, DuckDB's own buffers do not fit.
+        threads = 1 if limit < 128e6 else 2
         options = {"memory_limit": f"{limit // 1000}KB", "temp_directory": str(Path(folder) / "t")}
+        options["threads"] = str(threads)
         whole = connect("duckdb://")
-        by: dict[str, tuple[()]] = {key: () for key in BY}
+        by: dict[str, tuple[()]] = dict.fromkeys(BY, ())
         with connect("duckdb://", **options) as engine:
             relation = engine.scan(path, format="parquet")
             mine = cost(lambda: engine.cells(relation, by, measure="x", unit="unit"), 1)
@@ -144,11 +147,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--skip-totals", action="store_true", help="leave out the slow CUBE in SQL")
     options = parser.parse_args()
     for per_unit, name in ((1, "one record per unit"), (4, "four records per unit")):
         rows = records(options.rows, per_unit)
-        in_memory(rows, name, options.repeats)
-    out_of_core(records(options.rows, 1), share=4)
+        in_memory(rows, name, options.repeats, totals=not options.skip_totals)
+    # A quarter of less than this is not enough for DuckDB's own buffers.
+    out_of_core(records(max(options.rows, 4_000_000), 1), share=4)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import importlib.util
 import os
 import pwd
@@ -46,8 +45,8 @@ def _wait(port: int, process: subprocess.Popen[bytes], log: Path, seconds: float
 
 # -- PostgreSQL ------------------------------------------------------------------------------------
 def _postgres_programs() -> Path:
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"), reverse=True)
-    program = found[0] if found else shutil.which("initdb")
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)
+    program = str(found[0]) if found else shutil.which("initdb")
     if program is None:
         unavailable("no PostgreSQL server here; run: sudo apt-get install --yes postgresql")
     return Path(str(program)).parent

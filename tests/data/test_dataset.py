@@ -118,14 +118,14 @@ def test_codes_of_a_hierarchy_are_read_as_text(tmp_path):
 
 def test_late_surprises_in_a_csv_file_are_told_by_line(tmp_path):
     path = tmp_path / "late.csv"
-    lines = [f"{i},{i}" for i in range(300_000)]
-    lines[250_000] = "1,2,secret7"
+    lines = [f"{i},{i}" for i in range(200_000)]
+    lines[170_000] = "1,2,secret7"
     path.write_text("a,b\n" + "\n".join(lines) + "\n")
     with pytest.raises(InputError) as caught:
         read(path)
-    assert caught.value.line == 250_002
+    assert caught.value.line == 170_002
     assert "secret7" not in str(caught.value)
-    lines[250_000] = "1,late"
+    lines[170_000] = "1,late"
     path.write_text("a,b\n" + "\n".join(lines) + "\n")
     assert read(path).arrow().schema.field("b").type == pa.string()
 
@@ -215,7 +215,7 @@ def test_writing_keeps_types_and_order(tmp_path):
     path = read(FRAME).with_columns({"n": [1, 2, 3, 4]}).write(tmp_path / "out" / "people.parquet")
     again = read(path)
     assert again.columns == (*FRAME.columns, "n")
-    assert again.arrow().column("since").to_pylist()[0] == datetime.datetime(2020, 1, 1)
+    assert again.arrow().column("since").to_pylist()[0] == datetime.datetime(2020, 1, 1)  # noqa: DTZ001
     with pytest.raises(InputError):
         read(FRAME).write(tmp_path / "x.sav")
 

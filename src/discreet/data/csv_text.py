@@ -23,14 +23,15 @@ __all__ = [
     "find_delimiter",
     "find_encoding",
     "lines_of",
+    "nul_byte",
     "numbered",
     "records_of",
     "refuse_binary",
     "sample",
 ]
 
-_HEAD = 1 << 20
-_CHUNK = 1 << 17
+_HEAD = 1 << 19
+_CHUNK = 1 << 16
 _CHUNKS = 6
 #: Tried in this order when several split every line evenly: a comma is the likeliest to be text.
 _DELIMITERS = ("\t", "|", ";", ",")
@@ -197,17 +198,27 @@ def numbered(
 
 def lines_of(file: Path, encoding: str) -> Iterator[str]:
     """Give the lines of a file with their line breaks, block by block."""
-    rest = ""
+    rest, number = "", 0
     for text in blocks(file, encoding):
         *whole, rest = io.StringIO(rest + text, newline="") if rest + text else ("",)
         for line in whole:
+            number += 1
             if "\0" in line:
-                raise InputError(
-                    "the text holds a NUL character", code="nul-byte", file=file, hint="remove it"
-                )
+                raise nul_byte(file, number)
             yield line
     if rest:
         yield rest
+
+
+def nul_byte(file: Path, line: int) -> InputError:
+    """Return the error for a character that no text has."""
+    return InputError(
+        "the text holds a NUL character",
+        code="nul-byte",
+        hint="remove it; the file may be damaged or not be text",
+        file=file,
+        line=line,
+    )
 
 
 def blocks(file: str | Path, encoding: str) -> Iterator[str]:

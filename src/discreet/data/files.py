@@ -159,13 +159,7 @@ def sniff(
     texts = [csv_text.decode(part, codec, file) for part in parts]
     if "\0" in texts[0]:
         line = texts[0].count("\n", 0, texts[0].index("\0")) + 1
-        raise InputError(
-            "the text holds a NUL character",
-            code="nul-byte",
-            hint="remove it; the file may be damaged or not be text",
-            file=file,
-            line=line,
-        )
+        raise csv_text.nul_byte(file, line)
     mark = '"' if quote is None else quote
     split = delimiter if delimiter is not None else csv_text.find_delimiter(texts[0], mark)
     records = list(csv_text.records_of(texts[0], split, mark, file, complete=whole))

@@ -26,6 +26,12 @@ def test_a_file_keeps_its_tables(tmp_path):
         assert engine.count(engine.table("main.t")) == 2
 
 
+def test_three_slashes_are_relative_to_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    connect("duckdb:///here.db").close()
+    assert (tmp_path / "here.db").exists()
+
+
 def test_a_server_that_is_not_there():
     with pytest.raises(EngineError) as caught:
         connect("postgresql://nobody:hunter2@127.0.0.1:1/none", connect_timeout=2)

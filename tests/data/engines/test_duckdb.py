@@ -15,7 +15,7 @@ from discreet.errors import EngineError, InputError
 
 @pytest.mark.slow
 def test_parquet_larger_than_memory(tmp_path):
-    size = 4_000_000
+    size = 5_000_000
     rng = np.random.default_rng(1)
     rows = pa.table(
         {
@@ -29,6 +29,7 @@ def test_parquet_larger_than_memory(tmp_path):
     pyarrow.parquet.write_table(rows, path)
     limit = rows.nbytes // 4
     options = {"memory_limit": f"{limit // 1000}KB", "temp_directory": str(tmp_path / "spill")}
+    options["threads"] = "1"
     with connect("duckdb://", **options) as engine:
         found = read(path, unit="unit", engine=engine).cells(["a", "b"], measure="x")
     assert found.column("count").to_pylist()[0] == size

@@ -47,8 +47,8 @@ def test_rows_come_back_as_they_went_in(engine: Engine):
             "yes": [True, False, None, True, False],
             "day": [datetime.date(2020, 2, 29), None, datetime.date(1900, 1, 1)] * 1
             + [datetime.date(2000, 1, 1)] * 2,
-            "time": [datetime.datetime(2020, 2, 29, 1, 2, 3, 456789), None]
-            + [datetime.datetime(1999, 12, 31)] * 3,
+            "time": [datetime.datetime(2020, 2, 29, 1, 2, 3, 456789), None]  # noqa: DTZ001
+            + [datetime.datetime(1999, 12, 31)] * 3,  # noqa: DTZ001
         }
     )
     found = engine.fetch(engine.load(rows))

@@ -234,7 +234,7 @@ def _listed(
     contributions: exp.Query,
     amount: str,
 ) -> exp.Select:
-    """Return an aggregate with its largest contributions spread over columns `c1`, `u1` …"""
+    """Return an aggregate whose largest contributions stand in columns of their own: `c1`, `u1`."""
     engine = demand.engine
     inner = [*keys, *added]
     if demand.tops:
@@ -248,8 +248,10 @@ def _listed(
         query = query.group_by(*(key.copy() for key in keys))
     outer: list[exp.Expr] = [sql.column(value.alias_or_name) for value in [*keys, *added]]
     for rank in range(1, demand.tops + 1):
-        for name in demand.listed:
-            outer.append(sql.alias(engine.element(name, rank, demand.listed), f"{name}{rank}"))
+        outer += [
+            sql.alias(engine.element(name, rank, demand.listed), f"{name}{rank}")
+            for name in demand.listed
+        ]
     return sql.select(sql.subquery(query, "g"), outer)
 
 
@@ -290,7 +292,10 @@ def _roaming(
     try:
         query = sql.select(
             sql.subquery(held, "p"),
-            [sql.column(name, "p") for name in [*demand.keys, "u", *(["c"] if demand.tops else [])]],
+            [
+                sql.column(name, "p")
+                for name in [*demand.keys, "u", *(["c"] if demand.tops else [])]
+            ],
         ).join(sql.subquery(roaming, "m"), on=_equal("u", "p", "u", "m"))
         codes, climbs = [], []
         for place, dimension in enumerate(dimensions):

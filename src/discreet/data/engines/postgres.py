@@ -137,7 +137,10 @@ class Postgres(Engine):
             cursor.execute(statement.encode(), values)
             described = cursor.description or []
         return pa.schema(
-            [pa.field(self._spelling.back(column.name), _arrow_type(column)) for column in described]
+            [
+                pa.field(self._spelling.back(column.name), _arrow_type(column))
+                for column in described
+            ]
         )
 
     def _spelt_out(self, query: exp.Expr) -> psql.Composed:
@@ -156,7 +159,7 @@ class Postgres(Engine):
             if odd % 2:
                 pieces.append(psql.Literal(values[int(text) - 1]))
             else:
-                pieces.append(psql.SQL(text))  # type: ignore[arg-type]  # sqlglot wrote it, without a value
+                pieces.append(psql.SQL(text))
         return psql.Composed(pieces)
 
     def _copied_out(self, query: exp.Query, target: BinaryIO) -> None:
@@ -164,8 +167,7 @@ class Postgres(Engine):
             [psql.SQL("COPY ("), self._spelt_out(query), psql.SQL(") TO STDOUT (FORMAT csv)")]
         )
         with self._lock, self._explained(), self._connection.cursor().copy(copy) as stream:
-            for piece in stream:
-                target.write(piece)
+            target.writelines(stream)
 
     def fetch(self, query: exp.Query | Relation) -> pa.Table:
         """Run a tree and return its rows."""
@@ -186,7 +188,7 @@ class Postgres(Engine):
 
         # The rows wait in a file, so that a large result needs no memory.
         with tempfile.TemporaryFile(prefix="discreet-") as file:
-            self._copied_out(tree, file)  # type: ignore[arg-type]  # the wrapper has no base class
+            self._copied_out(tree, file)
             if file.tell() == 0:
                 return
             file.seek(0)
@@ -249,21 +251,24 @@ class Postgres(Engine):
                 self._connection.execute(statement)
 
     # -- PostgreSQL's own forms ------------------------------------------------------------------
-    def largest(
-        self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int
-    ) -> list[exp.Expr]:
+    def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
         """Return one array per field, sorted alike; ties are settled by the unit."""
         keys = [exp.Ordered(this=order, desc=True, nulls_first=False)]
         if "u" in fields:
             keys.append(exp.Ordered(this=fields["u"], desc=False, nulls_first=False))
-        return [
-            sql.alias(
-                exp.ArrayAgg(
-                    this=exp.Order(this=value.copy(), expressions=[key.copy() for key in keys])
-                ),
-                f"l_{name}",
+        arrays = {
+            name: exp.ArrayAgg(
+                this=exp.Order(this=value.copy(), expressions=[key.copy() for key in keys])
             )
             for name, value in fields.items()
+        }
+        upto = exp.Slice(this=exp.Literal.number(1), expression=exp.Literal.number(n))
+        return [
+            sql.alias(
+                exp.Bracket(this=exp.Paren(this=array), expressions=[upto.copy()], offset=1),
+                f"l_{name}",
+            )
+            for name, array in arrays.items()
         ]
 
     def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:

@@ -55,16 +55,16 @@ def write_batches(
     """Write record batches to a file that appears when the last one is written."""
     import pyarrow as pa
 
-    format = file_format(path, format)
-    if format not in WRITABLE:
+    kind = file_format(path, format)
+    if kind not in WRITABLE:
         raise InputError(
-            f"discreet does not write {format} files",
+            f"discreet does not write {kind} files",
             code="unknown-format",
             hint="write csv, parquet or arrow",
             file=path,
         )
     try:
-        with atomic_file(path) as temporary, _writer(temporary, schema, format, path) as writer:
+        with atomic_file(path) as temporary, _writer(temporary, schema, kind, path) as writer:
             for batch in batches:
                 # Engines may call a text large or dictionary-encoded: the file keeps one schema.
                 writer.write_table(pa.Table.from_batches([batch]).cast(schema))
@@ -120,7 +120,11 @@ def loadable(rows: pa.Table) -> pa.Table:
         kind = field.type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_null(kind):
+        if (
+            pa.types.is_large_string(kind)
+            or pa.types.is_string_view(kind)
+            or pa.types.is_null(kind)
+        ):
             kind = pa.string()
         elif pa.types.is_unsigned_integer(kind):
             kind = pa.int64() if kind.bit_width >= 32 else pa.int32()

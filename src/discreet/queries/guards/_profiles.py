@@ -83,9 +83,7 @@ class Profiles:
         if query.predicate is None:
             return np.arange(self.counts.size)
         conditions = (
-            operands(query.predicate)
-            if isinstance(query.predicate, exp.And)
-            else [query.predicate]
+            operands(query.predicate) if isinstance(query.predicate, exp.And) else [query.predicate]
         )
         bits = self._bits(conditions[0], query)
         for condition in conditions[1:]:

@@ -1,0 +1,91 @@
+"""Sample queries, and the width of the bounds that a partition gives them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.randomness import Randomness
+
+__all__ = ["Workload"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Workload:
+    """Queries as the sets of records they select, one row each.
+
+    Examples
+    --------
+    >>> work = Workload.ranges([20, 21, 22], width=2)
+    >>> work.selected.astype(int).tolist()
+    [[1, 1, 0], [0, 1, 1]]
+    """
+
+    selected: npt.NDArray[np.bool_]
+
+    @classmethod
+    def ranges(
+        cls,
+        places: Any,
+        count: int | None = None,
+        *,
+        width: float | None = None,
+        rng: Randomness | None = None,
+    ) -> Workload:
+        """Return range queries on one attribute: random ones, or all starts of one width.
+
+        Any: whatever numpy takes for an array.
+        """
+        places = np.asarray(places, dtype=np.float64)
+        values = np.unique(places)
+        if width is not None:
+            starts = np.arange(values[0], values[-1] - width + 2)
+            edges = np.column_stack([starts, starts + width])
+            rows = (places >= edges[:, :1]) & (places < edges[:, 1:])
+        else:
+            assert count is not None
+            rng = rng or Randomness.secure()
+            ends = values[np.sort(rng.integers(0, len(values), 2 * count).reshape(-1, 2), axis=1)]
+            rows = (places >= ends[:, :1]) & (places <= ends[:, 1:])
+        return cls(rows[rows.any(axis=1)])
+
+    @classmethod
+    def arbitrary(cls, records: int, size: int, count: int, *, rng: Randomness) -> Workload:
+        """Return queries that each select a random set of records of one size."""
+        rows = np.zeros((count, records), dtype=bool)
+        for row in rows:
+            row[rng.sample(records, size)] = True
+        return cls(rows)
+
+    def errors(self, labels: npt.NDArray[np.int64], amounts: Floats) -> Floats:
+        """Return for each query the width of the bounds of AVG relative to the true answer.
+
+        Infinite where the true answer is 0 and the bounds are not.
+        """
+        order = np.lexsort((amounts, labels))
+        sizes = np.bincount(labels)
+        # Row 0 of each group is the empty selection, so that groups without hits need no mask.
+        first = np.concatenate([[0], np.cumsum(sizes + 1)[:-1]])
+        low, high = _partial_sums(amounts[order], sizes)
+        errors = np.empty(len(self.selected))
+        for place, row in enumerate(self.selected):
+            key = first + np.bincount(labels[row], minlength=len(sizes))
+            width = high[key].sum() - low[key].sum()
+            truth = abs(amounts[row].sum())
+            errors[place] = width / truth if truth > 0 else 0.0 if width == 0 else np.inf
+        return errors
+
+
+def _partial_sums(ordered: Floats, sizes: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+    # Sums of the h smallest and of the h largest values of each group, h = 0 … size.
+    ends = np.cumsum(sizes)
+    run = np.concatenate([[0.0], np.cumsum(ordered)])
+    begins = np.repeat(ends - sizes, sizes + 1)
+    hits = np.arange(len(begins)) - np.repeat(np.cumsum(sizes + 1) - sizes - 1, sizes + 1)
+    stops = np.repeat(ends, sizes + 1)
+    return run[begins + hits] - run[begins], run[stops] - run[stops - hits]
