@@ -43,7 +43,7 @@ def run(monkeypatch):
 
 def test_mask_writes_a_release_in_the_input_format(run, file, tmp_path, capsys):
     out = tmp_path / "out"
-    method = "microaggregation:columns=age,k=4"
+    method = "microaggregation=age k=4"
     assert run("microdata", "mask", file, "-m", method, *ROLES, "-o", out) == 0
     assert "k-anonymity with k = " in capsys.readouterr().out
     assert list(pd.read_csv(out / "people.csv").columns) == ["age", "pay"]
@@ -58,7 +58,7 @@ def test_risk_and_utility_print_reports(run, file, capsys):
 
 
 def test_explore_spreads_parameters(run, file, tmp_path, capsys):
-    method = "rank-swapping:columns=age+pay,p=5|20"
+    method = "rank-swapping=age,pay p=5|20"
     assert run("microdata", "explore", file, "-m", method, *ROLES, "-o", tmp_path / "map") == 0
     text = capsys.readouterr().out
     assert "rank-swapping p=5" in text
@@ -67,7 +67,7 @@ def test_explore_spreads_parameters(run, file, tmp_path, capsys):
 
 
 def test_strengthen_reaches_the_demand(run, file, tmp_path):
-    arguments = ["-m", "microaggregation:columns=age,k=2", "--below", "0.3"]
+    arguments = ["-m", "microaggregation=age k=2", "--below", "0.3"]
     demand = ["--measure", "re-identification"]
     out = tmp_path / "out"
     assert run("microdata", "strengthen", file, *arguments, *demand, *ROLES, "-o", out) == 0
@@ -78,11 +78,11 @@ def test_strengthen_reaches_the_demand(run, file, tmp_path):
 @pytest.mark.parametrize(
     ("method", "code"),
     [
-        ("top-coding:columns=agee,value=3", "unknown-column"),
-        ("top-codingg:columns=age,value=3", "unknown-member"),
-        ("top-coding:age", "malformed-option"),
-        ("microaggregation:columns=age,k=1", "parameter-range"),
-        ("rounding:columns=name", "not-numeric"),
+        ("top-coding=agee value=3", "unknown-column"),
+        ("top-codingg=age value=3", "unknown-member"),
+        ("top-coding age", "malformed-member"),
+        ("microaggregation=age k=1", "parameter-range"),
+        ("rounding=name", "not-numeric"),
     ],
 )
 def test_mistakes_end_with_code_two_and_write_nothing(run, file, tmp_path, capsys, method, code):

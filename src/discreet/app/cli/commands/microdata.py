@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +11,6 @@ from discreet.app.cli import console
 
 if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
-    from discreet.data.hierarchy import Hierarchy
     from discreet.microdata.masking import Masking
 
 FileArgument = Annotated[str, typer.Argument(help="File or address of the records.")]
@@ -30,7 +29,7 @@ MethodOption = Annotated[
     typer.Option(
         "--method",
         "-m",
-        help="NAME:parameter=value,…; columns are joined by +: top-coding:columns=salary,value=9e4.",
+        help="'NAME=COLUMN,… parameter=value …', such as 'top-coding=salary value=90000'; repeatable.",
     ),
 ]
 KeysOption = Annotated[
@@ -63,7 +62,11 @@ def _add_mask(group: typer.Typer) -> None:
         output: OutputOption = Path("out/microdata"),
         as_json: console.JsonOption = False,
     ) -> None:
-        """Mask records by one method after the other and write the release."""
+        """Mask records by one method after the other and write the release.
+
+        [bold]discreet microdata mask people.csv -m 'microaggregation=age,salary k=5' -m
+        'rank-swapping=income p=5' --role name=identifier -o out[/bold]
+        """
         import dataclasses
 
         from discreet.microdata.pipeline import mask as run
@@ -179,7 +182,7 @@ def _add_explore(group: typer.Typer) -> None:
     ) -> None:
         """Compare methods and parameters side by side as a map of risk against loss.
 
-        A parameter may list values with |, as in microaggregation:columns=age,k=3|5|10.
+        A parameter may list values with |, as in 'microaggregation=age,salary k=3|5|10'.
         """
         from discreet.microdata.exploration import frontier
 
@@ -200,35 +203,16 @@ def _read(
     hierarchy: list[str] | None,
     weight: str | None,
 ) -> Dataset:
+    from discreet.app.cli.members import parse_hierarchies
     from discreet.data.dataset import read
 
-    sources = _pairs(hierarchy, "--hierarchy")
-    found = {column: _hierarchy(Path(path)) for column, path in sources.items()}
     return read(
         file,
         roles=_pairs(role, "--role"),
         types=_pairs(type, "--type"),
-        hierarchies=found,
+        hierarchies=parse_hierarchies(hierarchy or ()),
         weight=weight,
     )
-
-
-def _hierarchy(path: Path) -> Hierarchy:
-    """Read a hierarchy: .hrc by its suffix, child,parent pairs by two columns, else ARX's table."""
-    from discreet.data.hierarchy import Hierarchy
-    from discreet.errors import InputError
-
-    if path.suffix.lower() == ".hrc":
-        return Hierarchy.from_hrc(path)
-    try:
-        with path.open(encoding="utf-8") as lines:
-            first = next(lines, "")
-    except OSError as error:
-        raise InputError(
-            f"the hierarchy cannot be read: {error.strerror}", code="unreadable-file", file=path
-        ) from None
-    is_pairs = "," in first and ";" not in first and first.count(",") == 1
-    return Hierarchy.from_pairs(path) if is_pairs else Hierarchy.from_arx(path)
 
 
 def _pairs(given: list[str] | None, option: str) -> dict[str, str]:
@@ -248,23 +232,10 @@ def _pairs(given: list[str] | None, option: str) -> dict[str, str]:
 
 
 def _method(text: str) -> Masking:
-    """Return the masking method that a command spells as name:parameter=value,…."""
-    from discreet.errors import InputError
+    from discreet.app.cli.members import parse_member
     from discreet.microdata.masking import Masking
-    from discreet.registry import build
 
-    name, _, rest = text.partition(":")
-    given: dict[str, Any] = {}
-    for part in filter(None, rest.split(",")):
-        key, found, value = part.partition("=")
-        if not found:
-            raise InputError(
-                f"a parameter is written name=value, found {part!r}",
-                code="malformed-option",
-                hint=f"write {name}:columns={part}",
-            )
-        given[key.strip()] = value.split("+") if "+" in value else value
-    method: Masking = build(Masking, {name: given or None})
+    method: Masking = parse_member(Masking, text)
     return method
 
 
@@ -272,12 +243,11 @@ def _spread(text: str) -> list[str]:
     """Return one text for each combination of the values that parameters list with |."""
     import itertools
 
-    name, colon, rest = text.partition(":")
-    parts = []
-    for part in filter(None, rest.split(",")):
-        key, equals, value = part.partition("=")
-        parts.append([f"{key}{equals}{one}" for one in value.split("|")])
-    return [f"{name}{colon}{','.join(chosen)}" for chosen in itertools.product(*parts)]
+    choices = []
+    for word in text.split():
+        name, equals, value = word.partition("=")
+        choices.append([f"{name}{equals}{one}" for one in value.split("|")])
+    return [" ".join(chosen) for chosen in itertools.product(*choices)]
 
 
 def _format(file: str) -> str | None:
