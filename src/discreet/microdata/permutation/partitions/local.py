@@ -24,7 +24,7 @@ _TRAINING_RECORDS = 20_000
 _TRAINING_QUERIES = 150
 #: Widths tried, as multiples of k.
 _WIDTHS = (1, 2, 4, 8, 16, 32, 64)
-_ROUNDS = 8
+_ROUNDS = 12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,8 +163,9 @@ def _train(problem: Problem, places: Floats, rng: Randomness) -> tuple[int, Floa
         if len(sample.values) < problem.demand.k:
             return problem.demand.k, np.ones(places.shape[1])
         problem, places = sample, np.ascontiguousarray(places[chosen])
-    # Shifted, so that no query has an answer of 0 to be relative to.
-    amounts = problem.values[problem.classes] - (2 * problem.values[0] - problem.values[-1] - 1.0)
+    amounts = problem.values[problem.classes]
+    if problem.values[0] <= 0:  # shifted, so that no query has an answer of 0 to be relative to
+        amounts = amounts - (2 * problem.values[0] - problem.values[-1] - 1.0)
     if (problem.values[-1] - problem.values[0]) < problem.demand.e:
         return problem.demand.k, np.ones(places.shape[1])
     work = [
