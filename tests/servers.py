@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import importlib.util
 import os
 import pwd
@@ -46,8 +45,8 @@ def _wait(port: int, process: subprocess.Popen[bytes], log: Path, seconds: float
 
 # -- PostgreSQL ------------------------------------------------------------------------------------
 def _postgres_programs() -> Path:
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"), reverse=True)
-    program = found[0] if found else shutil.which("initdb")
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)
+    program = str(found[0]) if found else shutil.which("initdb")
     if program is None:
         unavailable("no PostgreSQL server here; run: sudo apt-get install --yes postgresql")
     return Path(str(program)).parent
@@ -137,6 +136,11 @@ def _java() -> str:
     return str(program)
 
 
+def _scala_version(home: Path) -> str:
+    library = next((home / "jars").glob("scala-library-*.jar"))
+    return ".".join(library.stem.removeprefix("scala-library-").split(".")[:2])
+
+
 @contextlib.contextmanager
 def spark_cluster(folder: Path) -> Iterator[str]:
     """Run a standalone Spark master and two workers on loopback; yield the master's URL."""
@@ -151,6 +155,8 @@ def spark_cluster(folder: Path) -> Iterator[str]:
         "SPARK_MASTER_HOST": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
+        # Spark's shell scripts say this; without it workers look for a source tree.
+        "SPARK_SCALA_VERSION": _scala_version(home),
     }
 
     def launch(name: str, kind: str, *arguments: str) -> subprocess.Popen[bytes]:

@@ -2,4 +2,6 @@
 
 from discreet.registry import lazy
 
-__getattr__, __all__ = lazy(__name__, {})
+__getattr__, __all__ = lazy(
+    __name__, {"Audit": "discreet.audit.intervals", "audit_table": "discreet.audit.intervals"}
+)

@@ -99,6 +99,23 @@ class Schema:
         """Columns to be protected."""
         return self.with_role(Role.CONFIDENTIAL)
 
+    def require_dimension(self, name: str) -> Column:
+        """Return a column that a table may be crossed by; refuse one that names respondents.
+
+        >>> Schema((Column("name", Role.IDENTIFIER),)).require_dimension("name")
+        Traceback (most recent call last):
+        discreet.errors.InputError: column 'name' identifies respondents ...
+        """
+        column = self[name]
+        if column.role is Role.IDENTIFIER or name == self.unit:
+            raise InputError(
+                f"column {name!r} identifies respondents and cannot be a dimension",
+                code="identifier-dimension",
+                hint="cross by columns that many respondents share",
+                column=name,
+            )
+        return column
+
     def hierarchies(self, name: str) -> tuple[Hierarchy, ...]:
         """Return the hierarchies of a column; empty if it has none."""
         return self[name].hierarchies

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,10 @@ class Table:
     #: What the value is: "sum", "count" or "mean" of the measure.
     statistic: str = "sum"
     measure: str | None = None
+    #: Sum of the absolute contributions, where some are negative.
+    magnitude: Floats | None = None
+    #: The largest contribution among those who asked for protection.
+    requested: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.value)
@@ -309,6 +314,15 @@ class Table:
         entries = self.equations[[row]].tocoo()
         total = int(entries.col[entries.data > 0][0])
         return " × ".join(self.labels(total))
+
+    def protect(self, *arguments: Any, **options: Any) -> Any:
+        """Mark the sensitive cells, protect them and return the release: see `discreet.protect`.
+
+        Any: the job lives above this layer, so it is looked up when called.
+        """
+        return importlib.import_module("discreet.tables.protection").protect(
+            self, *arguments, **options
+        )
 
     def replace(self, **changes: Any) -> Table:
         """Return the table with some arrays replaced."""

@@ -2,4 +2,13 @@
 
 from discreet.registry import lazy
 
-__getattr__, __all__ = lazy(__name__, {})
+__getattr__, __all__ = lazy(
+    __name__,
+    {
+        "TableRelease": "discreet.tables.release",
+        "audit_published": "discreet.tables.published",
+        "compare": "discreet.tables.comparison",
+        "protect": "discreet.tables.protection",
+        "tabulate": "discreet.tables.tabulation",
+    },
+)

@@ -130,32 +130,31 @@ def sample(
     engine = relation.engine
     relation.require(*strata)
     rows = engine.number(relation)
-    stratum = exp.Literal.number(0)
+    if not strata:
+        total = engine.count(rows)
+        _require_size(size, total)
+        picked = pa.table({ROW: np.sort(rng.sample(total, size))})
+        return engine.project(_matching(rows, picked, {ROW: ROW}), relation.columns)
     names = list(rows.columns)
     counted = engine.relation(
         sql.select(
             sql.subquery(rows.query, "t"),
             [
                 *map(sql.column, names),
-                sql.alias(_stratum(strata) if strata else sql.bigint(stratum), "__stratum"),
+                sql.alias(_stratum(strata), "__stratum"),
             ],
         )
     )
     found = engine.frequencies(counted, ["__stratum"]).sort_by("__stratum")
     sizes = found.column("count").to_numpy()
-    if not 0 <= size <= sizes.sum():
-        raise InputError(
-            f"cannot draw {size} rows from {int(sizes.sum())}", code="sample-too-large"
-        )
+    _require_size(size, int(sizes.sum()))
     drawn = _proportional(sizes, size, rng)
     picks = [np.sort(rng.sample(int(n), int(k))) for n, k in zip(sizes, drawn, strict=True)]
-    chosen = engine.load(
-        pa.table(
-            {
-                "stratum": np.repeat(found.column("__stratum").to_numpy(), drawn).astype(np.int64),
-                "place": np.concatenate(picks) if picks else np.zeros(0, np.int64),
-            }
-        )
+    chosen = pa.table(
+        {
+            "__stratum": np.repeat(found.column("__stratum").to_numpy(), drawn).astype(np.int64),
+            "__place": np.concatenate(picks) if picks else np.zeros(0, np.int64),
+        }
     )
     within = exp.Sub(
         this=exp.Window(
@@ -169,15 +168,31 @@ def sample(
         sql.subquery(counted.query, "t"),
         [*map(sql.column, counted.columns), sql.alias(within, "__place")],
     )
-    same = exp.And(
-        this=exp.EQ(this=sql.column("__stratum", "s"), expression=sql.column("stratum", "c")),
-        expression=exp.EQ(this=sql.column("__place", "s"), expression=sql.column("place", "c")),
+    keys = {"__stratum": "__stratum", "__place": "__place"}
+    return engine.project(_matching(engine.relation(placed), chosen, keys), relation.columns)
+
+
+def _require_size(size: int, total: int) -> None:
+    if not 0 <= size <= total:
+        raise InputError(
+            f"cannot draw {size} rows from {total}",
+            code="sample-too-large",
+            hint=f"ask for at most {total}",
+        )
+
+
+def _matching(rows: Relation, chosen: pa.Table, keys: Mapping[str, str]) -> Relation:
+    """Return the rows whose keys are among the chosen ones."""
+    loaded = rows.engine.load(chosen)
+    same = [
+        exp.EQ(this=sql.column(mine, "s"), expression=sql.column(theirs, "c"))
+        for mine, theirs in keys.items()
+    ]
+    kept = [sql.column(name, "s") for name in rows.columns]
+    query = sql.select(sql.subquery(rows.query, "s"), kept).join(
+        sql.subquery(loaded.query, "c"), on=exp.and_(*same)
     )
-    kept = [sql.column(name, "s") for name in relation.columns]
-    query = sql.select(sql.subquery(placed, "s"), kept).join(
-        sql.subquery(chosen.query, "c"), on=same
-    )
-    return Relation(engine, query, relation.schema)
+    return Relation(rows.engine, query, rows.schema)
 
 
 def _stratum(strata: Sequence[str]) -> exp.Expr:

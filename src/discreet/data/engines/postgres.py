@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from discreet.data.engines import sql
 from discreet.data.engines.base import Engine, Relation, connect, fresh_name
+from discreet.data.engines.results import loadable
 from discreet.data.engines.spelling import Spelling, require_distinct
 from discreet.errors import EngineError, InputError
 
@@ -79,7 +80,7 @@ class Postgres(Engine):
         """Copy an Arrow table into a temporary table."""
         require_distinct(rows.column_names)
         held = name or fresh_name()
-        rows = _loadable(rows)
+        rows = loadable(rows)
         definitions = [
             psql.SQL("{} {}").format(
                 psql.Identifier(self._spelling(field.name)), psql.SQL(_declared(field.type))
@@ -121,7 +122,7 @@ class Postgres(Engine):
         assert table is not None
         copy = psql.SQL("COPY {} FROM STDIN (FORMAT csv)").format(psql.Identifier(table.name))
         with self._lock, self._explained(), self._connection.cursor().copy(copy) as stream:
-            _copy_in(_loadable(rows), stream)
+            _copy_in(loadable(rows), stream)
 
     # -- running ---------------------------------------------------------------------------------
     def render(self, query: exp.Expr) -> tuple[str, list[Any]]:
@@ -158,7 +159,7 @@ class Postgres(Engine):
             if odd % 2:
                 pieces.append(psql.Literal(values[int(text) - 1]))
             else:
-                pieces.append(psql.SQL(text))  # type: ignore[arg-type]  # sqlglot wrote it, without a value
+                pieces.append(psql.SQL(text))
         return psql.Composed(pieces)
 
     def _copied_out(self, query: exp.Query, target: BinaryIO) -> None:
@@ -187,7 +188,7 @@ class Postgres(Engine):
 
         # The rows wait in a file, so that a large result needs no memory.
         with tempfile.TemporaryFile(prefix="discreet-") as file:
-            self._copied_out(tree, file)  # type: ignore[arg-type]  # the wrapper has no base class
+            self._copied_out(tree, file)
             if file.tell() == 0:
                 return
             file.seek(0)
@@ -237,11 +238,17 @@ class Postgres(Engine):
     def store(self, relation: Relation, name: str) -> None:
         """Write rows to a table of the database, all or nothing."""
         schema, _, plain = name.rpartition(".")
-        target = psql.Identifier(schema, plain) if schema else psql.Identifier(plain)
+        place = (schema,) if schema else ()
+        fresh = psql.Identifier(*place, fresh_name("table"))
+        statements = [
+            psql.SQL("CREATE TABLE {} AS {}").format(fresh, self._spelt_out(relation.query)),
+            # After the rows are written, for they may come from the table that is replaced.
+            psql.SQL("DROP TABLE IF EXISTS {}").format(psql.Identifier(*place, plain)),
+            psql.SQL("ALTER TABLE {} RENAME TO {}").format(fresh, psql.Identifier(plain)),
+        ]
         with self._lock, self._explained(), self._connection.transaction():
-            self._connection.execute(psql.SQL("DROP TABLE IF EXISTS {}").format(target))
-            create = psql.SQL("CREATE TABLE {} AS {}")
-            self._connection.execute(create.format(target, self._spelt_out(relation.query)))
+            for statement in statements:
+                self._connection.execute(statement)
 
     # -- PostgreSQL's own forms ------------------------------------------------------------------
     def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
@@ -249,17 +256,22 @@ class Postgres(Engine):
         keys = [exp.Ordered(this=order, desc=True, nulls_first=False)]
         if "u" in fields:
             keys.append(exp.Ordered(this=fields["u"], desc=False, nulls_first=False))
-        return [
-            sql.alias(
-                exp.ArrayAgg(
-                    this=exp.Order(this=value.copy(), expressions=[key.copy() for key in keys])
-                ),
-                f"l_{name}",
+        arrays = {
+            name: exp.ArrayAgg(
+                this=exp.Order(this=value.copy(), expressions=[key.copy() for key in keys])
             )
             for name, value in fields.items()
+        }
+        upto = exp.Slice(this=exp.Literal.number(1), expression=exp.Literal.number(n))
+        return [
+            sql.alias(
+                exp.Bracket(this=exp.Paren(this=array), expressions=[upto.copy()], offset=1),
+                f"l_{name}",
+            )
+            for name, array in arrays.items()
         ]
 
-    def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:
+    def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:  # noqa: ARG002
         """Return one element of one of those arrays."""
         return exp.Bracket(
             this=sql.column(f"l_{name}"), expressions=[exp.Literal.number(place)], offset=1
@@ -348,33 +360,6 @@ def _declared(kind: pa.DataType) -> LiteralString:
         code="unsupported-type",
         hint="convert it to numbers, text or dates",
     )
-
-
-def _loadable(rows: pa.Table) -> pa.Table:
-    """Return rows in types that COPY takes as text."""
-    import pyarrow as pa
-
-    for place, field in enumerate(rows.schema):
-        kind = field.type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        if (
-            pa.types.is_large_string(kind)
-            or pa.types.is_string_view(kind)
-            or pa.types.is_null(kind)
-        ):
-            kind = pa.string()
-        elif kind == pa.uint64():
-            kind = pa.int64()
-        elif kind == pa.float16():
-            kind = pa.float32()
-        elif kind == pa.date64():
-            kind = pa.date32()
-        elif pa.types.is_timestamp(kind) and kind.unit == "ns":
-            kind = pa.timestamp("us", kind.tz)
-        if kind != field.type:
-            rows = rows.set_column(place, field.name, rows.column(place).cast(kind))
-    return rows
 
 
 def _copy_in(rows: pa.Table, stream: psycopg.Copy) -> None:

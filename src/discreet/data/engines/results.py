@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.data.atomic import atomic_file
-from discreet.data.files import file_format
+from discreet.data.files import FORMATS, file_format
 from discreet.errors import EngineError, InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["code_text", "file_format", "simple", "write_batches"]
+__all__ = ["FORMATS", "code_text", "file_format", "loadable", "simple", "write_batches"]
 
 WRITABLE = ("csv", "parquet", "arrow")
 
@@ -55,16 +55,16 @@ def write_batches(
     """Write record batches to a file that appears when the last one is written."""
     import pyarrow as pa
 
-    format = file_format(path, format)
-    if format not in WRITABLE:
+    kind = file_format(path, format)
+    if kind not in WRITABLE:
         raise InputError(
-            f"discreet does not write {format} files",
+            f"discreet does not write {kind} files",
             code="unknown-format",
             hint="write csv, parquet or arrow",
             file=path,
         )
     try:
-        with atomic_file(path) as temporary, _writer(temporary, schema, format, path) as writer:
+        with atomic_file(path) as temporary, _writer(temporary, schema, kind, path) as writer:
             for batch in batches:
                 # Engines may call a text large or dictionary-encoded: the file keeps one schema.
                 writer.write_table(pa.Table.from_batches([batch]).cast(schema))
@@ -110,3 +110,44 @@ def code_text(value: Any) -> str:
     if isinstance(value, datetime.date):
         return value.isoformat()
     return str(value)
+
+
+def loadable(rows: pa.Table) -> pa.Table:
+    """Return rows in the few types that every engine takes."""
+    import pyarrow as pa
+
+    for place, field in enumerate(rows.schema):
+        kind = field.type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if (
+            pa.types.is_large_string(kind)
+            or pa.types.is_string_view(kind)
+            or pa.types.is_null(kind)
+        ):
+            kind = pa.string()
+        elif pa.types.is_unsigned_integer(kind):
+            kind = pa.int64() if kind.bit_width >= 32 else pa.int32()
+        elif kind == pa.float16():
+            kind = pa.float32()
+        elif kind == pa.date64():
+            kind = pa.date32()
+        elif pa.types.is_timestamp(kind) and kind.unit == "ns":
+            kind = pa.timestamp("us", kind.tz)
+        if kind != field.type:
+            rows = rows.set_column(place, field.name, _cast(rows.column(place), kind, field.name))
+    return rows
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        raise InputError(
+            f"column {name!r} holds values that do not fit into {kind}",
+            code="unsupported-type",
+            hint="convert it to numbers, text or dates",
+            column=name,
+        ) from None

@@ -1,0 +1,255 @@
+"""Deciding one connected set of withheld cells: is every demand met, and how far can each go."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from discreet.audit.deviations import DeviationModel
+from discreet.audit.knowledge import Contributors
+from discreet.audit.prior import Prior
+
+__all__ = ["TOLERANCE", "Decision", "Problem", "decide"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+#: How much of a need may be missing for it to count as met: published values are rounded.
+TOLERANCE = 1e-6
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything an audit asks: equations, room to move, needs, and who attacks."""
+
+    equations: sparse.csc_matrix
+    down: Floats
+    up: Floats
+    lower_need: Floats
+    upper_need: Floats
+    wanted: Bools
+    knowledge: Contributors | None
+    prior: Prior | None
+    exact: bool
+
+    def unit(self, cells: Ints) -> float:
+        """Return the middle of the needs: what amounts are measured in."""
+        needs = np.concatenate([self.lower_need[cells], self.upper_need[cells]])
+        needs = needs[needs > 0]
+        if needs.size:
+            return float(np.median(needs))
+        room = self.down[cells]
+        room = room[np.isfinite(room) & (room > 0)]
+        return float(np.median(room)) if room.size else 1.0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Decision:
+    """How far each wanted cell was shown to fall and rise, and which needs are met."""
+
+    problem: Problem
+    fall: Floats
+    rise: Floats
+    met_down: Bools
+    met_up: Bools
+    #: Attackers not yet answered per (cell, direction); absent: all of them.
+    left: dict[tuple[int, int], frozenset[int]]
+
+    @classmethod
+    def blank(cls, problem: Problem) -> Decision:
+        """Return a decision in which nothing is known; a need of nothing is met from the start."""
+        size = len(problem.down)
+        return cls(
+            problem,
+            np.zeros(size),
+            np.zeros(size),
+            problem.lower_need <= 0,
+            problem.upper_need <= 0,
+            {},
+        )
+
+    def done(self, cells: Ints) -> bool:
+        """Whether every wanted cell among these is decided."""
+        if self.problem.exact:
+            return False
+        wanted = cells[self.problem.wanted[cells]]
+        return bool((self.met_down[wanted] & self.met_up[wanted]).all())
+
+    def check(self, certificates: Sequence[tuple[Ints, Floats]], hidden: Ints) -> None:
+        """Harvest given deviations after comparing them with equations, bounds and what is shown."""
+        if not certificates:
+            return
+        size = len(self.problem.down)
+        withheld = np.zeros(size, dtype=bool)
+        withheld[hidden] = True
+        lengths = [len(cells) for cells, _ in certificates]
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        cells = np.concatenate([cells for cells, _ in certificates])
+        moves = np.concatenate([moves for _, moves in certificates])
+        matrix = sparse.csr_matrix((moves, (rows, cells)), shape=(len(lengths), size))
+        largest = np.zeros(len(lengths))
+        np.maximum.at(largest, rows, np.abs(moves))
+        residual = abs(matrix @ self.problem.equations.T)
+        worst = (
+            np.zeros(len(lengths)) if not residual.nnz else residual.max(axis=1).toarray().ravel()
+        )
+        good = worst <= 1e-7 * largest
+        slack = 1e-7 * np.maximum(np.abs(moves), 1e-12)
+        bad = ~withheld[cells] | (moves > self.problem.up[cells] + slack)
+        bad |= moves < -self.problem.down[cells] - slack
+        good[rows[bad]] = False
+        for (where, how), fine in zip(certificates, good, strict=True):
+            if fine:
+                self.harvest(where, how)
+
+    def harvest(self, cells: Ints, moves: Floats) -> None:
+        """Widen every interval that a deviation reaches, and its mirror image where that fits."""
+        self._take(cells, moves)
+        if ((moves <= self.problem.down[cells]) & (-moves <= self.problem.up[cells])).all():
+            self._take(cells, -moves)
+
+    def _take(self, cells: Ints, moves: Floats) -> None:
+        problem = self.problem
+        self.rise[cells] = np.maximum(self.rise[cells], moves)
+        self.fall[cells] = np.maximum(self.fall[cells], -moves)
+        enough = 1 - TOLERANCE
+        up = problem.wanted[cells] & ~self.met_up[cells]
+        up &= moves >= problem.upper_need[cells] * enough
+        down = problem.wanted[cells] & ~self.met_down[cells]
+        down &= -moves >= problem.lower_need[cells] * enough
+        if problem.knowledge is None:
+            self.met_up[cells[up]] = True
+            self.met_down[cells[down]] = True
+            return
+        for direction, which, met in ((1, up, self.met_up), (-1, down, self.met_down)):
+            for cell in cells[which].tolist():
+                refuted = problem.knowledge.refuting(cell, cells, moves)
+                before = self.left.get((cell, direction))
+                after = refuted if before is None else before & refuted
+                self.left[(cell, direction)] = after
+                met[cell] = not after
+
+
+def decide(problem: Problem, cells: Ints, decision: Decision) -> Decision:
+    """Decide the wanted cells of one component, writing into `decision`."""
+    wanted = cells[problem.wanted[cells]]
+    if problem.exact:
+        _exact(problem, cells, wanted, decision)
+        return decision
+    model = DeviationModel(
+        problem.equations,
+        cells,
+        problem.down,
+        problem.up,
+        unit=problem.unit(wanted),
+        cost=_prices(problem, cells),
+    )
+    # Larger needs first: their deviations carry many smaller ones along.
+    needs = np.maximum(problem.lower_need[wanted], problem.upper_need[wanted])
+    for cell in wanted[np.argsort(-needs, kind="stable")].tolist():
+        for direction, need, met in (
+            (1, problem.upper_need[cell], decision.met_up),
+            (-1, problem.lower_need[cell], decision.met_down),
+        ):
+            if not met[cell]:
+                _meet(problem, model, decision, cell, direction, float(need))
+    _shortfalls(problem, cells, wanted, decision)
+    return decision
+
+
+def _prices(problem: Problem, cells: Ints) -> Floats:
+    """Deviations that nobody can refute are sought first; for outsiders anything will do."""
+    if problem.knowledge is None:
+        return np.zeros(len(cells))
+    known = np.isin(cells, problem.knowledge.cell[problem.knowledge.sole])
+    return np.where(known, 1.0, 0.01)
+
+
+def _meet(
+    problem: Problem,
+    model: DeviationModel,
+    decision: Decision,
+    cell: int,
+    direction: int,
+    need: float,
+) -> None:
+    """Look for a deviation that every attacker must believe, one attacker after the other."""
+    met = decision.met_up if direction > 0 else decision.met_down
+    amount = direction * need
+    if (cell, direction) not in decision.left:
+        found = model.cheapest(cell, amount)
+        if found is None:
+            return
+        decision.harvest(*found)
+    while not met[cell]:
+        assert problem.knowledge is not None
+        assert problem.prior is not None
+        left = decision.left[(cell, direction)]
+        who = min(left)
+        fixed, floors = problem.knowledge.view(who, cell)
+        found = model.cheapest(cell, amount, fixed=fixed, floors=floors)
+        if found is not None:
+            decision.harvest(*found)
+            continue
+        reach = problem.prior.reach(who, cell, direction)
+        if reach >= need * (1 - TOLERANCE):
+            return
+        if reach > TOLERANCE * need:
+            amount_left = direction * reach * (1 - TOLERANCE)
+            if model.cheapest(cell, amount_left, fixed=fixed, floors=floors) is None:
+                return
+        decision.left[(cell, direction)] = left - {who}
+        met[cell] = len(left) == 1
+
+
+def _shortfalls(problem: Problem, cells: Ints, wanted: Ints, decision: Decision) -> None:
+    """Say of unsafe cells exactly how far they can go."""
+    unsafe = wanted[~(decision.met_down[wanted] & decision.met_up[wanted])]
+    if unsafe.size:
+        _exact(problem, cells, unsafe, decision)
+
+
+def _exact(problem: Problem, cells: Ints, wanted: Ints, decision: Decision) -> None:
+    """Compute exact ends; for contributors, the ends for the one who knows most about the cell."""
+    model = DeviationModel(
+        problem.equations, cells, problem.down, problem.up, unit=problem.unit(cells)
+    )
+    for cell in wanted.tolist():
+        for direction, need, reach, met in (
+            (1, problem.upper_need[cell], decision.rise, decision.met_up),
+            (-1, problem.lower_need[cell], decision.fall, decision.met_down),
+        ):
+            end, enough = _end(problem, model, cell, direction, float(need))
+            reach[cell] = end
+            met[cell] = enough
+
+
+def _end(
+    problem: Problem, model: DeviationModel, cell: int, direction: int, need: float
+) -> tuple[float, bool]:
+    """Return how far a cell goes in the eyes of the best informed, and whether that is enough."""
+    end, where, how = model.extreme(cell, direction)
+    best = abs(end)
+    enough = best >= need * (1 - TOLERANCE)
+    if problem.knowledge is None or problem.prior is None:
+        return best, enough
+    refuting = problem.knowledge.refuting(cell, where, how)
+    if np.isinf(best):
+        # Nothing told which cells the unlimited move needs: ask every attacker.
+        refuting = frozenset(problem.knowledge.who.tolist()) - {int(problem.knowledge.owner[cell])}
+    for who in sorted(refuting):
+        fixed, floors = problem.knowledge.view(who, cell)
+        end, _, _ = model.extreme(cell, direction, fixed=fixed, floors=floors)
+        if abs(end) < need * (1 - TOLERANCE):
+            reach = problem.prior.reach(who, cell, direction)
+            if reach < need * (1 - TOLERANCE) and abs(end) >= reach * (1 - 2 * TOLERANCE) - 1e-9:
+                # It knew as much before publication.
+                continue
+            enough = False
+        best = min(best, abs(end))
+    return best, enough

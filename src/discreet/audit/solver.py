@@ -1,0 +1,212 @@
+"""The linear and integer programs of the house, on HiGHS; the only file that imports a solver."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from discreet.errors import EngineError
+
+__all__ = ["LinearProgram", "Solution", "solve_integer"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_DUAL, _PRIMAL = 1, 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Solution:
+    """What a program came to: its optimum, or that it has none."""
+
+    #: "optimal", "infeasible", "unbounded" or "stopped" (time limit, with `x` where one was found).
+    status: str
+    objective: float = np.nan
+    x: Floats = dataclasses.field(default_factory=lambda: np.zeros(0), repr=False)
+    #: Proven lower bound of an integer program.
+    bound: float = np.nan
+
+
+class LinearProgram:
+    """A linear program kept warm: costs and bounds change, the basis stays.
+
+    Minimises `cost` · x subject to `matrix` x within row bounds and x within column bounds.
+
+    Examples
+    --------
+    >>> program = LinearProgram(
+    ...     sparse.csc_matrix([[1.0, 1.0]]),
+    ...     rows=(np.array([4.0]), np.array([4.0])),
+    ...     columns=(np.zeros(2), np.array([3.0, 3.0])),
+    ...     cost=np.array([1.0, 2.0]),
+    ... )
+    >>> program.solve().x.tolist()
+    [3.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        matrix: sparse.csc_matrix,
+        *,
+        rows: tuple[Floats, Floats],
+        columns: tuple[Floats, Floats],
+        cost: Floats,
+    ) -> None:
+        self._highs = _quiet()
+        self._highs.setOptionValue("presolve", "off")
+        self._strategy = 0
+        problem = _problem(matrix, rows, columns, cost)
+        _require(self._highs.passModel(problem), "the solver refused the model")
+        #: Pivots so far: a measure of work that is the same on every machine.
+        self.work = 0
+
+    def set_cost(self, columns: Ints, cost: Floats) -> None:
+        """Change the cost of some columns."""
+        if len(columns):
+            self._highs.changeColsCost(
+                len(columns), columns.astype(np.int32), np.ascontiguousarray(cost, np.float64)
+            )
+
+    def set_bounds(self, columns: Ints, lower: Floats, upper: Floats) -> None:
+        """Change the bounds of some columns."""
+        if len(columns):
+            self._highs.changeColsBounds(
+                len(columns),
+                columns.astype(np.int32),
+                np.ascontiguousarray(lower, np.float64),
+                np.ascontiguousarray(upper, np.float64),
+            )
+
+    def add_row(self, columns: Ints, coefficients: Floats, lower: float, upper: float) -> None:
+        """Add a constraint on some columns."""
+        self._highs.addRow(
+            lower,
+            upper,
+            len(columns),
+            columns.astype(np.int32),
+            np.ascontiguousarray(coefficients, np.float64),
+        )
+
+    def solve(self, *, primal: bool = False) -> Solution:
+        """Minimise from the last basis; `primal` where only costs have changed."""
+        strategy = _PRIMAL if primal else _DUAL
+        if strategy != self._strategy:
+            self._highs.setOptionValue("simplex_strategy", strategy)
+            self._strategy = strategy
+        self._highs.run()
+        status = self._highs.getModelStatus()
+        if status == highspy.HighsModelStatus.kUnknown:
+            # A basis gone numerically bad: start over from none.
+            self._highs.clearSolver()
+            self._highs.run()
+            status = self._highs.getModelStatus()
+        self.work += max(int(self._highs.getInfo().simplex_iteration_count), 0)
+        if status == highspy.HighsModelStatus.kOptimal:
+            x = np.array(self._highs.getSolution().col_value)
+            return Solution("optimal", float(self._highs.getObjectiveValue()), x)
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return Solution("infeasible")
+        if status in (
+            highspy.HighsModelStatus.kUnbounded,
+            highspy.HighsModelStatus.kUnboundedOrInfeasible,
+        ):
+            return Solution("unbounded")
+        raise EngineError(
+            f"the linear programming solver stopped with {status}", code="solver-failed"
+        )
+
+    def duals(self) -> Floats:
+        """Return the reduced costs of the columns at the last optimum."""
+        return np.array(self._highs.getSolution().col_dual)
+
+
+def solve_integer(
+    matrix: sparse.csc_matrix,
+    *,
+    rows: tuple[Floats, Floats],
+    columns: tuple[Floats, Floats],
+    cost: Floats,
+    integer: npt.NDArray[np.bool_],
+    time_limit: float | None = None,
+    gap: float = 0.0,
+    start: Floats | None = None,
+) -> Solution:
+    """Minimise with some columns integer; report the proven bound beside the best found.
+
+    >>> best = solve_integer(
+    ...     sparse.csc_matrix([[2.0, 3.0]]),
+    ...     rows=(np.array([4.0]), np.array([np.inf])),
+    ...     columns=(np.zeros(2), np.ones(2) * 9),
+    ...     cost=np.array([1.0, 1.4]),
+    ...     integer=np.array([True, True]),
+    ... )
+    >>> np.abs(best.x).tolist(), best.objective
+    ([2.0, 0.0], 2.0)
+    """
+    highs = _quiet()
+    if time_limit is not None:
+        highs.setOptionValue("time_limit", float(max(time_limit, 0.01)))
+    highs.setOptionValue("mip_rel_gap", gap)
+    problem = _problem(matrix, rows, columns, cost)
+    kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+    problem.integrality_ = [kinds[int(flag)] for flag in integer]
+    _require(highs.passModel(problem), "the solver refused the model")
+    if start is not None:
+        solution = highspy.HighsSolution()
+        solution.col_value = [float(value) for value in start]
+        highs.setSolution(solution)
+    highs.run()
+    status = highs.getModelStatus()
+    if status == highspy.HighsModelStatus.kInfeasible:
+        return Solution("infeasible")
+    if status in (
+        highspy.HighsModelStatus.kUnbounded,
+        highspy.HighsModelStatus.kUnboundedOrInfeasible,
+    ):
+        return Solution("unbounded")
+    info = highs.getInfo()
+    found = info.primal_solution_status == 2  # kSolutionStatusFeasible
+    x = np.array(highs.getSolution().col_value) if found else np.zeros(0)
+    objective = float(highs.getObjectiveValue()) if found else np.nan
+    bound = float(info.mip_dual_bound)
+    done = status == highspy.HighsModelStatus.kOptimal
+    return Solution("optimal" if done else "stopped", objective, x, bound)
+
+
+def _quiet() -> Any:
+    # Any: highspy has no annotations.
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    # One thread: the caller decides what runs beside what, and results repeat.
+    highs.setOptionValue("threads", 1)
+    highs.setOptionValue("parallel", "off")
+    highs.setOptionValue("random_seed", 0)
+    return highs
+
+
+def _problem(
+    matrix: sparse.csc_matrix,
+    rows: tuple[Floats, Floats],
+    columns: tuple[Floats, Floats],
+    cost: Floats,
+) -> Any:
+    problem = highspy.HighsLp()
+    problem.num_row_, problem.num_col_ = matrix.shape
+    problem.col_cost_ = np.asarray(cost, np.float64)
+    problem.col_lower_, problem.col_upper_ = (np.asarray(b, np.float64) for b in columns)
+    problem.row_lower_, problem.row_upper_ = (np.asarray(b, np.float64) for b in rows)
+    problem.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    problem.a_matrix_.start_ = matrix.indptr
+    problem.a_matrix_.index_ = matrix.indices
+    problem.a_matrix_.value_ = matrix.data
+    return problem
+
+
+def _require(status: Any, message: str) -> None:
+    if status == highspy.HighsStatus.kError:
+        raise EngineError(message, code="solver-failed")

@@ -1,0 +1,312 @@
+"""Spark: records that live on a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no annotations
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import SparkSession
+from sqlglot import exp
+
+from discreet.data.engines import sql
+from discreet.data.engines.base import ROW, Engine, Relation, connect, fresh_name
+from discreet.data.engines.results import loadable
+from discreet.data.engines.spelling import Spelling, require_distinct
+from discreet.errors import EngineError, InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Spark"]
+
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+_SESSION = {
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+}
+# monotonically_increasing_id: the partition in the upper bits, the place in it in the lower 33.
+_PLACE_BITS = 33
+
+
+class Spark(Engine):
+    """A Spark cluster (`spark://host:port`), Spark in this process (`spark://local`) or Connect.
+
+    Parameters
+    ----------
+    url
+        The master; `sc://host:port` speaks Spark Connect.
+    options
+        Spark's own settings by their names, as `connect(url, **{"spark.executor.memory": "4g"})`.
+    """
+
+    name = "spark"
+
+    def __init__(self, url: str, **options: Any) -> None:
+        parts = urlsplit(url)
+        builder = SparkSession.builder.appName("discreet")
+        for key, value in (_SETTINGS | options).items():
+            builder = builder.config(key, str(value))
+        if parts.scheme == "sc":
+            builder = builder.remote(url)
+        else:
+            builder = builder.master("local[*]" if parts.netloc == "local" else url)
+        self._owns = SparkSession.getActiveSession() is None
+        try:
+            session = builder.getOrCreate()
+        except (PySparkException, Py4JError, RuntimeError) as error:
+            raise EngineError(
+                f"Spark cannot be reached: {type(error).__name__}",
+                code="cannot-connect",
+                hint="check the master's host and port, and that Java 17 or later is installed",
+            ) from None
+        if self._owns and parts.scheme != "sc":
+            session.sparkContext.setLogLevel("ERROR")
+        self._begin(session if parts.scheme == "sc" else session.newSession())
+
+    def _begin(self, session: Any) -> None:
+        # Any: classic and Connect sessions share no public class.
+        self._session = session
+        self._lock = threading.RLock()
+        self._spelling = Spelling()
+        self._views: set[str] = set()
+        for key, value in _SESSION.items():
+            session.conf.set(key, value)
+
+    @classmethod
+    def of(cls, frame: Any) -> Relation:
+        """Return a Spark frame as rows; its session stays its owner's.
+
+        Any: a frame of classic Spark or of Connect.
+        """
+        engine = cls.__new__(cls)
+        engine._owns = False
+        engine._begin(frame.sparkSession)
+        return engine._viewed(frame)
+
+    # -- bringing rows in ------------------------------------------------------------------------
+    def table(self, name: str) -> Relation:
+        """Return an existing table or view, by its (possibly schema-qualified) name."""
+        candidates = [sql.named(name)]
+        if "." in name:
+            schema, _, plain = name.partition(".")
+            candidates.append(sql.named(plain, schema=schema))
+        for table in candidates:
+            with self._lock, self._explained():
+                if self._session.catalog.tableExists(table.sql(dialect=self.name)):
+                    return self._viewed(self._session.table(table.sql(dialect=self.name)))
+        raise InputError(f"Spark has no table {name!r}", code="unknown-table")
+
+    def _viewed(self, frame: Any, name: str | None = None) -> Relation:
+        """Return a frame as a view whose columns carry our spelling of their names."""
+        names = list(frame.columns)
+        require_distinct(names)
+        held = name or fresh_name()
+        with self._lock, self._explained():
+            spelt = frame.toDF(*(self._spelling(column) for column in names)) if names else frame
+            spelt.createOrReplaceTempView(f"`{held.replace('`', '``')}`")
+        self._views.add(held)
+        columns: list[exp.Expr] = [sql.column(column) for column in names]
+        return self.relation(sql.select(sql.named(held), columns or [exp.Star()]))
+
+    def load(self, rows: pa.Table, *, name: str | None = None) -> Relation:
+        """Bring an Arrow table into the cluster as a temporary view."""
+        require_distinct(rows.column_names)
+        rows = loadable(rows)
+        spelt = rows.rename_columns([self._spelling(column) for column in rows.column_names])
+        with self._lock, self._explained():
+            frame = self._session.createDataFrame(spelt)
+            held = name or fresh_name()
+            frame.createOrReplaceTempView(f"`{held.replace('`', '``')}`")
+        self._views.add(held)
+        columns = [sql.column(column) for column in rows.column_names]
+        return Relation(self, sql.select(sql.named(held), columns), rows.schema)
+
+    def scan(
+        self, path: str | Path, *, format: str, options: Mapping[str, Any] | None = None
+    ) -> Relation:
+        """Return a file as rows: Parquet is read by the workers, which must see the path."""
+        if format == "parquet":
+            from pyarrow import ArrowException, parquet
+
+            try:
+                require_distinct(parquet.read_schema(path).names, file=path)
+            except (ArrowException, OSError):
+                raise InputError(
+                    "this is not a readable Parquet file", code="bad-file", file=path
+                ) from None
+            with self._lock, self._explained():
+                frame = self._session.read.parquet(Path(path).resolve().as_uri())
+            return self._viewed(frame)
+        with connect("duckdb://") as reader:
+            return self.load(reader.fetch(reader.scan(path, format=format, options=options)))
+
+    # -- running ---------------------------------------------------------------------------------
+    def _frame(self, query: exp.Expr) -> Any:
+        # Any: a frame of classic Spark or of Connect.
+        statement, values = sql.bound(
+            query, dialect=self.name, placeholder=_placeholder, spell=self._spelling
+        )
+        arguments = {f"p{place}": value for place, value in enumerate(values, start=1)}
+        return self._session.sql(statement, args=arguments or None)
+
+    def fetch(self, query: exp.Query | Relation) -> pa.Table:
+        """Run a tree and return its rows."""
+        tree = query.query if isinstance(query, Relation) else query
+        with self._lock, self._explained():
+            rows = self._frame(tree).toArrow()
+        return rows.rename_columns([self._spelling.back(name) for name in rows.column_names])
+
+    def batches(self, query: exp.Query | Relation) -> Iterator[pa.RecordBatch]:
+        """Run a tree and yield its rows piece by piece, one partition in memory at a time."""
+        import pyarrow as pa
+
+        tree = query.query if isinstance(query, Relation) else query
+        schema = self.schema(tree)
+        with self._lock, self._explained():
+            rows = self._frame(tree).toLocalIterator(prefetchPartitions=True)
+            while piece := list(itertools.islice(rows, 1 << 16)):
+                columns = list(zip(*piece, strict=True)) or [()] * len(schema)
+                arrays = [
+                    pa.array(values, field.type)
+                    for values, field in zip(columns, schema, strict=True)
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def schema(self, query: exp.Query) -> pa.Schema:
+        """Return the columns that a tree gives."""
+        import pyarrow as pa
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        with self._lock, self._explained():
+            found = to_arrow_schema(self._frame(query).schema, timezone="UTC")
+        return pa.schema([pa.field(self._spelling.back(f.name), f.type) for f in found])
+
+    def materialize(self, relation: Relation, *, name: str | None = None) -> Relation:
+        """Run the query once and keep the rows on the workers.
+
+        A lost worker loses its rows; what needs them then fails, and never runs on other rows.
+        """
+        held = name or fresh_name()
+        with self._lock, self._explained():
+            frame = self._frame(relation.query).localCheckpoint(eager=True)
+            frame.createOrReplaceTempView(f"`{held.replace('`', '``')}`")
+        self._views.add(held)
+        columns = [sql.column(column) for column in relation.columns]
+        return Relation(self, sql.select(sql.named(held), columns), relation.schema)
+
+    def drop(self, relation: Relation) -> None:
+        """Let go of what `materialize` or `load` kept."""
+        table = relation.query.find(exp.Table)
+        if table is not None and table.name in self._views:
+            self._views.discard(table.name)
+            with self._lock, self._explained():
+                self._session.catalog.dropTempView(table.name)
+
+    def store(self, relation: Relation, name: str) -> None:
+        """Write rows to a table of the catalogue; it takes the old one's place when complete."""
+        schema, _, plain = name.rpartition(".")
+        target = sql.named(plain, schema=schema or None)
+        fresh = sql.named(fresh_name("table"), schema=schema or None)
+        with self._lock, self._explained():
+            self._frame(relation.query).write.saveAsTable(fresh.sql(dialect=self.name))
+            self._frame(exp.Drop(this=target.copy(), kind="TABLE", exists=True))
+            rename = exp.Alter(
+                this=fresh, kind="TABLE", actions=[exp.AlterRename(this=target.copy())]
+            )
+            self._frame(rename)
+
+    # -- Spark's own forms -----------------------------------------------------------------------
+    def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
+        """Return the list of the n rows with the largest order: a bounded heap, not a sort."""
+        pairs = [part for name, value in fields.items() for part in (sql.text(name), value)]
+        value = sql.call("named_struct", *pairs)
+        return [sql.alias(sql.call("max_by", value, order, exp.Literal.number(n)), "l")]
+
+    def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:  # noqa: ARG002
+        """Return one field of one element of that list."""
+        found = sql.call("get", sql.column("l"), exp.Literal.number(place - 1))
+        return exp.Dot(this=found, expression=exp.to_identifier(name, quoted=True))
+
+    def number(self, relation: Relation) -> Relation:
+        """Return the rows held still and numbered 0 … n−1, without bringing them to one worker."""
+        import numpy as np
+        import pyarrow as pa
+
+        if ROW in relation.columns:
+            return relation
+        marked = self.relation(
+            sql.select(
+                sql.subquery(relation.query, "t"),
+                [
+                    *map(sql.column, relation.columns),
+                    sql.alias(sql.call("monotonically_increasing_id"), ROW),
+                ],
+            )
+        )
+        held = self.materialize(marked)
+        bits = exp.Literal.number(_PLACE_BITS)
+        part = sql.call("shiftright", sql.column(ROW, "t"), bits)
+        counted = self.fetch(
+            sql.select(
+                sql.subquery(held.query, "t"),
+                [sql.alias(part, "part"), sql.alias(sql.call("count", exp.Star()), "n")],
+            ).group_by(part.copy())
+        ).sort_by("part")
+        sizes = counted.column("n").to_numpy()
+        starts = self.load(
+            pa.table({"part": counted.column("part"), "start": np.cumsum(sizes) - sizes})
+        )
+        place = exp.Sub(
+            this=sql.column(ROW, "t"),
+            expression=sql.call("shiftleft", part.copy(), bits.copy()),
+        )
+        row = exp.Add(this=sql.column("start", "s"), expression=exp.Paren(this=place))
+        query = sql.select(
+            sql.subquery(held.query, "t"),
+            [*(sql.column(name, "t") for name in relation.columns), sql.alias(row, ROW)],
+        ).join(
+            sql.subquery(starts.query, "s"),
+            on=exp.EQ(this=part.copy(), expression=sql.column("part", "s")),
+        )
+        return self.relation(query)
+
+    def close(self) -> None:
+        """Drop what is temporary; end the session if it was started here."""
+        with self._lock, self._explained():
+            for view in self._views:
+                self._session.catalog.dropTempView(view)
+            self._views.clear()
+            if self._owns:
+                self._session.stop()
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn Spark's errors into ours, without anything that could quote a row."""
+        try:
+            yield
+        except PySparkException as error:
+            kind = type(error).__name__
+            condition = error.getCondition() or kind
+            # Names, types and syntax are the query's own; anything else may quote a value.
+            speaks = isinstance(error, AnalysisException | ParseException)
+            first = (str(error).splitlines() or [""])[0]
+            reason = first if speaks else f"{condition} in the data"
+            raise EngineError(
+                f"Spark failed: {reason}", code="engine-failed", kind=kind, condition=condition
+            ) from None
+
+
+def _placeholder(place: int) -> exp.Expr:
+    return exp.Placeholder(this=f"p{place}")

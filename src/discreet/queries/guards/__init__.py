@@ -1,0 +1,6 @@
+"""Guards decide how the gateway answers: one file each."""
+
+from discreet.queries.guards._base import Guard
+from discreet.registry import Family
+
+FAMILY = Family("guard", Guard, __name__)

@@ -1,0 +1,151 @@
+"""What every table method does: a table with its sensitive cells in, a protected one out.
+
+A method sees one table. Linked tables are joined into one before it is called (`data.linked`),
+so a method that works with `table.equations` protects them together without knowing it.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.audit.rules import Rule
+from discreet.audit.sensitivity import mark
+from discreet.data.table import Floats, Status, Table
+from discreet.progress import Progress, silent
+from discreet.randomness import Randomness
+from discreet.registry import Member
+
+__all__ = ["Protected", "TableMethod"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Protected:
+    """What a method made of a table: one entry per cell, in the table's order.
+
+    `table` is the true table in the shape that is published: the one given, or a coarser one
+    after recoding. It stays in the house.
+    """
+
+    table: Table
+    #: What is published; NaN where the value is withheld.
+    value: Floats
+    #: Of `Status`: safe, secondary, primary, changed.
+    status: npt.NDArray[np.int8]
+    #: What the method itself gives away of each cell besides the equations: a cell published as
+    #: it is lies in [value, value], a cell rounded to base b within b of the printed number. None:
+    #: exact where published, and only what everybody knows (`table` has a sign) where withheld.
+    lower: Floats | None = None
+    upper: Floats | None = None
+    #: Whether `lower` and `upper` are printed in place of the values.
+    prints_intervals: bool = False
+    #: What may be told about how it was done (iterations, optimality gap); goes into the evidence.
+    facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    #: What only the curator may see.
+    confidential: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def withheld(self) -> npt.NDArray[np.bool_]:
+        """Which cells are not published."""
+        return np.isnan(self.value)
+
+
+@dataclasses.dataclass(frozen=True)
+class TableMethod(Member):
+    """A way to protect the sensitive cells of a table.
+
+    Contract, tested for every member: the input is not changed; sensitive cells are those with
+    `table.status == Status.PRIMARY`, with protection levels `table.lower` and `table.upper` (never
+    None when `hide` is called); cells with the status SECONDARY in the input are preferred for
+    suppression; the result has an entry for every cell of its table.
+    """
+
+    #: How the release is judged: "intervals" (feasibility intervals against protection levels, by
+    #: the auditor), "distance" (how far sensitive cells were moved) or "noise" (its distribution).
+    risk: ClassVar[str] = "intervals"
+    #: Whether the result depends on a random draw.
+    is_random: ClassVar[bool] = False
+    #: Whether published totals are the sums of the published parts.
+    is_additive: ClassVar[bool] = True
+
+    def prepare(self, table: Table, rules: Sequence[Rule]) -> Table:
+        """Return the table with its sensitive cells marked: what `hide` is then given.
+
+        Overridden by methods that change the shape of the table and must ask the rules again.
+        """
+        return mark(table, rules)
+
+    @abc.abstractmethod
+    def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
+        """Return what may be published of a table whose sensitive cells are marked."""
+
+
+def sensitive(table: Table) -> npt.NDArray[np.bool_]:
+    """Return which cells are sensitive."""
+    if table.status is None:
+        return np.zeros(len(table), dtype=bool)
+    return np.asarray(table.status == Status.PRIMARY)
+
+
+def changed(table: Table) -> npt.NDArray[np.int8]:
+    """Return the status of every cell of a table whose values were changed.
+
+    All are told to be changed, also those that happen to be as they were: which ones those are
+    would give their values away.
+    """
+    return np.full(len(table), np.int8(Status.CHANGED))
+
+
+def is_whole(table: Table, *, strictly: bool = False) -> bool:
+    """Return whether every value is a whole number: a table of counts, or of indivisible things.
+
+    A table of counts is taken for one unasked, unless weights may have made fractions of it.
+    """
+    whole = bool((table.value == np.round(table.value)).all())
+    return whole if strictly else whole or table.statistic == "count"
+
+
+def floor_of(table: Table) -> float:
+    """Return what everybody knows no value falls below: zero, unless there are negative ones."""
+    return -np.inf if (table.value < 0).any() else 0.0
+
+
+def is_total(table: Table) -> npt.NDArray[np.bool_]:
+    """Return which cells are the sum of others."""
+    entries = table.equations.tocoo()
+    total = np.zeros(len(table), dtype=bool)
+    total[entries.col[entries.data > 0]] = True
+    return total
+
+
+def rounding_base(table: Table, base: float | None) -> float:
+    """Return the base given, or a round number that fits the table.
+
+    Counts are rounded to multiples of five. Magnitudes are rounded to the first of 1, 2, 5, 10, 20 …
+    that is at least twice the greatest protection level: a coarse number that gives no level away.
+    """
+    if base is not None:
+        return float(base)
+    if table.statistic == "count" or table.upper is None:
+        return 5.0
+    level = float(table.upper.max(initial=0.0))
+    return round_up(2 * level) if level > 0 else 5.0
+
+
+def round_up(number: float) -> float:
+    """Return the first of 1, 2, 5, 10, 20, 50 … (or 0.5, 0.2 …) that is at least a number.
+
+    >>> round_up(37), round_up(50), round_up(0.3)
+    (50.0, 50.0, 0.5)
+    """
+    if number <= 0:
+        return 1.0
+    power = 10.0 ** np.floor(np.log10(number))
+    return float(
+        next(power * step for step in (1, 2, 5, 10) if power * step >= number * (1 - 1e-12))
+    )

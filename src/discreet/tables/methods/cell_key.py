@@ -1,0 +1,140 @@
+"""The cell-key method."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar
+
+import numpy as np
+
+from discreet.data.table import Floats, Table
+from discreet.errors import InputError
+from discreet.progress import Progress, silent
+from discreet.randomness import Randomness
+from discreet.registry import parameter
+from discreet.tables.methods._base import Protected, TableMethod, changed, floor_of, is_whole
+from discreet.tables.methods._keys import Words, cell_keys, read_key, rehash, unit_interval
+from discreet.tables.methods._perturbation import deviations, transition
+
+__all__ = ["CellKey"]
+
+
+@dataclasses.dataclass(frozen=True)
+class CellKey(TableMethod):
+    """Adds bounded noise that is the same wherever the same records are counted.
+
+    Every record has a secret key; the key of a cell is the sum of its records' keys, so that the
+    same group of records gets the same noise in every table and every run with the same key file,
+    and asking again or in another way averages nothing out. Counts are changed by at most
+    `deviation` with the given variance and without bias; zeros stay zero. Sums are changed by
+    between `least` and `most` percent of the largest contribution, up or down alike. Totals get
+    their own noise, so that they no longer add up exactly: the loss says by how much.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from discreet.data.table import Table
+    >>> cells = pd.DataFrame({"sector": ["Total", "IT", "Fin"], "value": [9, 9, 0]})
+    >>> table = Table.from_cells(
+    ...     cells, by=["sector"], value="value", count="value", statistic="count"
+    ... )
+    >>> noisy = CellKey(deviation=2, variance=1.0).hide(table, rng=Randomness.seeded(1)).value
+    >>> bool((abs(noisy - table.value) <= 2).all()), float(noisy[2])
+    (True, 0.0)
+    """
+
+    name: ClassVar[str] = "cell-key"
+    reference: ClassVar[str] = "Fraser and Wooton (2005), ABS; Thompson et al. (2013), UNECE"
+    is_random: ClassVar[bool] = True
+    is_additive: ClassVar[bool] = False
+
+    deviation: int = parameter(4, help="largest change of a count", low=1, high=100)
+    variance: float = parameter(2.0, help="variance of the change of a count", above=0)
+    smallest: int = parameter(0, help="counts from 1 to this are never published", low=0, high=100)
+    least: float = parameter(
+        10.0, help="smallest change of a sum, percent of the largest contribution", low=0, below=100
+    )
+    most: float = parameter(
+        20.0,
+        help="largest change of a sum, percent of the largest contribution",
+        above=0,
+        below=100,
+    )
+    key_file: str | None = parameter(
+        None, help="file with the secret key; without one the noise is of this run only"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.least > self.most:
+            raise InputError(
+                f"cell-key: least must not be above most, found {self.least:g} and {self.most:g}",
+                code="parameter-range",
+                parameter="least",
+            )
+        transition(self.deviation, float(self.variance), self.smallest)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the parameters; of the key only whether one is kept."""
+        shown = super().settings()
+        shown["key_file"] = None if self.key_file is None else "kept secret"
+        return shown
+
+    def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
+        """Return every cell with its noise."""
+        secret = read_key(self.key_file, rng)
+        progress("summing keys", 0, 1)
+        keys = cell_keys(table, secret)
+        progress("summing keys", 1, 1)
+        if table.statistic == "count":
+            return self._counts(table, keys)
+        return self._magnitudes(table, rehash(keys, secret, table.measure or "value"))
+
+    def _counts(self, table: Table, keys: Words) -> Protected:
+        records, scale = np.round(table.value).astype(np.int64), np.ones(len(table))
+        if table.count is not None and not is_whole(table, strictly=True):
+            # Weighted counts: the noise of the records, as much as a record counts on average.
+            records = table.count
+            scale = table.value / np.maximum(records, 1)
+        step = deviations(
+            records,
+            unit_interval(keys),
+            deviation=self.deviation,
+            variance=self.variance,
+            smallest=self.smallest,
+        )
+        value = table.value + step * scale
+        reach = self.deviation * scale
+        return Protected(
+            table,
+            value,
+            changed(table),
+            np.maximum(value - reach, 0.0),
+            np.where(table.value == 0, 0.0, value + reach),
+            facts={"deviation": self.deviation, "variance": self.variance},
+        )
+
+    def _magnitudes(self, table: Table, keys: Words) -> Protected:
+        top = self._largest(table)
+        up = np.where(keys & np.uint64(1), 1.0, -1.0)
+        share = (self.least + (self.most - self.least) * unit_interval(keys)) / 100
+        value = table.value + up * share * top
+        most = self.most / 100
+        if floor_of(table) == 0:
+            # The largest contribution is at most the cell, and that is all anybody knows of it.
+            lower, upper = value / (1 + most), value / (1 - most)
+        else:
+            lower, upper = np.full(len(table), -np.inf), np.full(len(table), np.inf)
+        return Protected(
+            table,
+            value,
+            changed(table),
+            lower,
+            upper,
+            facts={"most": self.most, "least": self.least},
+        )
+
+    def _largest(self, table: Table) -> Floats:
+        if table.contributions is None:
+            return np.abs(table.value)
+        return np.asarray(np.abs(table.contributions[:, 0]))

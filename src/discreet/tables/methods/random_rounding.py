@@ -1,0 +1,71 @@
+"""Random rounding."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.data.table import Table
+from discreet.progress import Progress, silent
+from discreet.randomness import Randomness
+from discreet.registry import parameter
+from discreet.tables.methods._base import (
+    Protected,
+    TableMethod,
+    changed,
+    floor_of,
+    is_whole,
+    rounding_base,
+)
+
+__all__ = ["RandomRounding"]
+
+
+@dataclasses.dataclass(frozen=True)
+class RandomRounding(TableMethod):
+    """Rounds every cell up or down to a multiple of a base at random, without bias.
+
+    A cell goes up with a probability equal to how far it lies above the multiple below, so that
+    its expectation is the true value; multiples of the base stay as they are. Totals are rounded
+    on their own and no longer add up.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from discreet.data.table import Table
+    >>> cells = pd.DataFrame({"sector": ["Total", "IT", "Fin"], "value": [12, 10, 2]})
+    >>> table = Table.from_cells(cells, by=["sector"], value="value", statistic="count")
+    >>> rounded = RandomRounding(5).hide(table, rng=Randomness.seeded(1)).value
+    >>> bool(rounded[1] == 10 and (abs(rounded - table.value) < 5).all())
+    True
+    """
+
+    name: ClassVar[str] = "random-rounding"
+    reference: ClassVar[str] = "Fellegi (1975), Sankhya C 37; Nargundkar and Saveland (1972)"
+    is_random: ClassVar[bool] = True
+    is_additive: ClassVar[bool] = False
+
+    base: float | None = parameter(
+        None, help="published values are multiples of it; 5 for counts", above=0
+    )
+
+    def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
+        """Return every cell rounded."""
+        base = rounding_base(table, self.base)
+        below = np.floor(table.value / base + 1e-12)
+        share = table.value / base - below
+        up = rng.bernoulli(share, len(table)) & (share > 1e-9)
+        rounded = (below + up) * base
+        # In a table of whole numbers the distance to the printed multiple is at most base − 1.
+        reach = base - 1 if is_whole(table) and base >= 1 else base
+        lower = np.maximum(rounded - reach, floor_of(table))
+        return Protected(
+            table,
+            rounded,
+            changed(table),
+            lower,
+            rounded + reach,
+            facts={"base": base},
+        )

@@ -1,0 +1,95 @@
+"""Pre-tabular multiplicative noise."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar
+
+import numpy as np
+
+from discreet.data.table import Floats, Table
+from discreet.errors import InputError
+from discreet.progress import Progress, silent
+from discreet.randomness import Randomness
+from discreet.registry import parameter
+from discreet.tables.methods._base import Protected, TableMethod, changed, floor_of
+from discreet.tables.methods._keys import read_key, record_words, unit_interval
+
+__all__ = ["RecordNoise"]
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordNoise(TableMethod):
+    """Multiplies every contributor's values by a factor near one before adding up.
+
+    Each contributor is pushed up or down by between `least` and `most` percent, all of its records
+    the same way. A cell with one contributor moves by at least `least` percent; in cells with
+    many, pushes cancel out. Totals add up, since the table is made from the changed records.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from discreet.data.dataset import read
+    >>> from discreet.tables.tabulation import tabulate
+    >>> people = read(pd.DataFrame({"sector": ["IT", "IT", "Fin"], "salary": [10.0, 20.0, 30.0]}))
+    >>> table = tabulate(people, by=["sector"], measure="salary")
+    >>> noisy = RecordNoise(least=5, most=15).hide(table, rng=Randomness.seeded(1)).value
+    >>> fin = table.cell("Fin")
+    >>> bool(0.05 <= abs(noisy[fin] / 30 - 1) <= 0.15)
+    True
+    """
+
+    name: ClassVar[str] = "record-noise"
+    reference: ClassVar[str] = "Evans, Zayatz and Slanta (1998), Journal of Official Statistics 14"
+    is_random: ClassVar[bool] = True
+
+    least: float = parameter(10.0, help="smallest push in percent", low=0, below=100)
+    most: float = parameter(20.0, help="largest push in percent", above=0, below=100)
+    key_file: str | None = parameter(
+        None, help="file with the secret key, for the same noise in every table and run"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.least > self.most:
+            raise InputError(
+                f"record-noise: least must not be above most, found {self.least:g} and "
+                f"{self.most:g}",
+                code="parameter-range",
+                parameter="least",
+            )
+
+    def settings(self) -> dict[str, Any]:
+        """Return the parameters; of the key only whether one is kept."""
+        shown = super().settings()
+        shown["key_file"] = None if self.key_file is None else "kept secret"
+        return shown
+
+    def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
+        """Return the table of the changed records."""
+        source = getattr(table, "source", None)
+        if source is None or table.measure is None:
+            raise InputError(
+                "record-noise changes records before adding up, which needs the records and a "
+                "measure",
+                code="table-without-records",
+                hint="tabulate records with measure=…, or use cell-key",
+            )
+        factors = self._factors(source.identities(), read_key(self.key_file, rng))
+        progress("adding up", 0, 1)
+        noisy = source.numbers(table.measure) * factors
+        (value,) = source.sums(table, {"__noisy": noisy})
+        progress("adding up", 1, 1)
+        most = self.most / 100
+        if floor_of(table) == 0:
+            lower, upper = value / (1 + most), value / (1 - most)
+        else:
+            lower, upper = np.full(len(table), -np.inf), np.full(len(table), np.inf)
+        return Protected(table, value, changed(table), lower, upper)
+
+    def _factors(self, identities: list[str], key: bytes) -> Floats:
+        words = record_words(identities, key, b"discreet factor")
+        up = np.where(words & np.uint64(1), 1.0, -1.0)
+        # A triangle that falls from `least` to `most`: large pushes are rare.
+        share = 1 - np.sqrt(1 - unit_interval(words))
+        return np.asarray(1 + up * (self.least + (self.most - self.least) * share) / 100)

@@ -1,0 +1,223 @@
+"""Pages and pictures of a released table: one for readers, one for the curator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.data.table import Status, Table
+from discreet.page import Page, Section, svg
+from discreet.report import Rows, shown
+
+if TYPE_CHECKING:
+    from discreet.tables.release import TableRelease
+
+__all__ = ["curator_page", "release_page"]
+
+#: Larger tables are shown from the top, and drawn by their coarsest codes.
+_ROWS, _CODES, _INTERVALS = 400, 40, 400
+_MARK = {Status.PRIMARY: "c", Status.SECONDARY: "x"}
+
+
+def release_page(release: TableRelease) -> Page:
+    """Return the page that is published: nothing in it says more than the published cells."""
+    evidence = release.evidence()
+    sections = [Section("The table", _legend(release), table=_layout(release))]
+    sections.append(
+        Section(
+            "Where cells are withheld or changed",
+            picture=svg(_heat_map(release)),
+            caption=_caption(release.table),
+        )
+    )
+    widths = _public_widths(release)
+    if widths is not None and len(widths):
+        sections.append(
+            Section(
+                "What remains unknown",
+                "Anybody can compute from the published cells an interval in which each withheld "
+                "value lies. Its width relative to its middle, over all withheld cells:",
+                picture=svg(_histogram(widths, "width of the interval / its middle")),
+            )
+        )
+    loss = [(name.replace("_", " "), value) for name, value in evidence.loss.items()]
+    sections.append(Section("Loss", table=(("", ""), loss), picture=svg(_statuses(release))))
+    methods = [("method", release.method.summary())]
+    methods += [("rule", rule.summary()) for rule in release.rules]
+    sections.append(Section("How it was protected", table=(("", ""), methods)))
+    return Page(
+        _title(release.table),
+        sections,
+        verdict=evidence.verdict,
+        lead="A statistical table, protected so that no single contributor can be recognised in it.",
+        footer=f"discreet {evidence.version}, {evidence.time}",
+    )
+
+
+def curator_page(release: TableRelease) -> Page:
+    """Return the page for the curator: attacks, intervals with needs, exact loss."""
+    frame = release.audit().intervals.head(_ROWS)
+    intervals = list(frame.columns), frame.to_numpy().tolist()
+    return Page(
+        f"{_title(release.table)}: for the curator only",
+        [
+            Section(
+                "What publishing the sensitive cells would give away",
+                table=release.exposures(limit=_ROWS),
+            ),
+            Section("Feasibility and protection intervals", table=intervals),
+            Section("Loss", table=release.loss),
+        ],
+        verdict=release.verdict,
+        lead="Holds confidential values. It is not part of the published folder; do not publish it.",
+    )
+
+
+def _title(table: Table) -> str:
+    what = {"count": "Number of records", "mean": "Mean", "sum": "Sum"}[table.statistic]
+    of = f" of {table.measure}" if table.measure else ""
+    return f"{what}{of} by {', '.join(table.by)}"
+
+
+def _legend(release: TableRelease) -> str:
+    if release.withholds:
+        return "c: withheld, confidential; x: withheld to protect another cell."
+    return "Values were changed to protect contributors; see below how."
+
+
+def _layout(release: TableRelease) -> Rows:
+    """Return a cross table where there are two attributes, else one line per cell."""
+    table, protected = release.table, release.protected
+    frame = release._frame
+    texts = []
+    for cell, status in enumerate(protected.status):
+        if protected.withheld[cell]:
+            text = _MARK.get(Status(int(status)), "c")
+            if protected.prints_intervals:
+                text = (
+                    f"{shown(float(frame['lower'][cell]))} – {shown(float(frame['upper'][cell]))}"
+                )
+        else:
+            text = shown(float(frame["value"][cell]))
+        texts.append(text)
+    if len(table.dimensions) == 2 and len(table.dimensions[1].codes) <= _CODES:
+        return _cross(table, texts)
+    body = [[*table.labels(cell), texts[cell]] for cell in range(min(len(table), _ROWS))]
+    return [*table.by, "value"], body
+
+
+def _cross(table: Table, texts: list[str]) -> Rows:
+    rows, columns = table.dimensions
+    used = sorted(set(table.codes[:, 0].tolist()))[:_ROWS]
+    across = sorted(set(table.codes[:, 1].tolist()))
+    place = {(int(r), int(c)): cell for cell, (r, c) in enumerate(table.codes)}
+    # Totals come last, as people read tables.
+    used, across = [*used[1:], *used[:1]], [*across[1:], *across[:1]]
+    header = [f"{rows.name} \\ {columns.name}", *(columns.codes[c] for c in across)]
+    body = [
+        [rows.codes[r], *(texts[place[r, c]] if (r, c) in place else "" for c in across)]
+        for r in used
+    ]
+    return header, body
+
+
+def _drawn(table: Table) -> tuple[list[int], list[str]]:
+    """Return the cells of the first two attributes, the others at their total."""
+    keep = (table.codes[:, 2:] == 0).all(axis=1)
+    keep &= (table.codes[:, : min(2, table.codes.shape[1])] < _CODES).all(axis=1)
+    return [int(cell) for cell in np.flatnonzero(keep)], list(table.by[:2])
+
+
+def _caption(table: Table) -> str:
+    rest = table.by[2:]
+    return f"All of {', '.join(rest)} together." if rest else ""
+
+
+def _heat_map(release: TableRelease) -> Any:
+    import altair as alt
+    import pandas as pd
+
+    table, protected = release.table, release.protected
+    cells, names = _drawn(table)
+    data = pd.DataFrame(
+        {
+            "row": [table.labels(cell)[0] for cell in cells],
+            "column": [table.labels(cell)[1] if len(names) > 1 else "" for cell in cells],
+            "status": [Status(int(protected.status[cell])).word for cell in cells],
+        }
+    )
+    order = list(table.dimensions[0].codes)
+    across = list(table.dimensions[1].codes) if len(names) > 1 else [""]
+    colours = alt.Scale(
+        domain=["safe", "changed", "secondary", "primary"],
+        range=["#dbe7ea", "#8fb8de", "#f2b366", "#b5413a"],
+    )
+    return (
+        alt.Chart(data)
+        .mark_rect(stroke="white")
+        .encode(
+            x=alt.X("column:N", sort=across, title=names[1] if len(names) > 1 else None),
+            y=alt.Y("row:N", sort=order, title=names[0]),
+            color=alt.Color("status:N", scale=colours),
+        )
+        .properties(width=alt.Step(22), height=alt.Step(18))
+    )
+
+
+def _public_widths(release: TableRelease) -> Any:
+    """Return relative widths of what anybody can compute from the published cells alone."""
+    from discreet.tables.published import audit_published
+
+    if not release.withholds or int(release.protected.withheld.sum()) > _INTERVALS:
+        return None
+    hierarchies = {d.name: d.hierarchies for d in release.table.dimensions}
+    audit = audit_published(release._frame, hierarchies)
+    lower, upper = (audit.intervals[name].to_numpy() for name in ("lower", "upper"))
+    middle = np.abs(lower + upper) / 2
+    ok = np.isfinite(middle) & (middle > 0)
+    return ((upper - lower)[ok] / middle[ok]).round(3)
+
+
+def _histogram(values: Any, title: str) -> Any:
+    import altair as alt
+    import pandas as pd
+
+    return (
+        alt.Chart(pd.DataFrame({"x": values}))
+        .mark_bar(color="#0b6e75")
+        .encode(
+            x=alt.X("x:Q", bin=alt.Bin(maxbins=20), title=title), y=alt.Y("count()", title="cells")
+        )
+        .properties(width=420, height=160)
+    )
+
+
+def _statuses(release: TableRelease) -> Any:
+    """Draw how many cells of each status there are, by the first attribute's coarsest codes."""
+    import altair as alt
+    import pandas as pd
+
+    table = release.table
+    dimension = table.dimensions[0]
+    keep = table.codes[:, 0] < _CODES
+    data = pd.DataFrame(
+        {
+            "code": np.array(dimension.codes, dtype=object)[table.codes[keep, 0]],
+            "status": [Status(int(s)).word for s in release.protected.status[keep]],
+        }
+    )
+    colours = alt.Scale(
+        domain=["safe", "changed", "secondary", "primary"],
+        range=["#dbe7ea", "#8fb8de", "#f2b366", "#b5413a"],
+    )
+    return (
+        alt.Chart(data)
+        .mark_bar()
+        .encode(
+            x=alt.X("count()", title="cells"),
+            y=alt.Y("code:N", sort=list(dimension.codes), title=dimension.name),
+            color=alt.Color("status:N", scale=colours),
+        )
+        .properties(width=420, height=alt.Step(16))
+    )

@@ -1,0 +1,304 @@
+"""A released table: what is published of it, with its evidence."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.audit.exposure import Exposures, expose
+from discreet.audit.intervals import Audit
+from discreet.audit.rules import Rule
+from discreet.data.release import Evidence, Release
+from discreet.data.table import Floats, Status, Table
+from discreet.errors import RefusedError
+from discreet.progress import Progress, silent
+from discreet.report import plain
+from discreet.tables.assessment import Assessment, assess
+from discreet.tables.loss import TableLoss, measure_loss
+from discreet.tables.methods._base import Protected, TableMethod
+from discreet.tables.tabulation import mean_count
+
+__all__ = ["CONF_STATUS", "LinkedRelease", "TableRelease"]
+
+#: SDMX code list CL_CONF_STATUS: free; confidential; secondary confidentiality set by the sender.
+CONF_STATUS = {
+    Status.SAFE: "F",
+    Status.CHANGED: "F",
+    Status.PRIMARY: "C",
+    Status.SECONDARY: "D",
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TableRelease(Release):
+    """A protected table and its evidence.
+
+    `cells` is what is published. `loss`, `audit()` and `exposures()` are for the curator: they are
+    computed with the true values, and only what gives none of them away goes into files.
+    """
+
+    protected: Protected
+    method: TableMethod
+    rules: tuple[Rule, ...] = ()
+    randomness: str = "none"
+    #: Number of cells before recoding.
+    before: int | None = None
+
+    def __repr__(self) -> str:
+        return f"TableRelease({len(self.table):,} cells by {self.method.name}: {self.verdict})"
+
+    @property
+    def table(self) -> Table:
+        """The true table in the shape that is published, with what is sensitive; stays in the house."""
+        return self.protected.table
+
+    @property
+    def withholds(self) -> bool:
+        """Whether cells are withheld or given as intervals, rather than changed."""
+        return self.protected.prints_intervals or bool(self.protected.withheld.any())
+
+    @property
+    def attacker(self) -> str:
+        """Against whom the method protects."""
+        return str(getattr(self.method, "attacker", "outsider"))
+
+    @functools.cached_property
+    def _frame(self) -> Any:
+        import pandas as pd
+
+        table, protected = self.table, self.protected
+        data: dict[str, Any] = {
+            dimension.name: np.array(dimension.codes, dtype=object)[table.codes[:, place]]
+            for place, dimension in enumerate(table.dimensions)
+        }
+        # A printed interval replaces the value of every cell that is not safe.
+        shown = ~protected.withheld
+        divisor = mean_count(table) if table.statistic == "mean" else np.ones(len(table))
+        data["value"] = np.where(shown, _tidy(protected.value / divisor), np.nan)
+        if protected.prints_intervals:
+            assert protected.lower is not None
+            assert protected.upper is not None
+            for name, end in (("lower", protected.lower), ("upper", protected.upper)):
+                data[name] = _tidy(end / divisor)
+        if table.statistic == "mean":
+            data["count"] = np.where(shown, divisor, np.nan)
+        data["status"] = [Status(int(code)).word for code in protected.status]
+        data["conf_status"] = [CONF_STATUS[Status(int(code))] for code in protected.status]
+        return pd.DataFrame(data)
+
+    @property
+    def cells(self) -> Any:
+        """What is published: codes, value (missing where withheld), status, SDMX status.
+
+        Any: a frame of the library the records came in, pandas otherwise.
+        """
+        source = getattr(self.table, "source", None)
+        library = "pandas" if source is None else source.dataset.library
+        if library == "pandas":
+            return self._frame.copy()
+        import pyarrow as pa
+
+        from discreet.data.dataset import to_library
+
+        return to_library(pa.Table.from_pandas(self._frame, preserve_index=False), library)
+
+    @functools.cached_property
+    def loss(self) -> TableLoss:
+        """What the release loses against the true table; for the curator."""
+        return measure_loss(self.protected, before=self.before)
+
+    def audit(
+        self,
+        *,
+        attacker: str | None = None,
+        exact: bool = False,
+        progress: Progress = silent,
+    ) -> Audit | Assessment:
+        """Judge what an attacker can infer; against the method's own attacker unless another is named."""
+        if attacker is None and not exact:
+            return self._audit
+        return assess(
+            self.protected,
+            self.method,
+            attacker=attacker or self.attacker,
+            exact=exact,
+            progress=progress,
+        )
+
+    @functools.cached_property
+    def _audit(self) -> Audit | Assessment:
+        done = self.protected.confidential.get("audit")
+        if isinstance(done, Audit):
+            return done  # the method audited its own result
+        return assess(self.protected, self.method, attacker=self.attacker)
+
+    def exposures(self, *, limit: int = 1000) -> Exposures:
+        """Say which attack each sensitive cell would enable; for the curator only."""
+        return expose(self.table, limit=limit)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence in plain words."""
+        return self._audit.verdict
+
+    def evidence(self) -> Evidence:
+        """Return what was done and what it promises; nothing from which a value could be computed."""
+        audit = self._audit
+        risk = {
+            "safe": audit.safe,
+            "attacker": self.attacker,
+            "sensitive": audit.sensitive,
+            "unsafe": audit.unsafe,
+            "disclosed": audit.disclosed,
+        }
+        settings = {
+            "by": list(self.table.by),
+            "measure": self.table.measure,
+            "statistic": self.table.statistic,
+            "rules": [rule.settings() for rule in self.rules],
+            "method": self.method.settings(),
+            "facts": plain(dict(self.protected.facts)),
+        }
+        return Evidence(
+            kind="table",
+            settings=settings,
+            risk=risk,
+            loss=self.loss.public(),
+            verdict=self.verdict,
+            randomness=self.randomness,
+        )
+
+    def write_files(self, folder: Path) -> None:
+        """Write the cells (CSV, Parquet, Excel), the hierarchies and the page for readers."""
+        from discreet.tables.page import release_page
+
+        self.require_releasable()
+        frame = self._frame
+        frame.to_csv(folder / "cells.csv", index=False)
+        frame.to_parquet(folder / "cells.parquet", index=False)
+        _write_excel(frame, folder / "cells.xlsx")
+        for dimension in self.table.dimensions:
+            _write_hierarchies(dimension.hierarchies, dimension.name, folder)
+        page = release_page(self).html()
+        (folder / "report.html").write_text(page, encoding="utf-8")
+
+    def require_releasable(self) -> None:
+        """Refuse to write what a seeded random source drew."""
+        if self.randomness == "seeded":
+            raise RefusedError(
+                "a seeded random source can be replayed, so it is refused for a release",
+                code="seeded-randomness",
+                hint="leave out rng, or pass rng=Randomness.secure()",
+            )
+
+    def write_curator(self, path: str | Path) -> Path:
+        """Write the page for the curator: attacks, intervals, exact loss. Not for publication."""
+        from discreet.data.atomic import atomic_file
+        from discreet.tables.page import curator_page
+
+        with atomic_file(path) as temporary:
+            temporary.write_text(curator_page(self).html(), encoding="utf-8")
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        return str(self._frame.to_html(index=False, na_rep="–", max_rows=200))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LinkedRelease(Release):
+    """Several linked tables protected and audited together."""
+
+    joint: TableRelease
+    releases: tuple[TableRelease, ...]
+
+    def __repr__(self) -> str:
+        return f"LinkedRelease({len(self.releases)} tables: {self.joint.verdict})"
+
+    @property
+    def cells(self) -> tuple[Any, ...]:
+        """What is published of each table."""
+        return tuple(release.cells for release in self.releases)
+
+    @property
+    def loss(self) -> TableLoss:
+        """What is lost over all distinct cells."""
+        return self.joint.loss
+
+    @property
+    def verdict(self) -> str:
+        """One sentence in plain words."""
+        return self.joint.verdict
+
+    def audit(
+        self,
+        *,
+        attacker: str | None = None,
+        exact: bool = False,
+        progress: Progress = silent,
+    ) -> Audit | Assessment:
+        """Judge what an attacker can infer from all tables together."""
+        return self.joint.audit(attacker=attacker, exact=exact, progress=progress)
+
+    def evidence(self) -> Evidence:
+        """Return the evidence of all tables together."""
+        whole = self.joint.evidence()
+        tables = [list(release.table.by) for release in self.releases]
+        return dataclasses.replace(whole, settings={**whole.settings, "tables": tables})
+
+    def write_files(self, folder: Path) -> None:
+        """Write each table into a folder of its own, named by its attributes."""
+        for number, release in enumerate(self.releases, start=1):
+            part = folder / f"{number}-{'-'.join(_file_name(name) for name in release.table.by)}"
+            part.mkdir()
+            release.write_files(part)
+
+
+def _tidy(value: Floats) -> Floats:
+    """Return numbers without the last bits that sums leave behind."""
+    with np.errstate(invalid="ignore"):
+        near = np.round(value)
+        whole = np.abs(value - near) <= 1e-9 * np.maximum(1.0, np.abs(value))
+        return np.where(whole, near + 0.0, value)
+
+
+def _file_name(name: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)
+
+
+def _write_hierarchies(hierarchies: tuple[Any, ...], name: str, folder: Path) -> None:
+    import csv
+
+    for number, hierarchy in enumerate(hierarchies):
+        suffix = f"_{number + 1}" if number else ""
+        path = folder / f"hierarchy_{_file_name(name)}{suffix}.csv"
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["child", "parent"])
+            writer.writerows(hierarchy.pairs())
+
+
+def _write_excel(frame: Any, path: Path) -> None:
+    """Write a workbook with a legend, where the library for it is installed."""
+    try:
+        import openpyxl  # noqa: F401
+    except ModuleNotFoundError:
+        return
+    import pandas as pd
+
+    legend = pd.DataFrame(
+        {
+            "conf_status": ["F", "C", "D"],
+            "meaning": [
+                "free for publication",
+                "withheld: confidential",
+                "withheld to protect another cell",
+            ],
+        }
+    )
+    with pd.ExcelWriter(path, engine="openpyxl") as writer:
+        frame.to_excel(writer, sheet_name="cells", index=False)
+        legend.to_excel(writer, sheet_name="legend", index=False)

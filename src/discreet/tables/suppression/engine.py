@@ -1,0 +1,205 @@
+"""Cell suppression: from a table with sensitive cells to an audited pattern."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.audit.intervals import audit_table
+from discreet.audit.knowledge import Bounds
+from discreet.data.table import Status, Table
+from discreet.errors import EngineError, InputError
+from discreet.progress import Progress, silent
+from discreet.tables.suppression.optimal import optimum
+from discreet.tables.suppression.pattern import Pattern
+from discreet.tables.suppression.search import Search
+from discreet.tables.suppression.task import Task
+
+__all__ = ["EFFORTS", "suppress"]
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+EFFORTS = ("fast", "balanced", "optimal")
+#: Pivots that "balanced" may spend per cell that can move, and in any case.
+_PIVOTS, _LEAST = 20, 3000
+#: What "fast" may spend on improving, as a part of what building took.
+_FAST = 0.5
+#: Live cells up to which the whole table is one window.
+_WHOLE_FAST, _WHOLE = 3000, 14000
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """A safe pattern with the certificates that prove it, and a bound where one is proven."""
+
+    withheld: Bools
+    certificates: list[tuple[npt.NDArray[np.int64], Floats]]
+    work: int
+    bound: float | None = None
+
+
+def suppress(
+    table: Table,
+    *,
+    objective: str = "count",
+    effort: str = "balanced",
+    attacker: str = "contributors",
+    time_limit: float | None = None,
+    never: Iterable[int] | Bools = (),
+    prefer: Iterable[int] | Bools = (),
+    bounds: Bounds | None = None,
+    progress: Progress = silent,
+) -> Pattern:
+    """Choose cells to withhold so that no sensitive cell can be inferred too closely.
+
+    Parameters
+    ----------
+    table
+        A table whose sensitive cells have status primary, with protection levels.
+    objective
+        What to keep small: the "count" of secondaries, their "value", "log-value" or given "cost".
+    effort
+        "fast" finds a safe pattern, "balanced" a cheap one, "optimal" proves the cheapest.
+    attacker
+        "contributors" protects against outsiders and against each contributor, who knows its own
+        part; "outsider" against outsiders only.
+    time_limit
+        Seconds after which no further improvement is sought. The same input gives the same
+        pattern unless the limit strikes.
+    never, prefer
+        Cells (places or a mask) that must stay published, and that are best withheld.
+    bounds
+        What everybody knows of the values; by default that they are not negative.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = [["T", "T", 32], ["T", "A", 10], ["T", "B", 22], ["X", "T", 9], ["X", "A", 3]]
+    >>> rows += [["X", "B", 6], ["Y", "T", 23], ["Y", "A", 7], ["Y", "B", 16]]
+    >>> frame = pd.DataFrame(rows, columns=["r", "c", "value"]).astype({"value": float})
+    >>> frame["primary"] = (frame["r"] == "X") & (frame["c"] == "A")
+    >>> table = Table.from_cells(frame, by=["r", "c"], value="value", total="T", primary="primary")
+    >>> pattern = suppress(table, objective="value", attacker="outsider")
+    >>> pattern.secondaries, pattern.suppressed_value, pattern.audit.safe
+    (3, 29.0, True)
+    """
+    if effort not in EFFORTS:
+        raise InputError(
+            f"there is no effort {effort!r}",
+            code="unknown-effort",
+            hint="choose one of " + ", ".join(EFFORTS),
+        )
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    task = Task.of(
+        table, objective=objective, attacker=attacker, never=never, prefer=prefer, bounds=bounds
+    )
+    found = _fast(task) if effort == "fast" else _balanced(task, deadline)
+    if effort == "optimal":
+        found = _optimal(task, found, 600.0 if time_limit is None else time_limit, progress)
+    return _finish(task, found, objective, effort, attacker, bounds, progress)
+
+
+def _fast(task: Task) -> Found:
+    search = Search(task, _guides(task)[0], windows=int(task.live.sum()) > _WHOLE_FAST)
+    search.build()
+    search.improve(int(search.work * (1 + _FAST)))
+    return _found(search, search.work)
+
+
+def _balanced(task: Task, deadline: float | None) -> Found:
+    """Build along several guides, improve each, keep the best and explore around it."""
+    budget = _LEAST + _PIVOTS * int(task.live.sum())
+    best: Search | None = None
+    spent, dearest = 0, 0
+    for guide in _guides(task):
+        if best is not None and spent + dearest > budget // 2:
+            break
+        search = Search(task, guide, deadline, windows=int(task.live.sum()) > _WHOLE)
+        search.build()
+        search.improve(budget - spent)
+        spent += search.work
+        dearest = max(dearest, search.work)
+        if best is None or search.cost < best.cost * (1 - 1e-12):
+            best = search
+    assert best is not None
+    better = True
+    while better and spent < budget:
+        before = best.work
+        better = best.explore(before + budget - spent)
+        better |= best.improve(before + budget - spent) if better else False
+        spent += best.work - before
+    return _found(best, spent)
+
+
+def _optimal(task: Task, found: Found, seconds: float, progress: Progress) -> Found:
+    """Prove a pattern optimal, or find the optimum; else say how far off it may be."""
+    best = optimum(task, found.withheld, seconds=seconds, progress=progress)
+    if best.withheld is None:
+        return dataclasses.replace(found, bound=best.bound)
+    return Found(best.withheld, [], found.work, best.bound)
+
+
+def _guides(task: Task) -> list[Floats]:
+    """Prices to build by: the objective itself, and others that lead elsewhere."""
+    size = np.abs(task.value) / max(task.unit, 1e-12)
+    damped = np.log1p(size)
+    if np.ptp(task.price[task.live]) == 0:
+        # Among equal prices smaller cells are easier to do without.
+        return [task.price * (0.1 + damped), task.price * (0.1 + size), task.price]
+    return [np.sqrt(task.price * task.price.mean()), task.price, task.price**0.25]
+
+
+def _found(search: Search, work: int) -> Found:
+    certificates = {id(c): c for found in search.certificates for c in found}
+    return Found(search.withheld, list(certificates.values()), work)
+
+
+def _finish(
+    task: Task,
+    found: Found,
+    objective: str,
+    effort: str,
+    attacker: str,
+    bounds: Bounds | None,
+    progress: Progress,
+) -> Pattern:
+    """Audit the pattern, whatever it came from, and report it."""
+    table = task.table
+    status = np.where(found.withheld, np.int8(Status.SECONDARY), np.int8(Status.SAFE))
+    status[task.primary] = Status.PRIMARY
+    audit = audit_table(
+        table,
+        published=~found.withheld,
+        attacker=attacker,
+        bounds=bounds,
+        certificates=found.certificates,
+        progress=progress,
+    )
+    if not audit.safe:
+        raise EngineError(
+            f"the auditor refused a pattern: {audit.unsafe} cells, such as "
+            + "; ".join(" × ".join(codes) for codes in audit.unsafe_cells[:3]),
+            code="pattern-refused",
+            hint="this is a fault of discreet; please report it",
+        )
+    secondary = status == Status.SECONDARY
+    cost = float(task.price[secondary].sum())
+    return Pattern(
+        objective=objective,
+        effort=effort,
+        attacker=attacker,
+        primaries=int(task.primary.sum()),
+        secondaries=int(secondary.sum()),
+        suppressed_value=float(np.abs(task.value[secondary]).sum()),
+        cost=cost,
+        bound=found.bound,
+        optimal=found.bound is not None and cost <= found.bound * (1 + 1e-9) + 1e-9,
+        work=found.work,
+        audit=audit,
+        status=status,
+    )

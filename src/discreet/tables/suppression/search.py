@@ -1,0 +1,330 @@
+"""Search for a cheap safe pattern: certificates by linear programs, then exchanges.
+
+Every demand of every sensitive cell is met by a stored certificate, a deviation whose cells are
+all withheld, so that a pattern is safe at every moment. The cheapest certificate is found with
+withheld cells (almost) free; the cells it needs beyond them become secondaries. An exchange takes
+some secondaries back and meets again the demands whose certificates used them; it stays where the
+pattern has become cheaper.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.audit.decide import TOLERANCE
+from discreet.errors import InfeasibleError
+from discreet.tables.suppression.task import Task
+from discreet.tables.suppression.windows import Whole, Windows
+
+__all__ = ["Search"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Certificate = tuple[Ints, Floats]
+
+#: Price of moving a withheld cell, against the middle price of withholding one: small, so that
+#: certificates are short but never buy a cell to be shorter.
+_FREE = 1e-5
+#: Withheld cells of one contributor cost more to use, since it can take them away.
+_KNOWN = 20 * _FREE
+#: Most secondaries that one exchange takes back.
+_GROUP = 6
+
+
+@dataclasses.dataclass
+class _Step:
+    """What an exchange has changed, to take it back."""
+
+    opened: list[int]
+    closed: list[int]
+    before: dict[int, tuple[Certificate, ...]]
+
+
+class Search:
+    """A safe pattern under construction, over all live cells of a table."""
+
+    def __init__(
+        self,
+        task: Task,
+        guide: Floats | None = None,
+        deadline: float | None = None,
+        *,
+        windows: bool = False,
+    ) -> None:
+        self.task = task
+        self._deadline = np.inf if deadline is None else deadline
+        self.withheld = task.primary.copy()
+        self._price = _scaled(task.price if guide is None else guide, task.live)
+        self._free = np.full(len(task.value), _FREE)
+        if task.knowledge is not None:
+            self._free[task.knowledge.owner >= 0] = _KNOWN
+        #: What moving each cell costs now, and which cells may not be used at all.
+        self.rate = np.where(task.primary, self._free, self._price)
+        self.shut = np.zeros(len(task.value), dtype=bool)
+        kind = Windows if windows else Whole
+        self.model: Windows | Whole = kind(task, self.rate, self.shut)
+        self.certificates: list[tuple[Certificate, ...]] = [()] * len(task.target)
+        self.users: list[set[int]] = [set() for _ in range(len(task.value))]
+        self._by_target: dict[int, list[int]] = {}
+        for demand, cell in enumerate(task.target.tolist()):
+            self._by_target.setdefault(cell, []).append(demand)
+
+    # -- prices ---------------------------------------------------------------------------------
+
+    def _free_cells(self, cells: Ints) -> None:
+        self.rate[cells] = self._free[cells]
+        self.model.changed(cells)
+
+    def _charge_cells(self, cells: Ints, factor: float = 1.0) -> None:
+        self.rate[cells] = self._price[cells] * factor
+        self.model.changed(cells)
+
+    def _shut_cells(self, cells: Ints, shut: bool) -> None:
+        self.shut[cells] = shut
+        self.model.changed(cells)
+
+    # -- certificates ---------------------------------------------------------------------------
+
+    def _assign(self, demand: int, certificates: tuple[Certificate, ...]) -> None:
+        for cells, _ in self.certificates[demand]:
+            for cell in cells.tolist():
+                self.users[cell].discard(demand)
+        self.certificates[demand] = certificates
+        for cells, _ in certificates:
+            for cell in cells.tolist():
+                self.users[cell].add(demand)
+
+    def _meet(self, demand: int, step: _Step, pending: set[int]) -> float | None:
+        """Meet one demand, and others on the way; return what it costs, none if impossible."""
+        task = self.task
+        target, amount = int(task.target[demand]), float(task.amount[demand])
+        cost = 0.0
+        found: list[Certificate] = []
+        left: frozenset[int] | None = None
+        while left is None or left:
+            who = None if left is None else min(left)
+            certificate = self._certify(target, amount, who)
+            if certificate is None:
+                return None
+            cells, moves = certificate
+            fresh = cells[~self.withheld[cells]]
+            if len(fresh):
+                cost += float(task.price[fresh].sum())
+                self.withheld[fresh] = True
+                step.opened.extend(fresh.tolist())
+                self._free_cells(fresh)
+            if len(cells):
+                found.append(certificate)
+            if task.knowledge is None:
+                break
+            refuted = task.knowledge.refuting(target, cells, moves)
+            left = refuted if left is None else (left & refuted) - {who}
+        self._keep(demand, tuple(found), step)
+        pending.discard(demand)
+        self._share(found, step, pending)
+        return cost
+
+    def _certify(self, target: int, amount: float, who: int | None) -> Certificate | None:
+        """Return the cheapest deviation, in the eyes of one contributor or of nobody special.
+
+        A contributor that could exclude the amount before anything was published is answered by as
+        much as it could not exclude.
+        """
+        if who is None:
+            return self.model.cheapest(target, amount)
+        assert self.task.knowledge is not None
+        assert self.task.prior is not None
+        fixed, floors = self.task.knowledge.view(who, target)
+        found = self.model.cheapest(target, amount, fixed, floors)
+        if found is not None:
+            return found
+        reach = self.task.prior.reach(who, target, 1 if amount > 0 else -1)
+        if reach >= abs(amount) * (1 - TOLERANCE):
+            return None
+        if reach <= TOLERANCE * abs(amount):
+            return np.zeros(0, np.int64), np.zeros(0)
+        less = np.sign(amount) * reach * (1 - TOLERANCE / 2)
+        return self.model.cheapest(target, float(less), fixed, floors)
+
+    def _keep(self, demand: int, found: tuple[Certificate, ...], step: _Step) -> None:
+        step.before.setdefault(demand, self.certificates[demand])
+        self._assign(demand, found)
+
+    def _share(self, found: list[Certificate], step: _Step, pending: set[int]) -> None:
+        """Let pending demands use a new deviation, or its mirror image, where it moves them enough."""
+        task = self.task
+        for cells, moves in found:
+            mirrored = bool(((moves <= task.down[cells]) & (-moves <= task.up[cells])).all())
+            for place in np.flatnonzero(task.primary[cells]).tolist():
+                for demand in self._by_target.get(int(cells[place]), ()):
+                    if demand not in pending:
+                        continue
+                    amount, move = float(task.amount[demand]), float(moves[place])
+                    sign = 1.0 if amount * move > 0 else -1.0
+                    if abs(move) < abs(amount) * (1 - 1e-9) or (sign < 0 and not mirrored):
+                        continue
+                    shared = (cells, moves if sign > 0 else -moves)
+                    if task.knowledge is not None and task.knowledge.refuting(
+                        int(cells[place]), *shared
+                    ):
+                        continue
+                    self._keep(demand, (shared,), step)
+                    pending.discard(demand)
+
+    # -- moves ----------------------------------------------------------------------------------
+
+    def build(self) -> None:
+        """Meet every demand, the largest first."""
+        task = self.task
+        order = np.argsort(-np.abs(task.amount), kind="stable")
+        pending = set(order.tolist())
+        step = _Step([], [], {})
+        hopeless = [
+            int(task.target[demand])
+            for demand in order.tolist()
+            if demand in pending and self._meet(demand, step, pending) is None
+        ]
+        if hopeless:
+            names = task.names(dict.fromkeys(hopeless))
+            raise InfeasibleError(
+                f"no pattern protects {len(set(hopeless))} sensitive cells, such as "
+                + "; ".join(names),
+                code="no-safe-pattern",
+                hint="lower their protection levels, merge categories, or withhold fewer cells "
+                "from suppression",
+                cells=names,
+            )
+
+        self._price = _scaled(task.price, task.live)
+        self._charge_cells(np.flatnonzero(task.live & ~self.withheld))
+
+    @property
+    def work(self) -> int:
+        """Pivots so far."""
+        return self.model.work
+
+    def _spent(self, budget: int) -> bool:
+        return self.model.work > budget or time.monotonic() > self._deadline
+
+    @property
+    def secondaries(self) -> Ints:
+        """The cells withheld besides the sensitive ones."""
+        return np.flatnonzero(self.withheld & ~self.task.primary)
+
+    @property
+    def cost(self) -> float:
+        """What the secondaries cost."""
+        return float(self.task.price[self.secondaries].sum())
+
+    def exchange(
+        self, removed: Iterable[int], *, factor: float | None = None, slack: float = 0.0
+    ) -> bool:
+        """Take secondaries back and meet again what used them; stay if it became cheaper.
+
+        With a `factor` the removed cells may come back at that multiple of their price, else not.
+        """
+        out = np.array(sorted(removed), dtype=np.int64)
+        task = self.task
+        gain = float(task.price[out].sum())
+        demands: set[int] = set().union(*(self.users[cell] for cell in out.tolist()))
+        step = _Step([], out.tolist(), {})
+        self.withheld[out] = False
+        if factor is None:
+            self._shut_cells(out, True)
+        else:
+            self._charge_cells(out, factor)
+        order = sorted(demands, key=lambda d: (-abs(task.amount[d]), d))
+        spent, pending = 0.0, set(demands)
+        limit = gain * (1 + slack) - 1e-9 * max(gain, 1e-12)
+        good = True
+        for demand in order:
+            if demand in pending:
+                cost = self._meet(demand, step, pending)
+                if cost is None:
+                    good = False
+                    break
+                spent += cost
+                if spent >= limit:
+                    good = False
+                    break
+        if factor is None:
+            self._shut_cells(out, False)
+        if not good:
+            self._undo(step)
+            return False
+        back = out[self.withheld[out]]
+        self._charge_cells(out[~self.withheld[out]])
+        if len(back):
+            self._free_cells(back)
+        self._sweep()
+        return True
+
+    def _undo(self, step: _Step) -> None:
+        opened = np.array(step.opened, dtype=np.int64)
+        self.withheld[opened] = False
+        if len(opened):
+            self._charge_cells(opened)
+        closed = np.array(step.closed, dtype=np.int64)
+        self.withheld[closed] = True
+        self._free_cells(closed)
+        for demand, before in step.before.items():
+            self._assign(demand, before)
+
+    def _sweep(self) -> None:
+        """Publish again what no certificate uses any more."""
+        idle = [c for c in self.secondaries.tolist() if not self.users[c]]
+        if idle:
+            cells = np.array(idle, dtype=np.int64)
+            self.withheld[cells] = False
+            self._charge_cells(cells)
+
+    def improve(self, budget: int) -> bool:
+        """Try to do without each secondary, the most expensive first; say whether any went."""
+        self._sweep()
+        order = sorted(self.secondaries.tolist(), key=lambda c: (-self.task.price[c], c))
+        better = False
+        for cell in order:
+            if self._spent(budget):
+                break
+            if self.withheld[cell]:
+                better |= self.exchange([cell])
+        return better
+
+    def explore(self, budget: int) -> bool:
+        """Take back several secondaries at once: those of one equation, or of one certificate."""
+        better, tried = False, set()
+        for group in self._neighbourhoods():
+            if self._spent(budget):
+                break
+            removed = tuple(c for c in group if self.withheld[c])
+            if len(removed) < 2 or removed in tried:
+                continue
+            tried.add(removed)
+            better |= self.exchange(removed)
+        return better
+
+    def _neighbourhoods(self) -> Iterator[tuple[int, ...]]:
+        secondary = self.withheld & ~self.task.primary
+        rows = self.task.equations.tocsr()
+        seen: set[tuple[int, ...]] = set()
+        groups: list[npt.NDArray[Any]] = [
+            rows.indices[rows.indptr[row] : rows.indptr[row + 1]] for row in range(rows.shape[0])
+        ]
+        groups += [cells for found in self.certificates for cells, _ in found]
+        for cells in groups:
+            members = np.sort(cells[secondary[cells]])
+            if 2 <= len(members) <= _GROUP and tuple(members.tolist()) not in seen:
+                seen.add(tuple(members.tolist()))
+        yield from sorted(seen, key=lambda g: (len(g), -float(self.task.price[list(g)].sum()), g))
+
+
+def _scaled(price: Floats, live: Bools) -> Floats:
+    middle = float(np.median(price[live])) if live.any() else 1.0
+    return price / middle

@@ -1,0 +1,380 @@
+"""From records to a table: cells, totals at every level, contributors, through the engine."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+
+from discreet.data.dataset import Dataset
+from discreet.data.hierarchy import Hierarchy
+from discreet.data.schema import Type
+from discreet.data.table import Dimension, Floats, Ints, Table
+from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Source", "Tabulation", "mean_count", "require_columns", "retabulate", "tabulate"]
+
+Statistic = Literal["sum", "mean"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Source:
+    """The records behind a table, for methods that must go back to them."""
+
+    dataset: Dataset
+    by: tuple[str, ...]
+    measure: str | None
+    unit: str | None
+    weight: str | None
+    hierarchies: Mapping[str, tuple[Hierarchy, ...]]
+
+    def identities(self) -> list[str]:
+        """Return for each record a text that stays the same from run to run and table to table.
+
+        The unit where there is one, otherwise all that is known of the record.
+        """
+        names = [self.unit] if self.unit is not None else list(self.dataset.columns)
+        columns = [self.dataset.arrow([name]).column(0).to_pylist() for name in names]
+        return ["\x1f".join(map(str, row)) for row in zip(*columns, strict=True)]
+
+    def numbers(self, name: str) -> Floats:
+        """Return a numeric column of the records; missing values are zero."""
+        column = self.dataset.arrow([name]).column(0).to_pylist()
+        return np.array([0.0 if value is None else float(value) for value in column])
+
+    def sums(
+        self, table: Table, columns: Mapping[str, Floats], *, weighted: bool = True
+    ) -> list[Floats]:
+        """Add up new columns of the records over the cells of a table, in the engine."""
+        held = self.dataset.with_columns(dict(columns))
+        by = {attribute: self.hierarchies[attribute] for attribute in self.by}
+        weight = self.weight if weighted else None
+        found = []
+        for name in columns:
+            rows = held.engine.cells(held.relation, by, measure=name, weight=weight, largest=0)
+            found.append(_aligned(table, rows, "sum"))
+        return found
+
+    def largest(self, table: Table, column: Floats, n: int = 1) -> tuple[Floats, Floats]:
+        """Return sum and largest contributions of a new column over the cells of a table."""
+        held = self.dataset.with_columns({"__column": column})
+        rows = held.cells(
+            {attribute: self.hierarchies[attribute] for attribute in self.by},
+            measure="__column",
+            unit=self.unit,
+            largest=n,
+        )
+        tops = [_aligned(table, rows, f"top_{rank + 1}") for rank in range(n)]
+        return _aligned(table, rows, "sum"), np.stack(tops, axis=1)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Tabulation(Table):
+    """A table that remembers the records it was made from.
+
+    The value of a table of means is the sum: that is what adds up and is protected.
+    """
+
+    source: Source | None = None
+    #: Number of records of each cell, or the sum of their weights: what means are divided by.
+    weights: Floats | None = None
+
+    @property
+    def mean(self) -> Floats:
+        """The means of the cells."""
+        return self.value / mean_count(self)
+
+
+def mean_count(table: Table) -> Floats:
+    """Return what sums are divided by to give means."""
+    weights = getattr(table, "weights", None)
+    if weights is not None:
+        return np.asarray(weights)
+    if table.count is None:
+        raise InputError(
+            "a mean needs the number of contributors, which the table lacks",
+            code="table-without-count",
+            hint="give the column of frequencies as count=",
+        )
+    return table.count.astype(np.float64)
+
+
+@overload
+def tabulate(  # type: ignore[overload-overlap]  # a text is a sequence of texts, too
+    data: Dataset,
+    by: Sequence[str],
+    measure: str | None = ...,
+    statistic: Statistic = ...,
+    *,
+    unit: str | None = ...,
+    weight: str | None = ...,
+    largest: int = ...,
+    request: str | None = ...,
+    total: str = ...,
+    missing: str | None = ...,
+) -> Tabulation: ...
+
+
+@overload
+def tabulate(
+    data: Dataset,
+    by: Sequence[Sequence[str]],
+    measure: str | None = ...,
+    statistic: Statistic = ...,
+    *,
+    unit: str | None = ...,
+    weight: str | None = ...,
+    largest: int = ...,
+    request: str | None = ...,
+    total: str = ...,
+    missing: str | None = ...,
+) -> tuple[Tabulation, ...]: ...
+
+
+def tabulate(
+    data: Dataset,
+    by: Sequence[str] | Sequence[Sequence[str]],
+    measure: str | None = None,
+    statistic: Statistic = "sum",
+    *,
+    unit: str | None = None,
+    weight: str | None = None,
+    largest: int = 2,
+    request: str | None = None,
+    total: str = "Total",
+    missing: str | None = None,
+) -> Tabulation | tuple[Tabulation, ...]:
+    """Cross attributes of a dataset into a table of counts, sums or means.
+
+    Parameters
+    ----------
+    data
+        Records with a schema: hierarchies of attributes, the unit and the weight come from it.
+    by
+        The attributes; or several lists of them, for several tables at once.
+    measure
+        The column added up; without one records are counted.
+    statistic
+        "sum", or "mean", which is protected through its sum and its number of records.
+    unit
+        The column that says whom a record belongs to (a holding, a person with several records).
+    weight
+        The column of sampling weights: sums are weighted, contributors count as they are.
+    largest
+        How many of the largest contributions are kept for the rules.
+    request
+        A column that is true for those who asked for protection, for the request rule.
+    total, missing
+        The code of totals of attributes without a hierarchy, and the one for missing values.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from discreet.data.dataset import read
+    >>> people = read(pd.DataFrame({"sector": ["IT", "IT", "Fin"], "salary": [10.0, 20.0, 30.0]}))
+    >>> table = tabulate(people, by=["sector"], measure="salary")
+    >>> table.to_frame()[["sector", "value", "count", "max1"]].values.tolist()
+    [['Total', 60.0, 3, 30.0], ['Fin', 30.0, 1, 30.0], ['IT', 30.0, 2, 20.0]]
+    """
+    if isinstance(by, str):
+        by = [by]
+    if by and not isinstance(by[0], str):
+        return tuple(
+            tabulate(
+                data,
+                list(names),
+                measure,
+                statistic=statistic,
+                unit=unit,
+                weight=weight,
+                largest=largest,
+                request=request,
+                total=total,
+                missing=missing,
+            )
+            for names in by
+        )
+    names = tuple(str(name) for name in by)
+    require_columns(data, names, measure, statistic, (unit, weight, request))
+    unit = data.unit if unit is None else unit
+    weight = data.weight if weight is None else weight
+    hierarchies = {name: data.schema.hierarchies(name) for name in names}
+    rows = data.cells(
+        hierarchies,
+        measure=measure,
+        unit=unit,
+        weight=weight,
+        largest=largest,
+        identify=True,
+        total=total,
+        missing=missing,
+    )
+    dimensions = tuple(_dimension(name, hierarchies[name], rows, total) for name in names)
+    source = Source(data, names, measure, unit, weight, {d.name: d.hierarchies for d in dimensions})
+    table = _table(dimensions, rows, source, statistic, largest)
+    return _with_signs(_with_requests(table, request))
+
+
+def retabulate(
+    table: Tabulation, dimensions: Sequence[Dimension], codes: Mapping[str, Mapping[str, str]]
+) -> Tabulation:
+    """Tabulate the records again with codes replaced by others, below other hierarchies."""
+    source = table.source
+    assert source is not None
+    data = source.dataset.recode({name: dict(change) for name, change in codes.items()})
+    data = data.replace(hierarchies={d.name: d.hierarchies for d in dimensions})
+    largest = 0 if table.contributions is None else table.contributions.shape[1]
+    return tabulate(
+        data,
+        list(source.by),
+        source.measure,
+        "mean" if table.statistic == "mean" else "sum",
+        unit=source.unit,
+        weight=source.weight,
+        largest=largest,
+    )
+
+
+def require_columns(
+    data: Dataset,
+    by: tuple[str, ...],
+    measure: str | None,
+    statistic: str,
+    columns: tuple[str | None, ...],
+) -> None:
+    """Say which column of a demand is missing or of the wrong kind."""
+    if not by:
+        raise InputError(
+            "a table needs at least one attribute", code="no-attributes", hint="give by=[…]"
+        )
+    for name in (*by, measure, *columns):
+        if name is not None:
+            data.schema[name]
+    if len(set(by)) < len(by):
+        raise InputError("an attribute is crossed with itself", code="duplicate-attribute")
+    if measure in by:
+        raise InputError(
+            f"column {measure!r} cannot be an attribute and the measure of one table",
+            code="measure-is-attribute",
+            column=measure,
+        )
+    if statistic not in ("sum", "mean"):
+        raise InputError(
+            f"there is no statistic {statistic!r}",
+            code="unknown-statistic",
+            hint="choose sum or mean",
+        )
+    if measure is None and statistic == "mean":
+        raise InputError(
+            "a mean needs a measure", code="mean-without-measure", hint="give measure="
+        )
+    if measure is not None and data.schema[measure].type != Type.NUMERIC:
+        raise InputError(
+            f"column {measure!r} holds no numbers to add up",
+            code="measure-not-numeric",
+            column=measure,
+            hint="choose a numeric column, or leave the measure out to count records",
+        )
+
+
+def _dimension(
+    name: str, hierarchies: tuple[Hierarchy, ...], rows: pa.Table, total: str
+) -> Dimension:
+    if hierarchies:
+        return Dimension.of(name, hierarchies)
+    found = dict.fromkeys(rows.column(name).to_pylist())
+    leaves = sorted((code for code in found if code != total), key=_order)
+    return Dimension.of(name, Hierarchy.flat(leaves, total=total))
+
+
+def _order(code: str) -> tuple[int, float, str]:
+    """Order numbers by size and before words."""
+    try:
+        return 0, float(code), code
+    except ValueError:
+        return 1, 0.0, code
+
+
+def _places(dimensions: Sequence[Dimension], rows: pa.Table) -> Any:
+    columns = []
+    for dimension in dimensions:
+        coded = rows.column(dimension.name).combine_chunks().dictionary_encode()
+        index = [dimension.index[code] for code in coded.dictionary.to_pylist()]
+        columns.append(np.array(index, dtype=np.int32)[coded.indices.to_numpy()])
+    return np.stack(columns, axis=1)
+
+
+def _table(
+    dimensions: tuple[Dimension, ...],
+    rows: pa.Table,
+    source: Source,
+    statistic: Statistic,
+    largest: int,
+) -> Tabulation:
+    def column(name: str) -> Floats:
+        return np.asarray(rows.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+    counting = source.measure is None
+    count: Ints = column("units" if source.unit is not None else "count").astype(np.int64)
+    weights = column("weight") if source.weight is not None else None
+    records = column("count") if weights is None else weights
+    tops = [f"top_{rank + 1}" for rank in range(largest)]
+    units = [f"unit_{rank + 1}" for rank in range(largest)]
+    has_tops = largest > 0 and tops[0] in rows.column_names
+    return Tabulation(
+        dimensions,
+        _places(dimensions, rows),
+        records if counting else column("sum"),
+        count=count,
+        contributions=np.stack([column(t) for t in tops], axis=1) if has_tops else None,
+        contributors=np.stack([column(u) for u in units], axis=1).astype(np.int64)
+        if largest > 0 and units[0] in rows.column_names
+        else None,
+        statistic="count" if counting else statistic,
+        measure=source.measure,
+        source=source,
+        weights=records,
+    )
+
+
+def _with_requests(table: Tabulation, request: str | None) -> Tabulation:
+    if request is None:
+        return table
+    source = table.source
+    assert source is not None
+    asked = source.dataset.arrow([request]).column(0).to_pylist()
+    flags = np.array(
+        [bool(flag) and str(flag).lower() not in ("0", "no", "false") for flag in asked]
+    )
+    amount = np.ones(len(flags)) if source.measure is None else source.numbers(source.measure)
+    _, top = source.largest(table, np.where(flags, amount, 0.0))
+    return dataclasses.replace(table, requested=top[:, 0])
+
+
+def _with_signs(table: Tabulation) -> Tabulation:
+    """Add the sum of absolute contributions where some are negative."""
+    source = table.source
+    if source is None or source.measure is None or table.contributions is None:
+        return table
+    if not ((table.contributions < 0).any() or (table.value < 0).any()):
+        return table
+    size = np.abs(source.numbers(source.measure))
+    return dataclasses.replace(table, magnitude=source.sums(table, {"__size": size})[0])
+
+
+def _aligned(table: Table, rows: pa.Table, name: str) -> Floats:
+    """Return a column of engine cells in the order of the table's cells."""
+    codes = _places(table.dimensions, rows)
+    keys = np.zeros(len(codes), dtype=np.int64)
+    for place, dimension in enumerate(table.dimensions):
+        keys = keys * len(dimension.codes) + codes[:, place]
+    cells = table.find(keys)
+    aligned = np.zeros(len(table))
+    values = np.asarray(rows.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)
+    aligned[cells[cells >= 0]] = values[cells >= 0]
+    return aligned
