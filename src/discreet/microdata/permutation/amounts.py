@@ -12,12 +12,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from discreet.errors import InputError
 
@@ -143,9 +142,10 @@ class Amounts:
             return pa.array(units)
         if self.kind == "decimal":
             scale = len(str(self.step.denominator)) - 1
-            whole = pa.array(units).cast(pa.decimal128(38 - scale, 0))
-            unit = pa.scalar(_decimal(scale), pa.decimal128(scale + 1, scale))
-            return pc.multiply(whole, unit).cast(pa.decimal128(38, scale))
+            # 128-bit numbers are two words, the lower first; the upper repeats the sign.
+            words = np.column_stack([units, units >> 63])
+            kind = pa.decimal128(38, scale)
+            return pa.Array.from_buffers(kind, len(units), [None, pa.py_buffer(words)])
         return pa.array(units.astype(np.float64) * float(self.step))
 
 
@@ -157,13 +157,6 @@ def _needed(values: npt.NDArray[np.float64], most: int) -> int:
         if (scaled == np.rint(scaled)).all():
             return exponent
     return most
-
-
-def _decimal(scale: int) -> Any:
-    # Any: the decimal module is needed nowhere else.
-    import decimal
-
-    return decimal.Decimal(1).scaleb(-scale)
 
 
 def _too_large(name: str) -> InputError:
