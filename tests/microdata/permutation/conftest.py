@@ -48,9 +48,11 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
             yield made
     else:
         url = request.getfixturevalue("spark_url")
-        with tempfile.TemporaryDirectory(prefix="discreet-warehouse-") as warehouse:
-            with connect(url, **{**_SPARK, "spark.sql.warehouse.dir": warehouse}) as made:
-                yield made
+        with (
+            tempfile.TemporaryDirectory(prefix="discreet-warehouse-") as warehouse,
+            connect(url, **{**_SPARK, "spark.sql.warehouse.dir": warehouse}) as made,
+        ):
+            yield made
 
 
 def released(engine: Engine, quasi: dict, values, labels, *, seed: int = 0) -> Permuted:

@@ -17,7 +17,7 @@ from discreet.microdata.permutation.groups import Groups
 
 
 @given(st.lists(st.floats(-1e300, 1e300, allow_subnormal=False), min_size=1, max_size=30))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_bounds_of_float_sums_hold_the_exact_sum(values):
     amounts = Amounts.of(pa.array(values), name="s")
     table = Groups.of(amounts, np.zeros(len(values), dtype=np.int64)).help_table()
@@ -26,9 +26,7 @@ def test_bounds_of_float_sums_hold_the_exact_sum(values):
     for hits in range(1, len(values) + 1):
         assert Fraction(lows[hits - 1]) <= sum(ordered[:hits])
         assert Fraction(highs[hits - 1]) >= sum(ordered[-hits:])
-    # Adding such sums in any order is exact: floating-point addition of them never rounds.
-    assert Fraction(float(np.sum(np.array(lows)))) == sum(map(Fraction, lows)) or len(lows) > 1
-    scale = max(abs(v) for v in values) or 1.0
+    scale = max(*(abs(v) for v in values), 1e-280)
     assert highs[-1] - lows[-1] <= scale * len(values) ** 2 * 2.0**-48
 
 

@@ -28,7 +28,9 @@ def test_insiders_equal_the_worst_choice(seed):
         distinct, span, exposed = [], [], 0
         for group in (0, 1):
             own = values[labels == group]
-            left = [np.delete(own, list(out)) for out in itertools.combinations(range(len(own)), number)]
+            left = [
+                np.delete(own, list(out)) for out in itertools.combinations(range(len(own)), number)
+            ]
             left = [rest for rest in left if len(rest)]
             if not left:
                 continue

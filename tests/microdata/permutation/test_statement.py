@@ -104,5 +104,8 @@ def test_hostile_text_stays_a_value():
 
 
 def test_equal_names_are_told_apart():
-    labels = [a.label for a in read("SELECT COUNT(*), COUNT(*), AVG(salary) AS count FROM people").aggregates]
+    labels = [
+        a.label
+        for a in read("SELECT COUNT(*), COUNT(*), AVG(salary) AS count FROM people").aggregates
+    ]
     assert labels == ["count", "count_2", "count_3"]

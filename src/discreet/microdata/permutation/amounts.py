@@ -63,7 +63,9 @@ class Amounts:
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         kind = column.type
-        number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        number = (
+            pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        )
         if category or not number:
             return cls._categories(column)
         if pa.types.is_integer(kind):
@@ -123,10 +125,13 @@ class Amounts:
         # No step finer than the values themselves need: whole numbers stay whole.
         exponent = min(exponent, _needed(values, exponent))
         scaled = np.ldexp(values, exponent)
-        low = np.floor(scaled).astype(np.int64)
-        high = np.ceil(scaled).astype(np.int64)
+        low, high = np.floor(scaled), np.ceil(scaled)
+        # A value far smaller than a step vanishes when scaled: put it back on its side.
+        low -= np.ldexp(low, -exponent) > values
+        high += np.ldexp(high, -exponent) < values
         step = Fraction(1, 2**exponent) if exponent >= 0 else Fraction(2**-exponent)
-        return cls(column, "float", values, classes.astype(np.int32), step, low, high)
+        units = low.astype(np.int64), high.astype(np.int64)
+        return cls(column, "float", values, classes.astype(np.int32), step, *units)
 
     def __len__(self) -> int:
         return len(self.classes)

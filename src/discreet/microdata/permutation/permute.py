@@ -169,9 +169,7 @@ def _known(rows: pa.Table, sensitive: str) -> tuple[pa.Table, int]:
     if missing:
         rows = rows.filter(pc.invert(null))
     if rows.num_rows == 0:
-        raise InputError(
-            f"column {sensitive!r} has no values", code="no-records", column=sensitive
-        )
+        raise InputError(f"column {sensitive!r} has no values", code="no-records", column=sensitive)
     return rows, missing
 
 
@@ -216,7 +214,7 @@ def _places(column: Any) -> npt.NDArray[np.float64]:
         rank = np.empty(len(words) + 1)
         rank[-1] = -1.0  # missing
         rank[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
-        return rank[coded.indices.fill_null(len(words)).to_numpy()]
+        return np.asarray(rank[coded.indices.fill_null(len(words)).to_numpy()])
     numbers = column.cast(pa.float64()).to_numpy()
     known = numbers[~np.isnan(numbers)]
     return np.where(np.isnan(numbers), (known.min() if len(known) else 0.0) - 1.0, numbers)
@@ -240,9 +238,8 @@ def _risk(
 ) -> PermutationRisk:
     from discreet.microdata.permutation.risk import PermutationRisk, definetti, insiders
 
-    names = [name for name in data.schema.quasi if name in rows.column_names] or [
-        name for name in rows.column_names[:-1]
-    ]
+    names = [name for name in data.schema.quasi if name in rows.column_names]
+    names = names or list(rows.column_names[:-1])
     learned = None
     if names:
         codes = np.column_stack([_coarse(_places(rows.column(name))) for name in names[:8]])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from discreet.microdata.permutation.risk import PermutationRisk
     from discreet.microdata.permutation.statement import Statement
 
-__all__ = ["BoundsAnswer", "Permuted", "PermutationFacts"]
+__all__ = ["BoundsAnswer", "PermutationFacts", "Permuted"]
 
 #: File names of a written release.
 PERMUTED_FILE = "permuted"
@@ -86,7 +86,7 @@ class BoundsAnswer(Report):
         return self._sql()
 
     def rows(self) -> Rows:
-        """The answer as it is."""
+        """Return the answer as it is."""
         table = self._rows
         return table.column_names, [list(row.values()) for row in table.to_pylist()]
 
@@ -380,7 +380,7 @@ class Permuted(Release):
                 "How to ask",
                 text=f"The permuted table has the columns of {self.name}; {self.sensitive} changed "
                 "hands inside each group. Bounds need nothing but the two tables.",
-                code=f'discreet ask --release DIR "SELECT COUNT(*) FROM {self.name}"',
+                code=f'discreet ask --release DIR "SELECT COUNT(*) FROM {self.name}"',  # noqa: S608
             )
         )
         page = Page(f"{self.name}: permuted release", sections, verdict=self.evidence().verdict)
@@ -405,7 +405,9 @@ class Permuted(Release):
         folder = Path(folder)
         found = {}
         for stem in (PERMUTED_FILE, HELP_FILE):
-            files = [f for s in ("parquet", "csv", "arrow") if (f := folder / f"{stem}.{s}").exists()]
+            files = [
+                f for s in ("parquet", "csv", "arrow") if (f := folder / f"{stem}.{s}").exists()
+            ]
             if not files:
                 raise InputError(
                     f"the release has no {stem} table",
@@ -417,7 +419,9 @@ class Permuted(Release):
             engine = found[stem].engine
         settings: dict[str, Any] = {}
         if (folder / "evidence.json").exists():
-            settings = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))["settings"]
+            settings = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))[
+                "settings"
+            ]
         permuted = found[PERMUTED_FILE].relation
         return cls(
             permuted,
@@ -428,7 +432,9 @@ class Permuted(Release):
         )
 
     @classmethod
-    def open(cls, engine: Engine, prefix: str, *, name: str, sensitive: str | None = None) -> Permuted:
+    def open(
+        cls, engine: Engine, prefix: str, *, name: str, sensitive: str | None = None
+    ) -> Permuted:
         """Open a release that `store` wrote into an engine."""
         permuted = engine.table(f"{prefix}_permuted")
         help_table = engine.table(f"{prefix}_help")
@@ -436,7 +442,9 @@ class Permuted(Release):
         return cls(permuted, help_table, name=name, sensitive=sensitive or last)
 
 
-def facts_of(groups: Any, *, k: int, e: float, cap: bool, partition: dict[str, Any], **more: Any) -> PermutationFacts:
+def facts_of(
+    groups: Any, *, k: int, e: float, cap: bool, partition: dict[str, Any], **more: Any
+) -> PermutationFacts:
     """Return what a partition reached.
 
     Any: `groups` is a `Groups`; `more` are further fields of the facts.

@@ -73,17 +73,17 @@ class Workload:
         # Relative to a sum near 0 an error says nothing; callers shift amounts where they need to.
         order = np.lexsort((amounts, labels))
         sizes = np.bincount(labels)
+        ends = np.cumsum(sizes)
         # Row 0 of each group is the empty selection, so that groups without hits need no mask.
         first = np.concatenate([[0], np.cumsum(sizes + 1)[:-1]])
         low, high = _partial_sums(amounts[order], sizes)
-        errors = np.empty(len(self.selected))
-        for place, row in enumerate(self.selected):
-            key = first + np.bincount(labels[row], minlength=len(sizes))
-            width = high[key].sum() - low[key].sum()
-            truth = abs(amounts[row].sum())
-            errors[place] = width / truth if truth > 0 else 0.0 if width == 0 else np.inf
+        rows = self.selected[:, order]
+        hits = np.add.reduceat(rows, ends - sizes, axis=1, dtype=np.int64)
+        width = high[first + hits].sum(axis=1) - low[first + hits].sum(axis=1)
+        truth = np.abs(rows @ amounts[order])
+        errors = np.where(width == 0, 0.0, np.inf)
+        np.divide(width, truth, out=errors, where=truth > 0)
         return errors
-
 
     def generalized_errors(
         self, labels: npt.NDArray[np.int64], amounts: Floats, spans: Floats | None

@@ -58,7 +58,8 @@ def add(app: typer.Typer) -> None:
         partition: Annotated[
             str,
             typer.Option(
-                "--partition", "-p",
+                "--partition",
+                "-p",
                 help="weighted, min-sum, min-max, min-max-exact, local, sequential; with "
                 "parameters: 'local columns=age,region'.",
             ),
@@ -92,7 +93,7 @@ def add(app: typer.Typer) -> None:
             if store is not None:
                 safe.store(store)
         console.show(safe.evidence() if as_json else str(safe), as_json=as_json)
-        console.note(f"wrote {output}; ask it: discreet ask --release {output} \"SELECT …\"")
+        console.note(f'wrote {output}; ask it: discreet ask --release {output} "SELECT …"')
 
     @group.command()
     def compare(
@@ -114,7 +115,8 @@ def add(app: typer.Typer) -> None:
         quasi: Quasi = None,
         hierarchy: Hierarchies = None,
         output: Annotated[
-            Path | None, typer.Option("--output", "-o", help="Write tables and pictures here (HTML).")
+            Path | None,
+            typer.Option("--output", "-o", help="Write tables and pictures here (HTML)."),
         ] = None,
         as_json: console.JsonOption = False,
     ) -> None:
@@ -123,7 +125,7 @@ def add(app: typer.Typer) -> None:
         Prints the relative error of AVG for random selections and for ranges, and how it changes
         with the correlation of the two columns. [bold]discreet permute compare -o compare.html[/bold]
         """
-        import discreet.microdata.permutation.compare as paper
+        from discreet.microdata.permutation import comparison as paper
         from discreet.report import plain
 
         data = _generated() if file is None else _read(file, sensitive, quasi, None, hierarchy)

@@ -28,7 +28,7 @@ def run(stage: Stage) -> None:
         f"    Salaries changed hands inside {safe.facts.groups:,} groups of at least "
         f"{safe.facts.k_reached} different values that span at least {safe.facts.e_reached:,.0f}."
     )
-    asked: list[tuple[str, str, str, str]] = []
+    asked: list[tuple[str, ...]] = []
     for query in _QUERIES:
         answer = safe.ask(query)
         stage.say(f"\n    {query}")

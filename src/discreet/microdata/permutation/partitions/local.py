@@ -20,8 +20,8 @@ from discreet.registry import parameter
 __all__ = ["Local"]
 
 #: More records than this teach nothing more about the width.
-_TRAINING_RECORDS = 20_000
-_TRAINING_QUERIES = 150
+_TRAINING_RECORDS = 5_000
+_TRAINING_QUERIES = 400
 #: Widths tried, as multiples of k.
 _WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 _ROUNDS = 12
@@ -146,7 +146,7 @@ def _hilbert(places: Floats) -> Integers:
     for bit in range(bits - 1, -1, -1):
         for axis in range(axes):
             distance = (distance << 1) | ((x[axis] >> bit) & 1)
-    return distance
+    return np.asarray(distance)
 
 
 def _train(problem: Problem, places: Floats, rng: Randomness) -> tuple[int, Floats]:

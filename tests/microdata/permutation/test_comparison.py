@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import discreet as dc
 from discreet.app.cli import main as cli
-from discreet.microdata.permutation.compare import compare, sweep, write_page
+from discreet.microdata.permutation.comparison import compare, sweep, write_page
 from discreet.microdata.permutation.generalization import generalize
 from discreet.randomness import Randomness
 
@@ -21,7 +21,9 @@ def comparison():
     rng = Randomness.seeded(2)
     age = rng.integers(17, 91, 600)
     loss = np.rint(1000 + 20 * (age - 17) + rng.normal(600, 0, 300)).astype(int)
-    data = dc.read(pa.table({"age": age, "loss": loss}), roles={"age": "quasi", "loss": "confidential"})
+    data = dc.read(
+        pa.table({"age": age, "loss": loss}), roles={"age": "quasi", "loss": "confidential"}
+    )
     return compare(data, sensitive="loss", column="age", queries=20, rng=rng)
 
 
@@ -86,6 +88,8 @@ def test_commands(tmp_path):
 def test_a_refused_query_says_why(tmp_path):
     safe = dc.permute(pa.table({"a": [1, 2, 3, 4], "pay": [1, 2, 3, 4]}), sensitive="pay", k=2)
     safe.write(tmp_path / "out")
-    done = CliRunner().invoke(cli.build(), ["ask", "--release", str(tmp_path / "out"), "SELECT pay FROM data"])
+    done = CliRunner().invoke(
+        cli.build(), ["ask", "--release", str(tmp_path / "out"), "SELECT pay FROM data"]
+    )
     assert done.exit_code != 0
     assert done.exception.code == "not-answerable"

@@ -159,9 +159,7 @@ def compare(
         *(Workload.arbitrary(len(amounts), size, queries, rng=rng) for size in sizes),
         *(Workload.ranges(places, width=width) for width in widths),
     ]
-    hierarchies = {
-        name: found[0] for name in names if (found := data.schema.hierarchies(name))
-    }
+    hierarchies = {name: found[0] for name in names if (found := data.schema.hierarchies(name))}
     columns = {name: rows.column(name).to_pylist() for name in names}
     classes = problem.classes.astype(np.int64)
     coarse = generalize(columns, hierarchies, classes, k=k, keep=column)
