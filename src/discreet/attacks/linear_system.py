@@ -73,7 +73,7 @@ def _victim(
     if (low == high).all():
         first = np.zeros(unknowns)
         first[0] = 1.0
-        weights, _, rank, _ = np.linalg.lstsq(rows.T, first, rcond=None)
+        weights, *_ = np.linalg.lstsq(rows.T, first, rcond=None)
         if not np.allclose(rows.T @ weights, first, atol=1e-8):
             return None
         value = float(weights @ low)
