@@ -299,13 +299,14 @@ def read(
     format: str | None = None,
     **options: Any,
 ) -> Dataset:
-    """Return records as a dataset, wherever they are.
+    r"""Return records as a dataset, wherever they are.
 
     Parameters
     ----------
     source
         A path (CSV, Parquet, Arrow, Feather, SPSS, Stata, SAS), a frame of pandas (without its
-        index), polars or pyarrow, `"postgresql://…#schema.table"`, `"spark://…#table"`, a Spark frame, or a dataset.
+        index), polars or pyarrow, `"postgresql://…#schema.table"`, `"spark://…#table"`, a Spark
+        frame, or a dataset.
         Any: every library has its own frame.
     roles, types, hierarchies, unit, weight
         What the curator knows of the columns. Without any roles they are guessed, from names and
@@ -319,6 +320,17 @@ def read(
     options
         How a CSV file is written, where it is not found right: `delimiter`, `encoding`,
         `decimal`, `quote`, `header`, `na`. Any: texts, and a boolean.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("name;age;salary\nAna;30;1000,5\nBo;41;NA\n")
+    >>> people = read(path, roles={"name": "identifier", "age": "quasi"})
+    >>> people
+    Dataset(people: 2 rows, name, age, salary)
+    >>> people.arrow(["salary"]).to_pydict()
+    {'salary': [1000.5, None]}
     """
     from discreet.data.sources import open_source
 
