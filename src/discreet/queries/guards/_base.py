@@ -91,14 +91,14 @@ class Keeper(abc.ABC):
     def forget(self) -> None:  # noqa: B027
         """Drop the state, because an answer it counts was not recorded; the ledger is replayed."""
 
-    def expect(self, query: Query, user: str) -> dict[str, Any]:  # noqa: ARG002
+    def expect(self, query: Query, user: str) -> dict[str, Any]:
         """Return what `answer` would cost and how exact it would be: fields of `Explanation`.
 
         Any: those fields differ in type.
         """
         return {}
 
-    def left(self, user: str) -> dict[str, float]:  # noqa: ARG002
+    def left(self, user: str) -> dict[str, float]:
         """Return what is left of the budgets, if there are any."""
         return {}
 

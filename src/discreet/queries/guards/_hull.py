@@ -75,7 +75,7 @@ class HullKeeper(Keeper):
         if guard.per_record is not None:
             data.relation.require(guard.per_record)
 
-    def answer(self, query: Query, user: str) -> Proposal:  # noqa: ARG002
+    def answer(self, query: Query, user: str) -> Proposal:
         secret = self._attribute(query)
         if secret is None:
             columns = {f"m{n}": aggregate(m) for n, m in enumerate(query.measures)}
@@ -89,7 +89,7 @@ class HullKeeper(Keeper):
         table = self._data.engine.fetch(raw_query(query, rows.query, columns))
         return Proposal("interval", self._ranges(query, secret, table))
 
-    def expect(self, query: Query, user: str) -> dict[str, Any]:  # noqa: ARG002
+    def expect(self, query: Query, user: str) -> dict[str, Any]:
         try:
             secret = self._attribute(query)
             if secret is not None and secret not in query.predicate_columns:

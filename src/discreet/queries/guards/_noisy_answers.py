@@ -177,7 +177,7 @@ class NoisyAnswers(Keeper):
 
     def _declared(
         self,
-        query: Query,  # noqa: ARG002
+        query: Query,
         table: pa.Table,
         names: Sequence[str],
         exact: Mapping[str, Whole],

@@ -131,7 +131,7 @@ class NoisyRecords(Keeper):
         return engine.materialize(engine.attach(rows, made))
 
     # -- answering -------------------------------------------------------------------------------
-    def answer(self, query: Query, user: str) -> Proposal:  # noqa: ARG002
+    def answer(self, query: Query, user: str) -> Proposal:
         self._check(query)
         columns: dict[str, exp.Expression] = {}
         for number, measure in enumerate(query.measures):
@@ -188,7 +188,7 @@ class NoisyRecords(Keeper):
                 found[f"m{number}"] = float(each / math.sqrt(max(counts.min(), 1.0)))
         return found
 
-    def expect(self, query: Query, user: str) -> dict[str, Any]:  # noqa: ARG002
+    def expect(self, query: Query, user: str) -> dict[str, Any]:
         try:
             self._check(query)
         except RefusedError as error:

@@ -62,7 +62,7 @@ class PermutedBounds(Guard):
         facts = evidence().settings if callable(evidence) else {}
         return {"name": self.name, "release": facts}
 
-    def open(self, data: Protected, ledger: Any = None) -> Keeper:  # noqa: ARG002
+    def open(self, data: Protected, ledger: Any = None) -> Keeper:
         """Return the guard at work."""
         return _Keeper(self.release, data)
 
@@ -71,7 +71,7 @@ class _Keeper(Keeper):
     def __init__(self, release: Any, data: Protected) -> None:
         self._release, self._data = release, data
 
-    def answer(self, query: Query, user: str) -> Proposal:  # noqa: ARG002
+    def answer(self, query: Query, user: str) -> Proposal:
         from discreet.queries.guards._base import aggregate
 
         named = [exp.alias_(k.expression.copy(), f"k{n}") for n, k in enumerate(query.keys)]

@@ -82,7 +82,7 @@ class Restriction(Guard):
                 hint="say what everybody knows, such as bounds={'salary': (0, 500_000)}",
             )
 
-    def open(self, data: Protected, ledger: Any = None) -> Keeper:  # noqa: ARG002
+    def open(self, data: Protected, ledger: Any = None) -> Keeper:
         """Return the guard at work: an auditor per attribute, on profiles of the records."""
         return _Keeper(self, data)
 
@@ -109,7 +109,7 @@ class _Keeper(Keeper):
         self._knowledge: dict[str, Knowledge] = {}
 
     # -- deciding --------------------------------------------------------------------------------
-    def answer(self, query: Query, user: str) -> Proposal:  # noqa: ARG002
+    def answer(self, query: Query, user: str) -> Proposal:
         self._check(query)
         if query.keys:
             return self._grouped(query)
@@ -241,7 +241,7 @@ class _Keeper(Keeper):
         return self._knowledge[column]
 
     # -- history ---------------------------------------------------------------------------------
-    def replay(self, entry: Entry, query: Query, rows: pa.Table) -> None:  # noqa: ARG002
+    def replay(self, entry: Entry, query: Query, rows: pa.Table) -> None:
         if self._cells is not None:
             return
         if not query.keys:
@@ -283,7 +283,7 @@ class _Keeper(Keeper):
         self._knowledge.clear()
 
     # -- explaining ------------------------------------------------------------------------------
-    def expect(self, query: Query, user: str) -> dict[str, Any]:  # noqa: ARG002
+    def expect(self, query: Query, user: str) -> dict[str, Any]:
         try:
             self._check(query)
         except RefusedError as error:

@@ -86,7 +86,7 @@ class GatewayJob(Job):
             joins={name: (pair[0], pair[1]) for name, pair in self.joins.items()},
         )
 
-    def run(self, dataset: Dataset, *, progress: Progress = silent) -> Release:  # noqa: ARG002
+    def run(self, dataset: Dataset, *, progress: Progress = silent) -> Release:
         """Refuse: a gateway is served, not written."""
         raise InputError(
             "a gateway is not a release",
