@@ -124,7 +124,9 @@ class Desk:
             except DiscreetError as error:
                 first = first or error
                 continue
-            return _result_schema(query, gate.guard_for(user.name, user.roles).answers)
+            answers = gate.guard_for(user.name, user.roles).answers
+            ranged = _ranged(query, gate.data.confidential) if answers == "interval" else set()
+            return _result_schema(query, ranged)
         assert first is not None  # there is at least one guess
         raise first
 
@@ -162,14 +164,26 @@ class Desk:
         )
 
 
-def _result_schema(query: Query, answers: str) -> pa.Schema:
+def _ranged(query: Query, confidential: frozenset[str]) -> set[str]:
+    """Return the measures that guards with intervals answer by one: those that could tell."""
+    chosen = bool(query.predicate_columns & confidential)
+    return {
+        f"m{number}"
+        for number, measure in enumerate(query.measures)
+        if chosen or (measure.columns & confidential and measure.function != "count")
+    }
+
+
+def _result_schema(query: Query, ranged: set[str]) -> pa.Schema:
     types = {"integer": pa.int64(), "number": pa.float64(), "date": pa.date32()}
     types |= {"boolean": pa.bool_(), "timestamp": pa.timestamp("us")}
     fields = []
     for output in query.outputs:
-        is_key = (output.reference or "").startswith("k")
-        if answers == "interval" and not is_key:
+        used = {column.name for column in output.expression.find_all(exp.Column)}
+        if output.reference in ranged or (output.reference is None and used & ranged):
             fields += [(f"{output.label}_{end}", pa.float64()) for end in ("lower", "upper")]
+        elif output.reference is None:
+            fields.append((output.label, pa.float64()))
         else:
             fields.append((output.label, types.get(output.kind, pa.string())))
     return pa.schema(fields)
