@@ -232,6 +232,10 @@ class DuckDB(Engine):
         at = exp.Literal.number(list(fields).index(name) + 2)
         return sql.call("struct_extract_at", found, at)
 
+    def interrupt(self) -> None:
+        """End what is running in another thread; it fails there."""
+        self._connection.interrupt()
+
     def close(self) -> None:
         """Close the database; everything temporary goes with it."""
         with self._lock:
