@@ -175,9 +175,7 @@ def hidden_tables(draw):
     rows, columns = draw(st.integers(2, 4)), draw(st.integers(2, 4))
     values = st.integers(0, 30)
     inner = draw(
-        st.lists(
-            st.lists(values, min_size=columns, max_size=columns), min_size=rows, max_size=rows
-        )
+        st.lists(st.lists(values, min_size=columns, max_size=columns), min_size=rows, max_size=rows)
     )
     cells = (rows + 1) * (columns + 1)
     shown = np.array(draw(st.lists(st.booleans(), min_size=cells, max_size=cells)))

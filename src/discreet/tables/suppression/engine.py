@@ -30,7 +30,9 @@ _PIVOTS, _LEAST = 20, 3000
 #: What "fast" may spend on improving, as a part of what building took.
 _FAST = 0.5
 #: Live cells up to which the whole table is one window.
-_WHOLE_FAST, _WHOLE = 10000, 14000
+_WHOLE_FAST, _WHOLE = 10_000, 14_000
+#: Live cells beyond which only the nearest window is looked at.
+_LARGE = 30_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,10 +110,19 @@ def suppress(
 
 
 def _fast(task: Task) -> Found:
-    search = Search(task, _guides(task)[0], windows=int(task.live.sum()) > _WHOLE_FAST)
+    search = Search(task, _guides(task)[0], windows=_windows(task, _WHOLE_FAST))
     search.build()
-    search.improve(int(search.work * (1 + _FAST)))
+    if int(task.live.sum()) <= _LARGE:
+        search.improve(int(search.work * (1 + _FAST)))
     return _found(search, search.work)
+
+
+def _windows(task: Task, whole: int) -> int:
+    """Return how far to look around a cell: the larger the table, the nearer."""
+    live = int(task.live.sum())
+    if live <= whole:
+        return 0
+    return 2 if live <= _LARGE else 1
 
 
 def _balanced(task: Task, deadline: float | None) -> Found:
@@ -122,7 +133,7 @@ def _balanced(task: Task, deadline: float | None) -> Found:
     for guide in _guides(task):
         if best is not None and spent + dearest > budget // 2:
             break
-        search = Search(task, guide, deadline, windows=int(task.live.sum()) > _WHOLE)
+        search = Search(task, guide, deadline, windows=_windows(task, _WHOLE))
         search.build()
         search.improve(budget - spent)
         spent += search.work

@@ -48,7 +48,17 @@ class _Step:
 
 
 class Search:
-    """A safe pattern under construction, over all live cells of a table."""
+    """A safe pattern under construction, over all live cells of a table.
+
+    Parameters
+    ----------
+    guide
+        Prices to build by, where other than the objective's.
+    deadline
+        When to stop improving, on the monotonic clock.
+    windows
+        Up to which size of window cheaper certificates are looked for; 0: in the whole table.
+    """
 
     def __init__(
         self,
@@ -56,7 +66,7 @@ class Search:
         guide: Floats | None = None,
         deadline: float | None = None,
         *,
-        windows: bool = False,
+        windows: int = 0,
     ) -> None:
         self.task = task
         self._deadline = np.inf if deadline is None else deadline
@@ -68,8 +78,11 @@ class Search:
         #: What moving each cell costs now, and which cells may not be used at all.
         self.rate = np.where(task.primary, self._free, self._price)
         self.shut = np.zeros(len(task.value), dtype=bool)
-        kind = Windows if windows else Whole
-        self.model: Windows | Whole = kind(task, self.rate, self.shut)
+        self.model: Windows | Whole = (
+            Windows(task, self.rate, self.shut, windows)
+            if windows
+            else Whole(task, self.rate, self.shut)
+        )
         self.certificates: list[tuple[Certificate, ...]] = [()] * len(task.target)
         self.users: list[set[int]] = [set() for _ in range(len(task.value))]
         self._by_target: dict[int, list[int]] = {}
