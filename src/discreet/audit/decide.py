@@ -308,7 +308,7 @@ def _end(
     refuting = problem.knowledge.refuting(cell, where, how)
     if np.isinf(best):
         # Nothing told which cells the unlimited move needs: ask every attacker.
-        refuting = frozenset(problem.knowledge.who.tolist()) - {int(problem.knowledge.owner[cell])}
+        refuting = frozenset(problem.knowledge.who.tolist()) - problem.knowledge.insiders(cell)
     for who in sorted(refuting):
         fixed, floors = problem.knowledge.view(who, cell)
         end, _, _ = model.extreme(cell, direction, fixed=fixed, floors=floors)
