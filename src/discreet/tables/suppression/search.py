@@ -310,17 +310,22 @@ class Search:
                 better |= self.exchange([cell])
         return better
 
-    def explore(self, budget: int) -> bool:
-        """Take back several secondaries at once: those of one equation, or of one certificate."""
-        better, tried = False, set()
+    def explore(self, budget: int, patience: int) -> bool:
+        """Take back several secondaries at once: those of one equation, or of one certificate.
+
+        Gives up after so many exchanges in vain; each that succeeds buys as many more.
+        """
+        better, tried, gain = False, set(), patience
         for group in self._neighbourhoods():
-            if self._spent(budget):
+            if patience <= 0 or self._spent(budget):
                 break
             removed = tuple(c for c in group if self.withheld[c])
             if len(removed) < 2 or removed in tried:
                 continue
             tried.add(removed)
-            better |= self.exchange(removed)
+            success = self.exchange(removed)
+            better |= success
+            patience += gain if success else -1
         return better
 
     def _neighbourhoods(self) -> Iterator[tuple[int, ...]]:
