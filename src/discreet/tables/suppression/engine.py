@@ -32,7 +32,7 @@ _LONG, _PATIENT = 4, 12
 #: How many times more "optimal" spends before it starts to prove, and how many seconds on that.
 _MORE, _PATIENCE = 4, 600.0
 #: What "fast" may spend on improving, as a part of what building took.
-_FAST = 0.5
+_FAST = 1.0
 #: Live cells up to which the whole table is one window.
 _WHOLE_FAST, _WHOLE = 10_000, 14_000
 #: Live cells beyond which only the nearest window is looked at.
@@ -47,6 +47,8 @@ class Found:
     certificates: list[tuple[npt.NDArray[np.int64], Floats]]
     work: int
     bound: float | None = None
+    #: Demands with the contributors that mattered to them.
+    asked: tuple[tuple[int, int], ...] = ()
 
 
 def suppress(
@@ -168,7 +170,7 @@ def _optimal(
     progress: Progress,
 ) -> Found:
     """Prove a pattern optimal, or find the optimum; else say how far off it may be."""
-    best = optimum(task, found.withheld, seconds=seconds, progress=progress)
+    best = optimum(task, found.withheld, found.asked, seconds=seconds, progress=progress)
     if best.withheld is not None:
         audit = audit_table(task.table, published=~best.withheld, attacker=attacker, bounds=bounds)
         if audit.safe:
@@ -189,7 +191,8 @@ def _guides(task: Task) -> list[Floats]:
 
 def _found(search: Search, work: int) -> Found:
     certificates = {id(c): c for found in search.certificates for c in found}
-    return Found(search.withheld, list(certificates.values()), work)
+    asked = tuple(sorted(search.asked))
+    return Found(search.withheld, list(certificates.values()), work, asked=asked)
 
 
 def _finish(

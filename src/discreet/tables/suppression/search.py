@@ -84,6 +84,8 @@ class Search:
             else Whole(task, self.rate, self.shut)
         )
         self.certificates: list[tuple[Certificate, ...]] = [()] * len(task.target)
+        #: Demands and the contributors to whom a certificate of their own was given.
+        self.asked: set[tuple[int, int]] = set()
         self.users: list[set[int]] = [set() for _ in range(len(task.value))]
         self._by_target: dict[int, list[int]] = {}
         for demand, cell in enumerate(task.target.tolist()):
@@ -123,6 +125,8 @@ class Search:
         left: frozenset[int] | None = None
         while left is None or left:
             who = None if left is None else min(left)
+            if who is not None:
+                self.asked.add((demand, who))
             certificate = self._certify(target, amount, who)
             if certificate is None:
                 return None
