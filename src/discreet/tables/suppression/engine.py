@@ -110,17 +110,19 @@ def suppress(
         found = Found(task.primary, [], 0, bound=0.0)
         return _finish(task, found, objective, effort, attacker, bounds, progress)
     if effort == "fast":
-        found = _fast(task)
+        found = _fast(task, progress)
     else:
-        found = _balanced(task, deadline, _PIVOTS if effort == "balanced" else _MORE * _PIVOTS)
+        found = _balanced(
+            task, deadline, _PIVOTS if effort == "balanced" else _MORE * _PIVOTS, progress
+        )
     if effort == "optimal":
         seconds = _PATIENCE if deadline is None else deadline - time.monotonic()
         found = _optimal(task, found, attacker, bounds, max(seconds, 0.0), progress)
     return _finish(task, found, objective, effort, attacker, bounds, progress)
 
 
-def _fast(task: Task) -> Found:
-    search = Search(task, _guides(task)[0], windows=_windows(task, _WHOLE_FAST))
+def _fast(task: Task, progress: Progress) -> Found:
+    search = Search(task, _guides(task)[0], windows=_windows(task, _WHOLE_FAST), progress=progress)
     search.build()
     if int(task.live.sum()) <= _LARGE:
         search.improve(int(search.work * (1 + _FAST)))
@@ -135,7 +137,7 @@ def _windows(task: Task, whole: int) -> int:
     return 2 if live <= _LARGE else 1
 
 
-def _balanced(task: Task, deadline: float | None, pivots: int) -> Found:
+def _balanced(task: Task, deadline: float | None, pivots: int, progress: Progress) -> Found:
     """Build along several guides, improve each, keep the best and explore around it."""
     budget = _LEAST + pivots * int(task.live.sum())
     if task.knowledge is not None:
@@ -146,7 +148,7 @@ def _balanced(task: Task, deadline: float | None, pivots: int) -> Found:
     for guide in _guides(task):
         if best is not None and spent + dearest > budget // 2:
             break
-        search = Search(task, guide, deadline, windows=_windows(task, _WHOLE))
+        search = Search(task, guide, deadline, windows=_windows(task, _WHOLE), progress=progress)
         search.build()
         search.improve(_LONG * budget)
         spent += search.work

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from discreet.audit.decide import TOLERANCE
 from discreet.errors import InfeasibleError
+from discreet.progress import Progress, silent
 from discreet.tables.suppression.task import Task
 from discreet.tables.suppression.windows import Whole, Windows
 
@@ -67,9 +68,11 @@ class Search:
         deadline: float | None = None,
         *,
         windows: int = 0,
+        progress: Progress = silent,
     ) -> None:
         self.task = task
         self._deadline = np.inf if deadline is None else deadline
+        self._progress = progress
         self.withheld = task.primary.copy()
         self._price = _scaled(task.price if guide is None else guide, task.live)
         self._free = np.full(len(task.value), _FREE)
@@ -203,11 +206,13 @@ class Search:
         order = np.argsort(-np.abs(task.amount), kind="stable")
         pending = set(order.tolist())
         step = _Step([], [], {})
-        hopeless = [
-            int(task.target[demand])
-            for demand in order.tolist()
-            if demand in pending and self._meet(demand, step, pending) is None
-        ]
+        hopeless = []
+        for done, demand in enumerate(order.tolist()):
+            if demand in pending and self._meet(demand, step, pending) is None:
+                hopeless += [int(task.target[demand])]
+            if done % 64 == 0:
+                self._progress("protecting", done, len(order))
+        self._progress("protecting", len(order), len(order))
         if hopeless:
             names = task.names(dict.fromkeys(hopeless))
             raise InfeasibleError(
@@ -307,9 +312,11 @@ class Search:
         self._sweep()
         order = sorted(self.secondaries.tolist(), key=lambda c: (-self.task.price[c], c))
         better = False
-        for cell in order:
+        for done, cell in enumerate(order):
             if self._spent(budget):
                 break
+            if done % 16 == 0:
+                self._progress("improving", done, len(order))
             if self.withheld[cell]:
                 better |= self.exchange([cell])
         return better
