@@ -19,6 +19,7 @@ import functools
 import importlib
 import importlib.metadata
 import pkgutil
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -207,7 +208,9 @@ class Family(typing.Generic[Base]):
             for thing in vars(module).values():
                 if self._is_member(thing) and thing.__module__ == module.__name__:
                     found[thing.name] = thing
-        for entry in importlib.metadata.entry_points(group=f"discreet.{self.name}"):
+        # Looking for extensions reads the metadata of every installed package: only when wanted.
+        entries = importlib.metadata.entry_points(group=f"discreet.{self.name}") if enable else ()
+        for entry in entries:
             if entry.name in enable:
                 found[entry.name] = entry.load()
         return dict(sorted(found.items()))
@@ -468,6 +471,17 @@ def lazy(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], 
             pass
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
+    class Package(types.ModuleType):
+        """A package in which a public name stays what it is when a module is called the same.
+
+        Importing `discreet.data.describe` would put the module in the place of the function.
+        """
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            same = isinstance(value, types.ModuleType) and value.__name__ == names.get(name)
+            super().__setattr__(name, getattr(value, name, value) if same else value)
+
+    sys.modules[package].__class__ = Package
     return get, sorted(names)
 
 

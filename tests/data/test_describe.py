@@ -1,6 +1,8 @@
 """describe: the exposure agrees with brute force, and the command prints text and JSON."""
 
+import importlib
 import json
+import sys
 from collections import Counter
 
 import pyarrow as pa
@@ -61,6 +63,14 @@ def test_unknown_column():
     with pytest.raises(InputError) as caught:
         exposure(read(demo.salaries_arrow()).relation, ["sectr"])
     assert caught.value.code == "unknown-column"
+
+
+def test_the_function_is_found_although_a_module_has_its_name():
+    import discreet as dc
+
+    assert dc.describe is describe
+    assert importlib.import_module("discreet.data").describe is describe
+    assert sys.modules["discreet.data.describe"].describe is describe
 
 
 def test_report_forms():

@@ -87,17 +87,22 @@ def test_one_column(tmp_path):
 
 def test_large_files_are_sampled_not_read(tmp_path):
     """The sample does not reach a lone odd value; a thorough look does."""
-    lines = [f"{i},{i % 7}" for i in range(400_000)]
-    lines[150_123] = "150123,2.5"
+    lines = [f"{i},{i % 7}" for i in range(200_000)]
+    lines[100_123] = "100123,2.5"
     file = write(tmp_path, "id,x\n" + "\n".join(lines) + "\n")
     assert sniff(file).types == ("integer", "integer")
     assert sniff(file, thorough=True).types == ("integer", "number")
-    lines[150_123] = "150123"
+    lines[100_123] = "100123"
     file = write(tmp_path, "id,x\n" + "\n".join(lines) + "\n")
     sniff(file)
     with pytest.raises(InputError) as caught:
         sniff(file, thorough=True)
-    assert (caught.value.code, caught.value.line) == ("ragged-row", 150_125)
+    assert (caught.value.code, caught.value.line) == ("ragged-row", 100_125)
+    lines[100_123] = "100123,\0"
+    file = write(tmp_path, "id,x\n" + "\n".join(lines) + "\n")
+    with pytest.raises(InputError) as caught:
+        sniff(file, thorough=True)
+    assert (caught.value.code, caught.value.line) == ("nul-byte", 100_125)
 
 
 @settings(max_examples=150, deadline=None)

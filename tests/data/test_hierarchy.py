@@ -319,6 +319,19 @@ def test_nested_mapping_of_any_depth():
     assert "y" in h.leaves
 
 
+def test_a_nested_mapping_may_begin_with_its_root():
+    for levels, total in (
+        ({"All": {"A": ["a"], "B": ["b"]}}, None),
+        ({"All": {"A": ["a"]}}, "All"),
+    ):
+        h = Hierarchy.from_levels(levels, total=total)
+        check_tree(h)
+        assert h.root == "All"
+        assert h.ancestors("a") == ("a", "A", "All")
+    assert Hierarchy.from_levels({"A": ["a", "b"]}, total="All").ancestors("b") == ("b", "A", "All")
+    assert Hierarchy.from_levels({"Total": "only"}).leaves == ("only",)
+
+
 def test_levels_from_a_frame():
     frame = pd.DataFrame({"town": ["t1", "t2", "t1"], "land": ["L", "M", "L"]})
     h = Hierarchy.from_levels(frame, total="All")

@@ -347,6 +347,17 @@ def test_linked_tables_share_their_margins(a, b, c, seed):
     assert joint.replace(value=joint.value * 2).equations.shape == joint.equations.shape
 
 
+def test_linked_tables_invent_no_equation():
+    """A table of the North and one of the whole country: the country is not the North."""
+    north = pd.DataFrame({"region": ["North"] * 3, "c": ["Total", "x", "y"], "v": [5.0, 2.0, 3.0]})
+    country = pd.DataFrame({"c": ["Total", "x", "y"], "v": [12.0, 5.0, 7.0]})
+    joint = LinkedTables.of(
+        [Table.from_cells(north, ["region", "c"], "v"), Table.from_cells(country, ["c"], "v")]
+    ).joint
+    assert repr(joint) == "Table(6 cells over region × c, 2 equations)"
+    assert np.abs(joint.equations @ joint.value).max() == 0
+
+
 def test_linked_tables_must_agree():
     first, second = linked_tables(np.ones((2, 2, 2)))
     value = second.value.copy()

@@ -44,7 +44,9 @@ def a_priori(table: Table, value: Floats, bounds: Bounds | None = None) -> tuple
                 f"bounds need one entry per cell, {len(table)}, found {lower.shape} and {upper.shape}",
                 code="bounds-shape",
             )
-        outside = np.flatnonzero((value < lower) | (value > upper))
+        # Values completed by a program keep their bounds only up to its tolerance.
+        slack = 1e-7 * np.maximum(1.0, np.abs(value))
+        outside = np.flatnonzero((value < lower - slack) | (value > upper + slack))
         if outside.size:
             raise InputError(
                 f"{outside.size} cells lie outside their bounds, such as "
@@ -52,7 +54,7 @@ def a_priori(table: Table, value: Floats, bounds: Bounds | None = None) -> tuple
                 code="outside-bounds",
                 hint="an attacker's bounds must hold for the true values",
             )
-    return value - lower, upper - value
+    return np.maximum(value - lower, 0.0), np.maximum(upper - value, 0.0)
 
 
 def needs(table: Table, value: Floats, room: tuple[Floats, Floats]) -> tuple[Floats, Floats]:

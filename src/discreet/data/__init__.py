@@ -9,6 +9,7 @@ __getattr__, __all__ = lazy(
         "Dimension": "discreet.data.table",
         "Evidence": "discreet.data.release",
         "Hierarchy": "discreet.data.hierarchy",
+        "LinkedTables": "discreet.data.linked",
         "Release": "discreet.data.release",
         "Schema": "discreet.data.schema",
         "Status": "discreet.data.table",

@@ -7,11 +7,9 @@ children, the root first.
 
 from __future__ import annotations
 
-import bisect
 import csv
 import dataclasses
 import functools
-import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -108,8 +106,9 @@ class Hierarchy:
         Parameters
         ----------
         levels
-            A nested mapping of groups down to lists of single values; or rows (tuples, or a
-            frame), each from a single value up to the root. Any: a frame may be of any library.
+            A nested mapping of groups down to lists of single values (with the root as its only
+            key, or without it); or rows (tuples, or a frame), each from a single value up to the
+            root. Any: a frame may be of any library.
         total
             Name of the root, where the levels do not end in one.
         na
@@ -126,7 +125,9 @@ class Hierarchy:
         from discreet.data import hierarchy_sources as sources
 
         if isinstance(levels, Mapping):
-            pairs = sources.nested(levels, total or "Total")
+            if len(levels) == 1 and total in (None, *levels):  # its only group is the root
+                total, levels = next(iter(levels.items()))
+            pairs = sources.nested(levels, str(total or "Total"))
             return cls._from_triples(pairs, name=name, file=None).with_na(na)
         rows = sources.frame_rows(levels, None, None) if hasattr(levels, "columns") else levels
         distinct = dict.fromkeys(tuple(row) for row in rows)
@@ -179,49 +180,18 @@ class Hierarchy:
         from discreet.data import hierarchy_sources as sources
 
         several = (width,) if isinstance(width, int | float) else tuple(width)
-        levels = sources.grid(cuts, several, low, high)
-        whole = all(cut == int(cut) for edges in levels for cut in edges)
-        below = [-math.inf] if open_low else []
-        beyond = [math.inf] if open_high else []
-        if values is not None:  # open ends only where a number needs one
-            numbers = sorted(set(values))
-            below = below if numbers and numbers[0] < levels[0][0] else []
-            beyond = beyond if numbers and numbers[-1] >= levels[0][-1] else []
-        ends = [[*below, *edges, *beyond] for edges in levels]
-        names = [
-            [sources.interval_name(a, b, whole=whole) for a, b in itertools.pairwise(edges)]
-            for edges in ends
-        ]
-        if labels is not None:
-            if len(labels) != len(names[0]):
-                raise InputError(
-                    f"{len(labels)} labels are given for {len(names[0])} intervals",
-                    code="hierarchy-intervals",
-                    hint="give one per interval, the open ones included",
-                )
-            names[0] = [str(label) for label in labels]
-        starts = [edges[:-1] for edges in ends]
-        if values is None:
-            points = starts[0]
-            first: list[str] = []
-        else:
-            points = [float(number) for number in numbers]
-            first = [f"{int(x)}" if x == int(x) else repr(float(x)) for x in numbers]
-            if points and not ends[0][0] <= points[0] <= points[-1] < ends[0][-1]:
-                raise InputError(
-                    "values lie outside the intervals",
-                    code="hierarchy-intervals",
-                    hint="widen low and high, or open the ends",
-                )
-        rows = []
-        for place, point in enumerate(points):
-            at = [bisect.bisect_right(edges, point) - 1 for edges in starts]
-            row = [names[level][i] for level, i in enumerate(at)]
-            rows.append([*first[place : place + 1], *row, total])
+        rows, edges = sources.intervals(
+            sources.grid(cuts, several, low, high),
+            open_low=open_low,
+            open_high=open_high,
+            labels=labels,
+            values=None if values is None else sorted(set(values)),
+            total=total,
+        )
         table, lines = sources.level_rows(enumerate(rows, start=1), None, None)
         built = cls._from_tree(sources.tree(table, lines, None), name)
         if values is None:
-            built = dataclasses.replace(built, edges=np.array(ends[0], dtype=np.float64))
+            built = dataclasses.replace(built, edges=np.array(edges, dtype=np.float64))
         return built.with_na(na)
 
     @classmethod

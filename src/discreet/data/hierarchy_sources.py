@@ -6,6 +6,7 @@ from: (line, child, parent) triples, or a level table with one row per single va
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import itertools
 import math
@@ -84,11 +85,14 @@ def frame_rows(frame: Any, width: int | None, file: Place) -> list[tuple[Any, ..
     return [tuple(None if v is None or v != v else v for v in row) for row in rows]  # NaN ≠ itself
 
 
-def nested(levels: Mapping[str, Any], total: str) -> Iterator[Triple]:
-    """Give the pairs of a nested mapping: names of groups, lists or mappings of what is in them."""
+def nested(levels: Any, total: str) -> Iterator[Triple]:
+    """Give the pairs of a nested mapping: names of groups, lists or mappings of what is in them.
+
+    Any: a mapping of mappings of any depth, or a list of single values.
+    """
     yield 1, total, ""
     line = 1
-    stack: list[tuple[str, Any]] = [(total, levels)]
+    stack: list[tuple[str, Any]] = [(total, [levels] if isinstance(levels, str) else levels)]
     while stack:
         parent, below = stack.pop(0)
         for child in below:
@@ -337,6 +341,53 @@ def grid(
             )
         levels.append(edges)
     return levels
+
+
+def intervals(
+    levels: Sequence[Sequence[float]],
+    *,
+    open_low: bool,
+    open_high: bool,
+    labels: Sequence[str] | None,
+    values: Sequence[float] | None,
+    total: str,
+) -> tuple[list[list[str]], list[float]]:
+    """Return the level table of intervals (below it the values, if given), and their ends."""
+    below = [-math.inf] if open_low else []
+    beyond = [math.inf] if open_high else []
+    if values is not None:  # open ends only where a number needs one
+        below = below if values and values[0] < levels[0][0] else []
+        beyond = beyond if values and values[-1] >= levels[0][-1] else []
+    ends = [[*below, *edges, *beyond] for edges in levels]
+    whole = all(cut == int(cut) for edges in levels for cut in edges)
+    names = [
+        [interval_name(a, b, whole=whole) for a, b in itertools.pairwise(edges)] for edges in ends
+    ]
+    if labels is not None:
+        if len(labels) != len(names[0]):
+            raise InputError(
+                f"{len(labels)} labels are given for {len(names[0])} intervals",
+                code="hierarchy-intervals",
+                hint="give one per interval, the open ones included",
+            )
+        names[0] = [str(label) for label in labels]
+    if values and not ends[0][0] <= values[0] <= values[-1] < ends[0][-1]:
+        raise InputError(
+            "values lie outside the intervals",
+            code="hierarchy-intervals",
+            hint="widen low and high, or open the ends",
+        )
+    starts = [edges[:-1] for edges in ends]
+    rows = []
+    for point in starts[0] if values is None else values:
+        at = [bisect.bisect_right(edges, point) - 1 for edges in starts]
+        row = [names[level][place] for level, place in enumerate(at)]
+        rows.append([*([] if values is None else [_number(point)]), *row, total])
+    return rows, ends[0]
+
+
+def _number(x: float) -> str:
+    return f"{int(x)}" if x == int(x) else repr(float(x))
 
 
 def interval_name(low: float, high: float, *, whole: bool) -> str:

@@ -26,7 +26,7 @@ __all__ = ["JointTable", "LinkedTables"]
 Ints = npt.NDArray[np.int64]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class JointTable(Table):
     """The cells of several tables, each once, with the equations that hold within each table.
 

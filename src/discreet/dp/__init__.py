@@ -2,4 +2,11 @@
 
 from discreet.registry import lazy
 
-__getattr__, __all__ = lazy(__name__, {})
+__getattr__, __all__ = lazy(
+    __name__,
+    {
+        "Accountant": "discreet.dp.accountant",
+        "gaussian_event": "discreet.dp.accountant",
+        "pure_event": "discreet.dp.accountant",
+    },
+)

@@ -2,4 +2,12 @@
 
 from discreet.registry import lazy
 
-__getattr__, __all__ = lazy(__name__, {})
+__getattr__, __all__ = lazy(
+    __name__,
+    {
+        "Answer": "discreet.queries.answer",
+        "Explanation": "discreet.queries.answer",
+        "Gateway": "discreet.queries.gateway",
+        "Policy": "discreet.queries.gateway",
+    },
+)

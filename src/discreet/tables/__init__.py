@@ -8,7 +8,6 @@ __getattr__, __all__ = lazy(
         "TableRelease": "discreet.tables.release",
         "audit_published": "discreet.tables.published",
         "compare": "discreet.tables.comparison",
-        "link": "discreet.tables.linked",
         "protect": "discreet.tables.protection",
         "tabulate": "discreet.tables.tabulation",
     },

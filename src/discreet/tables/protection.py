@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import overload
 
 import numpy as np
 
 from discreet.audit.rules import Rule
+from discreet.audit.sensitivity import mark
+from discreet.data.linked import LinkedTables
 from discreet.data.table import Status, Table
 from discreet.errors import InfeasibleError, InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
-from discreet.tables.linked import link
 from discreet.tables.methods import FAMILY, Protected, TableMethod
 from discreet.tables.release import LinkedRelease, TableRelease
 
@@ -147,9 +149,13 @@ def _protect_linked(
     rng: Randomness,
     progress: Progress,
 ) -> LinkedRelease:
-    linked = link(tables)
-    joint = _protect_one(linked.table, rules, method, rng, progress)
-    if len(joint.table) != len(linked.table):
+    for table in tables:
+        table.require_additive()
+    # Each table knows best what its own cells hold; what is shared gets the greater need.
+    linked = LinkedTables.of(_told_apart([mark(table, rules) for table in tables]))
+    joint = _protect_one(linked.joint, (), method, rng, progress)
+    joint = dataclasses.replace(joint, rules=tuple(rules))
+    if len(joint.table) != len(linked.joint):
         raise InputError(
             f"the method {method.name} changes the cells of a table, so it cannot be used on "
             "linked tables",
@@ -178,3 +184,18 @@ def _protect_linked(
         )
         parts.append(TableRelease(part, method, tuple(rules), joint.randomness, before=len(table)))
     return LinkedRelease(joint, tuple(parts))
+
+
+def _told_apart(tables: Sequence[Table]) -> list[Table]:
+    """Return the tables with contributors numbered so that no two tables use one number.
+
+    Numbers mean something within their own table only.
+    """
+    numbered, start = [], 0
+    for table in tables:
+        units = table.contributors
+        if units is not None:
+            table = table.replace(contributors=np.where(units >= 0, units + start, -1))
+            start += int(units.max(initial=0)) + 1
+        numbered.append(table)
+    return numbered

@@ -139,7 +139,7 @@ def audit_published(
     audit = audit_table(
         table, published=published, exact=exact, bounds=bounds, cells="sensitive", progress=progress
     )
-    return audit if protection is None else _judged(audit, protection)
+    return _judged(audit, protection or 0.0)
 
 
 def _bounds(table: Table, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
@@ -167,15 +167,18 @@ def _printed_intervals(source: Any, table: Table) -> tuple[Floats, Floats] | Non
 
 
 def _judged(audit: Audit, protection: float) -> Audit:
+    """Judge by the intervals alone: a file does not tell protection levels."""
     lower, upper = audit._lower, audit._upper
-    middle = np.abs(lower + upper) / 2
-    need = np.where(np.isfinite(middle), middle, 0.0) * protection / 100
-    safe = (upper - lower) >= 2 * need - 1e-9
-    safe &= upper > lower
+    middle = np.where(np.isfinite(lower + upper), np.abs(lower + upper) / 2, 0.0)
+    width = upper - lower
+    point = width <= 1e-9 * np.maximum(1.0, middle)
+    safe = ~point & (width >= 2 * middle * protection / 100 - 1e-9)
     return dataclasses.replace(
         audit,
         safe=bool(safe.all()),
         unsafe=int((~safe).sum()),
+        disclosed=int(point.sum()),
+        shortfall=0.0 if safe.all() else 1.0,
         _safe=safe,
     )
 
@@ -189,7 +192,7 @@ def _dimension(
 ) -> Dimension:
     if given is None and path is not None:
         beside = path.parent / f"hierarchy_{name}.csv"
-        given = _read_pairs(beside) if beside.exists() else None
+        given = Hierarchy.from_pairs(beside) if beside.exists() else None
     if given is None:
         leaves = [code for code in dict.fromkeys(codes) if code != total]
         return Dimension.of(name, Hierarchy.flat(leaves, total=total))
@@ -205,14 +208,6 @@ def _dimension(
             file=path,
         )
     return dimension
-
-
-def _read_pairs(path: Path) -> Hierarchy:
-    import csv
-
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.reader(file) if row]
-    return Hierarchy.from_pairs([(row[0], row[1]) for row in rows[1:]], file=path)
 
 
 def _numbers(column: Any) -> Floats:

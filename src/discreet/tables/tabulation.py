@@ -17,7 +17,7 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Source", "Tabulation", "tabulate"]
+__all__ = ["Source", "Tabulation", "mean_count", "require_columns", "retabulate", "tabulate"]
 
 Statistic = Literal["sum", "mean"]
 
@@ -105,7 +105,7 @@ def mean_count(table: Table) -> Floats:
 
 
 @overload
-def tabulate(
+def tabulate(  # type: ignore[overload-overlap]  # a text is a sequence of texts, too
     data: Dataset,
     by: Sequence[str],
     measure: str | None = ...,
@@ -200,7 +200,7 @@ def tabulate(
             for names in by
         )
     names = tuple(str(name) for name in by)
-    _require(data, names, measure, statistic, (unit, weight, request))
+    require_columns(data, names, measure, statistic, (unit, weight, request))
     unit = data.unit if unit is None else unit
     weight = data.weight if weight is None else weight
     hierarchies = {name: data.schema.hierarchies(name) for name in names}
@@ -220,13 +220,34 @@ def tabulate(
     return _with_signs(_with_requests(table, request))
 
 
-def _require(
+def retabulate(
+    table: Tabulation, dimensions: Sequence[Dimension], codes: Mapping[str, Mapping[str, str]]
+) -> Tabulation:
+    """Tabulate the records again with codes replaced by others, below other hierarchies."""
+    source = table.source
+    assert source is not None
+    data = source.dataset.recode({name: dict(change) for name, change in codes.items()})
+    data = data.replace(hierarchies={d.name: d.hierarchies for d in dimensions})
+    largest = 0 if table.contributions is None else table.contributions.shape[1]
+    return tabulate(
+        data,
+        list(source.by),
+        source.measure,
+        "mean" if table.statistic == "mean" else "sum",
+        unit=source.unit,
+        weight=source.weight,
+        largest=largest,
+    )
+
+
+def require_columns(
     data: Dataset,
     by: tuple[str, ...],
     measure: str | None,
     statistic: str,
     columns: tuple[str | None, ...],
 ) -> None:
+    """Say which column of a demand is missing or of the wrong kind."""
     if not by:
         raise InputError(
             "a table needs at least one attribute", code="no-attributes", hint="give by=[…]"

@@ -6,7 +6,7 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin
 
-from discreet.app.policy.model import Policy, Source
+from discreet.app.policy.model import Policy, Server, Source
 from discreet.registry import Member, Parameter, families, members
 from discreet.report import plain
 
@@ -18,6 +18,9 @@ def policy_schema() -> dict[str, Any]:
     source = Source.model_json_schema(ref_template="#/$defs/{model}")
     definitions = source.pop("$defs", {})
     definitions["Source"] = source
+    server = Server.model_json_schema(ref_template="#/$defs/{model}")
+    definitions |= server.pop("$defs", {})
+    definitions["Server"] = server
     for family in families():
         definitions[f"family-{family}"] = _family(family)
     jobs = members("job") if "job" in families() else {}
@@ -42,6 +45,7 @@ def policy_schema() -> dict[str, Any]:
         "properties": {
             "data": {"$ref": "#/$defs/Source"},
             **sections,
+            "server": {"$ref": "#/$defs/Server"},
             "extensions": {"type": "array", "items": {"type": "string"}},
         },
         "$defs": definitions,

@@ -9,7 +9,7 @@ from typing import Any
 import pydantic
 
 from discreet.app.policy.document import Document, Place, parse
-from discreet.app.policy.model import HierarchySource, Policy, Source
+from discreet.app.policy.model import HierarchySource, Policy, Server, Source, UserEntry
 from discreet.data.job import Job
 from discreet.errors import InputError, nearest
 from discreet.registry import build, families, members
@@ -155,8 +155,13 @@ def _pydantic_mistake(item: Any) -> tuple[Place, str]:
     place = tuple(p for p in item["loc"] if p not in ("HierarchySource", "list[HierarchySource]"))
     message = str(item["msg"]).removeprefix("Value error, ")
     if item["type"] == "extra_forbidden":
-        parts: dict[Place, type[pydantic.BaseModel]] = {(): Policy, ("data",): Source}
-        model = parts.get(place[:-1], HierarchySource)
+        parts: dict[Place, type[pydantic.BaseModel]] = {
+            (): Policy,
+            ("data",): Source,
+            ("server",): Server,
+        }
+        inner = UserEntry if place[:1] == ("server",) else HierarchySource
+        model = parts.get(place[:-1], inner)
         guess = nearest(str(place[-1]), model.model_fields)
         message = f"there is no setting {place[-1]!r}"
         message += (

@@ -63,6 +63,32 @@ class Source(_Part):
     decimal: str | None = None
 
 
+class UserEntry(_Part):
+    """Somebody who may ask; `discreet user NAME` makes the two secrets from a password."""
+
+    roles: list[str] = pydantic.Field(default_factory=lambda: ["analyst"])
+    password: str | None = pydantic.Field(None, repr=False, description="argon2 hash, for HTTP")
+    scram: str | None = pydantic.Field(
+        None, repr=False, description="SCRAM-SHA-256 verifier, for PostgreSQL's protocol"
+    )
+
+
+class Server(_Part):
+    """Where gateways are served, and to whom."""
+
+    host: str = "127.0.0.1"
+    port: int = pydantic.Field(5433, ge=0, le=65535, description="PostgreSQL's protocol")
+    http_port: int = pydantic.Field(8433, ge=0, le=65535, description="HTTP/JSON")
+    certificate: str | None = pydantic.Field(None, description="PEM file; self-signed if left out")
+    key: str | None = pydantic.Field(None, description="PEM file of the private key")
+    rate: float = pydantic.Field(50.0, gt=0, description="statements per second and user")
+    burst: int = pydantic.Field(200, ge=1, description="statements a user may send at once")
+    workers: int = pydantic.Field(
+        1, ge=1, le=64, description="processes; more than one needs a PostgreSQL ledger"
+    )
+    users: dict[str, UserEntry] = pydantic.Field(default_factory=dict)
+
+
 class Policy(_Part):
     """What a curator decided: data, releases, gateways."""
 
@@ -70,6 +96,7 @@ class Policy(_Part):
     #: Filled from the document's `releases` and `gateways` by the registry: name → job.
     releases: dict[str, Job] = pydantic.Field(default_factory=dict)
     gateways: dict[str, Job] = pydantic.Field(default_factory=dict)
+    server: Server = pydantic.Field(default_factory=Server)
     extensions: list[str] = pydantic.Field(
         default_factory=list, description="installed extensions that this policy allows to run"
     )

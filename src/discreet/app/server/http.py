@@ -19,7 +19,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 import discreet
 from discreet.app.server.desk import Reply, Speaker, User
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import DiscreetError
 from discreet.report import plain
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Tokens:
         body, _, signature = token.partition(".")
         if not hmac.compare_digest(signature.encode(), self._sign(body).encode()):
             return None
-        user, expires = json.loads(base64.urlsafe_b64decode(body))
+        user, expires = json.loads(base64.urlsafe_b64decode(body))  # signed, so it is ours
         return str(user) if expires > time.time() else None
 
     def _sign(self, body: str) -> str:
@@ -106,6 +106,20 @@ _FAILURES: dict[int | str, dict[str, Any]] = {
 }
 
 
+async def _asking(request: Request, authorization: Annotated[str | None, Header()] = None) -> User:
+    """Return whose token comes with a request."""
+    scheme, _, token = (authorization or "").partition(" ")
+    name = request.app.state.tokens.user(token) if scheme.lower() == "bearer" else None
+    user: User | None = request.app.state.users.get(name)
+    if user is None:
+        raise _UnauthorizedError
+    return user
+
+
+# Annotations are read as text, so what they name must stand at the top of the module.
+Asking = Annotated[User, Depends(_asking)]
+
+
 def build_http(
     speaker: Speaker, users: Mapping[str, User], pool: Executor, tokens: Tokens, metrics: Metrics
 ) -> FastAPI:
@@ -118,12 +132,7 @@ def build_http(
         redoc_url=None,
     )
 
-    async def asking(authorization: Annotated[str | None, Header()] = None) -> User:
-        scheme, _, token = (authorization or "").partition(" ")
-        name = tokens.user(token) if scheme.lower() == "bearer" else None
-        if name is None or name not in users:
-            raise _UnauthorizedError
-        return users[name]
+    app.state.users, app.state.tokens = users, tokens
 
     @app.post("/token", responses={401: _FAILURES[401]})
     async def token(authorization: Annotated[str | None, Header()] = None) -> Token:
@@ -135,7 +144,7 @@ def build_http(
         return tokens.issue(name)
 
     @app.post("/ask", responses=_FAILURES)
-    async def ask(question: Question, user: Annotated[User, Depends(asking)]) -> Answered:
+    async def ask(question: Question, user: Asking) -> Answered:
         """Answer a statement. `EXPLAIN SELECT …` tells cost and error without spending."""
         loop = asyncio.get_running_loop()
         parameters = tuple(question.parameters)
@@ -143,7 +152,7 @@ def build_http(
         return _answered(reply)
 
     @app.get("/relations", responses={401: _FAILURES[401]})
-    async def relations(user: Annotated[User, Depends(asking)]) -> dict[str, dict[str, str]]:
+    async def relations(user: Asking) -> dict[str, dict[str, str]]:
         """Tell the relations that may be asked about, and their columns."""
         return speaker.relations(user)
 
@@ -237,24 +246,3 @@ def _nobody() -> str:
     if not _NOBODY:
         _NOBODY.append(argon2.PasswordHasher().hash(os.urandom(32).hex()))
     return _NOBODY[0]
-
-
-def parse_users(declared: Mapping[str, Mapping[str, Any]]) -> dict[str, User]:
-    """Return the users a policy declares; mistakes name the user, never the hash."""
-    found = {}
-    for name, entry in declared.items():
-        unknown = set(entry) - {"roles", "password", "scram"}
-        if unknown:
-            raise InputError(
-                f"user {name!r} has unknown settings: {', '.join(sorted(unknown))}",
-                code="user-settings",
-                hint="write roles, password (argon2) and scram; `discreet user` makes them",
-            )
-        roles = entry.get("roles", ["analyst"])
-        found[name] = User(
-            name,
-            tuple([roles] if isinstance(roles, str) else roles),
-            entry.get("password"),
-            entry.get("scram"),
-        )
-    return found

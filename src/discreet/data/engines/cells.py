@@ -9,6 +9,8 @@ again at every level. Most data has few such units, so the long way is walked fo
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -185,7 +187,8 @@ def _contributions(demand: Demand) -> exp.Select:
     values: list[exp.Expr] = [*keys, sql.alias(sql.call("count", exp.Star()), "n")]
     if demand.tops or demand.measure is not None:
         values.append(sql.alias(sql.call("sum", sql.column("x")), "c"))
-    values += _sums(demand)
+    # Without weights the sum is the contribution itself: one column less to keep.
+    values += [value for value in _sums(demand) if demand.weight is not None or value.alias != "s"]
     query = sql.select(sql.subquery(_records(demand), "r"), values)
     return query.group_by(*(key.copy() for key in keys))
 
@@ -217,8 +220,9 @@ def _leaves(demand: Demand, contributions: exp.Query) -> exp.Select:
         # A null unit would pass as one contributor with everything of everybody unknown.
         known = sql.call("count", sql.column("u"))
         added.append(sql.alias(known, "known"))
-        names = [alias.alias for alias in _sums(demand)]
-        added += [sql.alias(sql.call("sum", sql.column(name)), name) for name in names]
+        for name in (value.alias for value in _sums(demand)):
+            source = "c" if name == "s" and demand.weight is None else name
+            added.append(sql.alias(sql.call("sum", sql.column(source)), name))
         amount = "c"
     return _listed(demand, keys, added, contributions, amount)
 
@@ -230,7 +234,7 @@ def _listed(
     contributions: exp.Query,
     amount: str,
 ) -> exp.Select:
-    """Return an aggregate with its largest contributions spread over columns `c1`, `u1` …"""
+    """Return an aggregate whose largest contributions stand in columns of their own: `c1`, `u1`."""
     engine = demand.engine
     inner = [*keys, *added]
     if demand.tops:
@@ -244,8 +248,10 @@ def _listed(
         query = query.group_by(*(key.copy() for key in keys))
     outer: list[exp.Expr] = [sql.column(value.alias_or_name) for value in [*keys, *added]]
     for rank in range(1, demand.tops + 1):
-        for name in demand.listed:
-            outer.append(sql.alias(engine.element(name, rank, demand.listed), f"{name}{rank}"))
+        outer += [
+            sql.alias(engine.element(name, rank, demand.listed), f"{name}{rank}")
+            for name in demand.listed
+        ]
     return sql.select(sql.subquery(query, "g"), outer)
 
 
@@ -275,91 +281,102 @@ def _roaming(
     roaming: exp.Query,
     numbers: _Numbers,
 ) -> _Cells:
-    """Return every cell of the units that appear in several, contributions summed per unit."""
+    """Return every cell of the units that appear in several, contributions summed per unit.
+
+    Each contribution is joined to all the cells it counts into, a cell being one number, so that
+    the engine groups by two numbers and nothing else.
+    """
     import pyarrow as pa
 
     engine, loaded = demand.engine, []
-    has_amount = demand.tops > 0
-    query = sql.select(
-        sql.subquery(held, "p"),
-        [*(sql.column(key, "p") for key in demand.keys), sql.column("u", "p")]
-        + ([sql.column("c", "p")] if has_amount else []),
-    ).join(
-        sql.subquery(roaming, "m"),
-        on=exp.EQ(this=sql.column("u", "p"), expression=sql.column("u", "m")),
-    )
     try:
-        for key, dimension in zip(demand.keys, dimensions, strict=True):
-            climb = engine.load(_climbs(demand, dimension))
-            loaded.append(climb)
-            query = _climbed(demand, query, key, climb, has_amount)
-        keys: list[exp.Expr] = [sql.column(key) for key in demand.keys]
+        query = sql.select(
+            sql.subquery(held, "p"),
+            [
+                sql.column(name, "p")
+                for name in [*demand.keys, "u", *(["c"] if demand.tops else [])]
+            ],
+        ).join(sql.subquery(roaming, "m"), on=_equal("u", "p", "u", "m"))
+        codes, climbs = [], []
+        for place, dimension in enumerate(dimensions):
+            codes.append(engine.load(_codes(demand, dimension)))
+            climbs.append(engine.load(_climbs(dimension, _radix(dimensions, place))))
+        loaded = [*codes, *climbs]
+        query = _climbed(demand, _coded(demand, dimensions, query, codes), climbs)
         units: list[exp.Expr] = [sql.alias(sql.call("count", exp.Star()), "units")]
-        rows = engine.fetch(_listed(demand, keys, units, query, "c"))
+        rows = engine.fetch(_listed(demand, [sql.column("cell")], units, query, "c"))
     finally:
-        for climb in loaded:
-            engine.drop(climb)
-    places = [rows.column(key).cast(pa.int64()).to_numpy() for key in demand.keys]
-    stacked = np.stack(places, axis=1) if places else np.zeros((rows.num_rows, 0), np.int64)
-    return _read(demand, rows, stacked, numbers)
+        for table in loaded:
+            engine.drop(table)
+    cells = rows.column("cell").cast(pa.int64()).to_numpy()
+    places = [
+        cells // _radix(dimensions, place) % len(dimension.codes)
+        for place, dimension in enumerate(dimensions)
+    ]
+    return _read(demand, rows, np.stack(places, axis=1), numbers)
 
 
-def _climbs(demand: Demand, dimension: Dimension) -> pa.Table:
-    """Return, for each value in the data, the places of all the codes it counts into."""
+def _radix(dimensions: Sequence[Dimension], place: int) -> int:
+    """Return what one step in an attribute adds to the number of a cell."""
+    return math.prod(len(dimension.codes) for dimension in dimensions[place + 1 :])
+
+
+def _equal(mine: str, table: str, theirs: str, other: str) -> exp.EQ:
+    return exp.EQ(this=sql.column(mine, table), expression=sql.column(theirs, other))
+
+
+def _codes(demand: Demand, dimension: Dimension) -> pa.Table:
+    """Return the values of an attribute that the data has, with the places of their codes."""
     import pyarrow as pa
 
-    values = demand.engine.frequencies(demand.relation, [dimension.name]).column(0)
-    codes = [
-        dimension.index[demand.missing if value is None else code_text(value)]  # type: ignore[index]  # a missing value without a code was refused before
-        for value in values.to_pylist()
-    ]
+    found = demand.engine.frequencies(demand.relation, [dimension.name]).column(0).drop_null()
+    places = [dimension.index[code_text(value)] for value in found.to_pylist()]
+    return pa.table({"value": found, "place": pa.array(places, pa.int64())})
+
+
+def _climbs(dimension: Dimension, radix: int) -> pa.Table:
+    """Return for each code what it adds to the numbers of the cells that it counts into."""
+    import pyarrow as pa
+
     start, above = _ancestors(dimension)
-    counts = start[1:] - start[:-1]
-    repeat = np.repeat(np.arange(len(codes)), counts[codes])
-    reached = [above[start[code] : start[code + 1]] for code in codes]
-    return pa.table(
-        {
-            "value": values.combine_chunks().take(pa.array(repeat)),
-            "missing": pa.array([values[int(i)].as_py() is None for i in repeat], pa.bool_()),
-            "place": np.concatenate(reached) if reached else np.zeros(0, np.int64),
-        }
-    )
+    place = np.repeat(np.arange(len(dimension.codes), dtype=np.int64), np.diff(start))
+    return pa.table({"place": place, "step": above * radix})
 
 
-def _climbed(
-    demand: Demand, query: exp.Select, key: str, climb: Relation, has_amount: bool
+def _coded(
+    demand: Demand, dimensions: Sequence[Dimension], query: exp.Select, codes: Sequence[Relation]
 ) -> exp.Select:
-    """Return contributions with one attribute's codes replaced by all they count into."""
-    others = [sql.column(name, "p") for name in [*demand.keys, "u"] if name != key]
-    place = sql.column("place", "h")
-    values: list[exp.Expr] = [
-        sql.alias(place, key) if name == key else sql.column(name, "p")
-        for name in [*demand.keys, "u"]
-    ]
-    if has_amount:
-        values.append(sql.alias(sql.call("sum", sql.column("c", "p")), "c"))
-    equal = exp.EQ(this=sql.column(key, "p"), expression=sql.column("value", "h"))
-    joined = (
-        sql.select(sql.subquery(query, "p"), values)
-        .join(sql.subquery(climb.query, "h"), on=equal)
-        .group_by(*(column.copy() for column in others), place.copy())
-    )
-    if demand.missing is None:
-        return joined
-    # Missing equals nothing, so missing values are joined on their own; an OR would rule out
-    # a hash join.
-    absent = (
-        sql.select(sql.subquery(query, "p"), [value.copy() for value in values])
-        .join(sql.subquery(climb.query, "h"), on=sql.column("missing", "h"))
-        .where(exp.Is(this=sql.column(key, "p"), expression=exp.Null()))
-        .group_by(*(column.copy() for column in others), place.copy())
-    )
-    both = exp.Union(this=joined, expression=absent, distinct=False)
-    names = [sql.column(name) for name in [*demand.keys, "u"]]
-    again: list[exp.Expr] = [*names]
-    if has_amount:
-        again.append(sql.alias(sql.call("sum", sql.column("c")), "c"))
-    return sql.select(sql.subquery(both, "b"), again).group_by(*(name.copy() for name in names))
+    """Return contributions with places instead of values; missing has a place of its own."""
+    values: list[exp.Expr] = [sql.column("u", "p")]
+    values += [sql.column("c", "p")] if demand.tops else []
+    joined = sql.select(sql.subquery(query, "p"), [])
+    for key, dimension, code in zip(demand.keys, dimensions, codes, strict=True):
+        place: exp.Expr = sql.column("place", f"h{key}")
+        if demand.missing is not None:
+            absent = dimension.index.get(demand.missing, 0)
+            place = exp.Coalesce(this=place, expressions=[sql.bigint(sql.number(absent))])
+        values.append(sql.alias(place, key))
+        on = _equal(key, "p", "value", f"h{key}")
+        joined = joined.join(sql.subquery(code.query, f"h{key}"), on=on, join_type="left")
+    joined.set("expressions", values)
+    return joined
+
+
+def _climbed(demand: Demand, query: exp.Select, climbs: Sequence[Relation]) -> exp.Select:
+    """Return each unit's contribution to every cell it counts into."""
+    steps: list[exp.Expr] = [sql.column("step", f"h{key}") for key in demand.keys]
+    cell = functools.reduce(lambda x, y: exp.Add(this=x, expression=y), steps)
+    values: list[exp.Expr] = [sql.alias(cell, "cell"), sql.column("u", "p")]
+    if demand.tops:
+        values.append(sql.column("c", "p"))
+    joined = sql.select(sql.subquery(query, "p"), values)
+    for key, climb in zip(demand.keys, climbs, strict=True):
+        on = _equal(key, "p", "place", f"h{key}")
+        joined = joined.join(sql.subquery(climb.query, f"h{key}"), on=on)
+    keys: list[exp.Expr] = [sql.column("cell"), sql.column("u")]
+    summed = [sql.alias(sql.call("sum", sql.column("c")), "c")] if demand.tops else []
+    grouped = sql.select(sql.subquery(joined, "e"), [*keys, *summed])
+    return grouped.group_by(*(key.copy() for key in keys))
 
 
 # -- codes ------------------------------------------------------------------------------------------
@@ -558,8 +575,8 @@ def _grouped(dimensions: Sequence[Dimension], cells: _Cells, tops: int) -> _Cell
             hint="cross fewer attributes",
         )
     key = np.zeros(len(cells.places), dtype=np.int64)
-    for place, size in enumerate(sizes):
-        key = key * size + cells.places[:, place]
+    for place in range(len(sizes)):
+        key += cells.places[:, place] * _radix(dimensions, place)
     order = np.argsort(key, kind="stable")
     ordered = key[order]
     first = (

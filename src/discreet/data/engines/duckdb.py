@@ -48,12 +48,8 @@ class DuckDB(Engine):
 
     def __init__(self, url: str = "duckdb://", **options: Any) -> None:
         parts = urlsplit(url)
-        path = unquote(parts.netloc + parts.path)
-        if path.startswith("/") and parts.netloc == "" and path != "/":
-            # Like SQLAlchemy: three slashes are relative to here, four start at the root.
-            path = path[1:] if path.startswith("//") else path
-        if path in ("", "/", ":memory:", "/:memory:"):
-            path = ":memory:"
+        # Like SQLAlchemy: three slashes are relative to here, four start at the root.
+        path = unquote(parts.netloc or parts.path[1:]) or ":memory:"
         settings = {
             # A table name must never find a Python variable or fetch an extension.
             "python_enable_replacements": False,

@@ -159,7 +159,7 @@ class Postgres(Engine):
             if odd % 2:
                 pieces.append(psql.Literal(values[int(text) - 1]))
             else:
-                pieces.append(psql.SQL(text))  # type: ignore[arg-type]  # sqlglot wrote it, without a value
+                pieces.append(psql.SQL(text))
         return psql.Composed(pieces)
 
     def _copied_out(self, query: exp.Query, target: BinaryIO) -> None:
@@ -167,8 +167,7 @@ class Postgres(Engine):
             [psql.SQL("COPY ("), self._spelt_out(query), psql.SQL(") TO STDOUT (FORMAT csv)")]
         )
         with self._lock, self._explained(), self._connection.cursor().copy(copy) as stream:
-            for piece in stream:
-                target.write(piece)
+            target.writelines(stream)
 
     def fetch(self, query: exp.Query | Relation) -> pa.Table:
         """Run a tree and return its rows."""
@@ -189,7 +188,7 @@ class Postgres(Engine):
 
         # The rows wait in a file, so that a large result needs no memory.
         with tempfile.TemporaryFile(prefix="discreet-") as file:
-            self._copied_out(tree, file)  # type: ignore[arg-type]  # the wrapper has no base class
+            self._copied_out(tree, file)
             if file.tell() == 0:
                 return
             file.seek(0)
@@ -239,11 +238,17 @@ class Postgres(Engine):
     def store(self, relation: Relation, name: str) -> None:
         """Write rows to a table of the database, all or nothing."""
         schema, _, plain = name.rpartition(".")
-        target = psql.Identifier(schema, plain) if schema else psql.Identifier(plain)
+        place = (schema,) if schema else ()
+        fresh = psql.Identifier(*place, fresh_name("table"))
+        statements = [
+            psql.SQL("CREATE TABLE {} AS {}").format(fresh, self._spelt_out(relation.query)),
+            # After the rows are written, for they may come from the table that is replaced.
+            psql.SQL("DROP TABLE IF EXISTS {}").format(psql.Identifier(*place, plain)),
+            psql.SQL("ALTER TABLE {} RENAME TO {}").format(fresh, psql.Identifier(plain)),
+        ]
         with self._lock, self._explained(), self._connection.transaction():
-            self._connection.execute(psql.SQL("DROP TABLE IF EXISTS {}").format(target))
-            create = psql.SQL("CREATE TABLE {} AS {}")
-            self._connection.execute(create.format(target, self._spelt_out(relation.query)))
+            for statement in statements:
+                self._connection.execute(statement)
 
     # -- PostgreSQL's own forms ------------------------------------------------------------------
     def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
@@ -251,14 +256,19 @@ class Postgres(Engine):
         keys = [exp.Ordered(this=order, desc=True, nulls_first=False)]
         if "u" in fields:
             keys.append(exp.Ordered(this=fields["u"], desc=False, nulls_first=False))
-        return [
-            sql.alias(
-                exp.ArrayAgg(
-                    this=exp.Order(this=value.copy(), expressions=[key.copy() for key in keys])
-                ),
-                f"l_{name}",
+        arrays = {
+            name: exp.ArrayAgg(
+                this=exp.Order(this=value.copy(), expressions=[key.copy() for key in keys])
             )
             for name, value in fields.items()
+        }
+        upto = exp.Slice(this=exp.Literal.number(1), expression=exp.Literal.number(n))
+        return [
+            sql.alias(
+                exp.Bracket(this=exp.Paren(this=array), expressions=[upto.copy()], offset=1),
+                f"l_{name}",
+            )
+            for name, array in arrays.items()
         ]
 
     def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.data.atomic import atomic_file
+from discreet.data.files import FORMATS, file_format
 from discreet.errors import EngineError, InputError
 
 if TYPE_CHECKING:
@@ -16,47 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "code_text", "file_format", "loadable", "simple", "write_batches"]
 
-#: Suffixes that name a format.
-FORMATS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".sav": "spss",
-    ".zsav": "spss",
-    ".dta": "stata",
-    ".sas7bdat": "sas",
-    ".xpt": "sas",
-}
 WRITABLE = ("csv", "parquet", "arrow")
-
-
-def file_format(path: Path, given: str | None = None) -> str:
-    """Return the format of a file, as given or by its suffix.
-
-    >>> file_format(Path("people.pq"))
-    'parquet'
-    """
-    if given is not None:
-        if given not in FORMATS.values():
-            raise InputError(
-                f"there is no file format {given!r}",
-                code="unknown-format",
-                hint="choose one of " + ", ".join(dict.fromkeys(FORMATS.values())),
-            )
-        return given
-    if path.suffix.lower() not in FORMATS:
-        raise InputError(
-            f"the suffix {path.suffix!r} names no file format",
-            code="unknown-format",
-            hint="say format='csv', or use one of the suffixes " + ", ".join(FORMATS),
-            file=path,
-        )
-    return FORMATS[path.suffix.lower()]
 
 
 def simple(rows: pa.Table) -> pa.Table:
@@ -94,16 +55,16 @@ def write_batches(
     """Write record batches to a file that appears when the last one is written."""
     import pyarrow as pa
 
-    format = file_format(path, format)
-    if format not in WRITABLE:
+    kind = file_format(path, format)
+    if kind not in WRITABLE:
         raise InputError(
-            f"discreet does not write {format} files",
+            f"discreet does not write {kind} files",
             code="unknown-format",
             hint="write csv, parquet or arrow",
             file=path,
         )
     try:
-        with atomic_file(path) as temporary, _writer(temporary, schema, format, path) as writer:
+        with atomic_file(path) as temporary, _writer(temporary, schema, kind, path) as writer:
             for batch in batches:
                 # Engines may call a text large or dictionary-encoded: the file keeps one schema.
                 writer.write_table(pa.Table.from_batches([batch]).cast(schema))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no annotations
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import SparkSession
 from sqlglot import exp
@@ -117,8 +117,8 @@ class Spark(Engine):
             spelt = frame.toDF(*(self._spelling(column) for column in names)) if names else frame
             spelt.createOrReplaceTempView(f"`{held.replace('`', '``')}`")
         self._views.add(held)
-        columns = [sql.column(column) for column in names] or [exp.Star()]
-        return self.relation(sql.select(sql.named(held), columns))
+        columns: list[exp.Expr] = [sql.column(column) for column in names]
+        return self.relation(sql.select(sql.named(held), columns or [exp.Star()]))
 
     def load(self, rows: pa.Table, *, name: str | None = None) -> Relation:
         """Bring an Arrow table into the cluster as a temporary view."""

@@ -5,4 +5,4 @@ from discreet.tables.methods._base import Protected, TableMethod
 
 __all__ = ["FAMILY", "Protected", "TableMethod"]
 
-FAMILY = Family("table-method", TableMethod, __name__)  # type: ignore[type-abstract]  # the base is abstract on purpose
+FAMILY = Family("table-method", TableMethod, __name__)

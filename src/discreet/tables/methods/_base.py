@@ -1,6 +1,6 @@
 """What every table method does: a table with its sensitive cells in, a protected one out.
 
-A method sees one table. Linked tables are joined into one before it is called (`tables.linked`),
+A method sees one table. Linked tables are joined into one before it is called (`data.linked`),
 so a method that works with `table.equations` protects them together without knowing it.
 """
 
@@ -101,9 +101,13 @@ def changed(table: Table) -> npt.NDArray[np.int8]:
     return np.full(len(table), np.int8(Status.CHANGED))
 
 
-def is_whole(table: Table) -> bool:
-    """Return whether every value is a whole number: a table of counts, or of indivisible things."""
-    return table.statistic == "count" or bool((table.value == np.round(table.value)).all())
+def is_whole(table: Table, *, strictly: bool = False) -> bool:
+    """Return whether every value is a whole number: a table of counts, or of indivisible things.
+
+    A table of counts is taken for one unasked, unless weights may have made fractions of it.
+    """
+    whole = bool((table.value == np.round(table.value)).all())
+    return whole if strictly else whole or table.statistic == "count"
 
 
 def floor_of(table: Table) -> float:

@@ -12,7 +12,7 @@ from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
-from discreet.tables.methods._base import Protected, TableMethod, changed, floor_of
+from discreet.tables.methods._base import Protected, TableMethod, changed, floor_of, is_whole
 from discreet.tables.methods._keys import Words, cell_keys, read_key, rehash, unit_interval
 from discreet.tables.methods._perturbation import deviations, transition
 
@@ -91,10 +91,8 @@ class CellKey(TableMethod):
         return self._magnitudes(table, rehash(keys, secret, table.measure or "value"))
 
     def _counts(self, table: Table, keys: Words) -> Protected:
-        counts = np.round(table.value).astype(np.int64)
-        records = counts
-        scale = np.ones(len(table))
-        if table.count is not None and not np.array_equal(records, table.count):
+        records, scale = np.round(table.value).astype(np.int64), np.ones(len(table))
+        if table.count is not None and not is_whole(table, strictly=True):
             # Weighted counts: the noise of the records, as much as a record counts on average.
             records = table.count
             scale = table.value / np.maximum(records, 1)

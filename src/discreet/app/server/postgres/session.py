@@ -94,6 +94,8 @@ class _Portal:
     sql: str
     parameters: tuple[Any, ...]
     formats: tuple[int, ...]
+    #: The columns that a Describe of the statement promised. Any: an Arrow schema, or None.
+    promised: Any = None
     reply: Reply | None = None
     sent: int = 0
 
@@ -113,6 +115,7 @@ class Session:
         self._user: User | None = None
         self._statements: dict[str, m.Parse] = {}
         self._portals: dict[str, _Portal] = {}
+        self._promised: dict[str, Any] = {}
         self._transaction = Transaction()
         self._running: asyncio.Future[Reply] | None = None
         self._failed = False
@@ -328,6 +331,7 @@ class Session:
         if len(split(statement.sql)) > 1:
             raise InputError("one statement at a time can be prepared", code="several-statements")
         self._statements[statement.name] = statement
+        self._promised.pop(statement.name, None)
         self._writer.write(m.message(b"1"))
 
     async def _bind(self, body: bytes) -> None:
@@ -336,7 +340,10 @@ class Session:
         formats = _spread(bind.formats, len(bind.values))
         kinds = (*statement.types, *([0] * len(bind.values)))[: len(bind.values)]
         parameters = tuple(map(types.decode, bind.values, kinds, formats))
-        self._portals[bind.portal] = _Portal(statement.sql, parameters, bind.result_formats)
+        promised = self._promised.get(bind.statement)
+        self._portals[bind.portal] = _Portal(
+            statement.sql, parameters, bind.result_formats, promised
+        )
         self._writer.write(m.message(b"2"))
 
     async def _describe(self, body: bytes) -> None:
@@ -350,6 +357,7 @@ class Session:
                 # The columns depend on nothing but the statement; the values are not known yet.
                 assert self._user is not None
                 told = self._setting.speaker.describe(statement.sql, self._user, (None,) * wanted)
+                self._promised[name] = told
                 self._writer.write(
                     m.message(b"n")
                     if told is None
@@ -389,7 +397,10 @@ class Session:
 
     async def _reply(self, portal: _Portal) -> Reply:
         if portal.reply is None:
-            portal.reply = await self._ask(portal.sql, portal.parameters)
+            reply = await self._ask(portal.sql, portal.parameters)
+            if portal.promised is not None:
+                reply = dataclasses.replace(reply, table=_as_promised(reply.table, portal.promised))
+            portal.reply = reply
         return portal.reply
 
     async def _ask(self, sql: str, parameters: Sequence[Any]) -> Reply:
@@ -477,6 +488,13 @@ def _columns(reply: Reply) -> list[m.Column]:
 def _fields(schema: Any) -> list[m.Column]:
     # Any: an Arrow schema.
     return [m.Column(field.name, *types.oid_of(field.type)) for field in schema]
+
+
+def _as_promised(table: Any, promised: Any) -> Any:
+    """Return the rows with the columns the client was told of. Any: Arrow."""
+    if table.schema.names != promised.names:
+        raise EngineError("the answer has other columns than were told", code="other-columns")
+    return table.cast(promised, safe=False)
 
 
 def _spread(formats: tuple[int, ...], count: int) -> tuple[int, ...]:

@@ -1,0 +1,70 @@
+"""`discreet audit`: what anybody can infer from a published table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.app.cli import console
+
+
+def add(app: typer.Typer) -> None:
+    """Register the command."""
+
+    @app.command()
+    def audit(
+        published: Annotated[Path, typer.Argument(help="The published table: CSV or Parquet.")],
+        hierarchy: Annotated[
+            list[str] | None,
+            typer.Option(help="attribute=file; those beside the table are found by themselves."),
+        ] = None,
+        value: Annotated[str, typer.Option(help="The column of values.")] = "value",
+        total: Annotated[str, typer.Option(help="Code of totals without a hierarchy.")] = "Total",
+        within: Annotated[
+            float | None,
+            typer.Option(help="How far a printed value may be from the true one (rounding)."),
+        ] = None,
+        protection: Annotated[
+            float | None,
+            typer.Option(help="Percent of its value a withheld cell must remain unknown by."),
+        ] = None,
+        intervals: Annotated[
+            Path | None, typer.Option(help="Write the intervals to this CSV file.")
+        ] = None,
+        as_json: console.JsonOption = False,
+    ) -> None:
+        """Compute from the published file alone in which interval each withheld cell lies.
+
+        Exit code 0 if nothing can be computed too closely, 3 otherwise.
+        [bold]discreet audit out/cells.csv --protection 10[/bold]
+        """
+        from discreet.app.cli.members import parse_hierarchies
+        from discreet.data.atomic import atomic_file
+        from discreet.tables.published import audit_published
+
+        with console.progress() as progress:
+            found = audit_published(
+                published,
+                parse_hierarchies(hierarchy or ()),
+                value=value,
+                total=total,
+                within=within,
+                protection=protection,
+                progress=progress,
+            )
+        frame = found.intervals.drop(columns=["need_lower", "need_upper"])
+        if intervals is not None:
+            with atomic_file(intervals) as file:
+                frame.to_csv(file, index=False)
+        if as_json:
+            console.show({**found.to_dict(), "intervals": frame}, as_json=True)  # type: ignore[arg-type]
+        else:
+            console.show(found)
+            head = frame.sort_values("safe", kind="stable").head(20)
+            console.show((list(head.columns), head.to_numpy().tolist()), title="intervals")
+            if len(frame) > len(head):
+                console.note(f"{len(frame) - len(head)} more; write all with --intervals FILE")
+        if not found.safe:
+            raise typer.Exit(3)

@@ -1,0 +1,297 @@
+"""`discreet table`: protect a table, compare methods, make a key for cell-key noise."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from discreet.app.cli import console
+
+if TYPE_CHECKING:
+    from discreet.audit.rules import Rule
+    from discreet.data.table import Table
+
+
+class _Group(TyperGroup):
+    """Takes what is not a command for a file to protect: `discreet table people.csv …`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            args = ["protect", *args]
+        return super().parse_args(ctx, args)
+
+
+File = Annotated[str, typer.Argument(help="Records, or ready-made cells with --value; or a URL.")]
+By = Annotated[
+    list[str] | None,
+    typer.Option(help="Attributes to cross, with commas; repeat it for linked tables."),
+]
+Measure = Annotated[str | None, typer.Option(help="Column to add up; without it, counts.")]
+Statistic = Annotated[str, typer.Option(help="sum or mean of the measure.")]
+Rules = Annotated[
+    list[str] | None,
+    typer.Option("--rule", help="What is sensitive: p-percent=10, minimum-frequency=3, …"),
+]
+Unit = Annotated[str | None, typer.Option(help="Column that says whom a record belongs to.")]
+Weight = Annotated[str | None, typer.Option(help="Column of sampling weights.")]
+Hierarchies = Annotated[
+    list[str] | None,
+    typer.Option("--hierarchy", help="attribute=file: .hrc, child,parent pairs, or ARX lines."),
+]
+Value = Annotated[
+    str | None,
+    typer.Option(help="Ready-made cells: the column of values.", rich_help_panel="Cells"),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        help="Ready-made cells: role=column for count, primary, status, lower, upper, cost, "
+        "contributions (with commas).",
+        rich_help_panel="Cells",
+    ),
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Input:
+    """What tables are made from, as given on the command line."""
+
+    file: str
+    by: tuple[tuple[str, ...], ...]
+    measure: str | None = None
+    statistic: str = "sum"
+    unit: str | None = None
+    weight: str | None = None
+    hierarchies: tuple[str, ...] = ()
+    value: str | None = None
+    columns: tuple[str, ...] = ()
+    request: str | None = None
+    missing: str | None = None
+
+    def tables(self) -> list[Table]:
+        """Return the tables."""
+        from discreet.app.cli.members import parse_hierarchies
+        from discreet.data.dataset import read
+        from discreet.errors import InputError
+        from discreet.tables.tabulation import tabulate
+
+        hierarchies = parse_hierarchies(self.hierarchies)
+        if self.value is not None:
+            return [self._ready_made(names, hierarchies) for names in self.by]
+        if not self.by:
+            raise InputError(
+                "a table needs attributes",
+                code="no-attributes",
+                hint="write --by sector,region",
+            )
+        data = read(self.file, hierarchies=hierarchies, unit=self.unit, weight=self.weight)
+        if self.statistic not in ("sum", "mean"):
+            raise InputError(
+                f"there is no statistic {self.statistic!r}",
+                code="unknown-statistic",
+                hint="choose sum or mean",
+            )
+        return [
+            tabulate(
+                data,
+                list(names),
+                self.measure,
+                "mean" if self.statistic == "mean" else "sum",
+                request=self.request,
+                missing=self.missing,
+            )
+            for names in self.by
+        ]
+
+    def _ready_made(self, by: tuple[str, ...], hierarchies: Any) -> Table:
+        # Any: `from_cells` takes one hierarchy or several per attribute.
+        from discreet.data.dataset import read
+        from discreet.data.table import Table
+        from discreet.errors import InputError
+
+        known = ("count", "primary", "status", "lower", "upper", "cost", "contributions")
+        roles: dict[str, Any] = {}
+        for text in self.columns:
+            role, _, column = text.partition("=")
+            if role not in known or not column:
+                raise InputError(
+                    f"{text!r} does not say what a column is",
+                    code="malformed-column",
+                    hint="write role=column, where role is one of " + ", ".join(known),
+                )
+            roles[role] = column.split(",") if role == "contributions" else column
+        frame = read(self.file, types=dict.fromkeys(by, "nominal")).arrow()
+        assert self.value is not None
+        return Table.from_cells(frame, list(by), self.value, hierarchies=hierarchies, **roles)
+
+
+def _rules(texts: list[str] | None) -> list[Rule]:
+    from discreet.app.cli.members import parse_member
+    from discreet.audit.rules import Rule
+
+    return [parse_member(Rule, text) for text in texts or ()]
+
+
+def _split(by: list[str] | None) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(name.strip() for name in text.split(",")) for text in by or ())
+
+
+def add(app: typer.Typer) -> None:
+    """Register the commands."""
+    group = typer.Typer(
+        cls=_Group,
+        no_args_is_help=True,
+        help="Protect a table: [bold]discreet table people.parquet --by sector,region "
+        "--measure salary --rule p-percent=10 --method suppression -o out[/bold]",
+    )
+    app.add_typer(group, name="table")
+    group.command("protect")(_protect)
+    group.command("compare")(_compare)
+    group.command("new-key")(_new_key)
+
+
+def _protect(
+    file: File,
+    by: By = None,
+    measure: Measure = None,
+    statistic: Statistic = "sum",
+    rule: Rules = None,
+    method: Annotated[
+        str, typer.Option(help="How: suppression, controlled-rounding=5, 'cell-key deviation=4' …")
+    ] = "suppression",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for the release.")
+    ] = None,
+    curator: Annotated[
+        Path | None,
+        typer.Option(help="HTML page with attacks, intervals and exact loss: not for publication."),
+    ] = None,
+    unit: Unit = None,
+    weight: Weight = None,
+    hierarchy: Hierarchies = None,
+    value: Value = None,
+    column: Columns = None,
+    request: Annotated[
+        str | None, typer.Option(help="Column that is true for those who asked for protection.")
+    ] = None,
+    missing: Annotated[str | None, typer.Option(help="Code for missing values.")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the attack each sensitive cell would enable.")
+    ] = False,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Mark what is sensitive, protect it, audit the result and write the release."""
+    from discreet.app.cli.members import parse_member
+    from discreet.audit.exposure import expose
+    from discreet.audit.sensitivity import mark
+    from discreet.errors import InputError
+    from discreet.tables.methods import TableMethod
+    from discreet.tables.protection import protect
+
+    rules = _rules(rule)
+    if not rules and value is None:
+        raise InputError(
+            "without a rule nothing is sensitive and nothing would be protected",
+            code="no-rules",
+            hint="write --rule minimum-frequency=3, or see: discreet methods",
+        )
+    chosen = parse_member(TableMethod, method)
+    given = _Input(
+        file,
+        _split(by),
+        measure,
+        statistic,
+        unit,
+        weight,
+        tuple(hierarchy or ()),
+        value,
+        tuple(column or ()),
+        request,
+        missing,
+    )
+    with console.progress() as progress:
+        tables = given.tables()
+        if explain:
+            for table in tables:
+                console.show(expose(mark(table, rules)), as_json=as_json)
+        target: Any = tables[0] if len(tables) == 1 else tables
+        release = protect(target, rules, chosen, progress=progress)
+        if output is not None:
+            release.write(output)
+    if curator is not None:
+        part = getattr(release, "joint", release)
+        part.write_curator(curator)
+        console.note(f"wrote {curator}, for the curator only")
+    evidence = release.evidence()
+    if as_json:
+        console.show(evidence, as_json=True)
+        return
+    rows = [("verdict", evidence.verdict), *evidence.loss.items()]
+    console.show((("", ""), rows))
+    console.note(
+        f"wrote {output}" if output is not None else "nothing was written: name a folder with -o"
+    )
+
+
+def _compare(
+    file: File,
+    by: By = None,
+    measure: Measure = None,
+    statistic: Statistic = "sum",
+    rule: Rules = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Methods to compare; all of them by default.")
+    ] = None,
+    unit: Unit = None,
+    weight: Weight = None,
+    hierarchy: Hierarchies = None,
+    value: Value = None,
+    column: Columns = None,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Show risk and loss of every method side by side; for the curator."""
+    from discreet.app.cli.members import parse_member
+    from discreet.tables.comparison import compare
+    from discreet.tables.methods import TableMethod
+
+    given = _Input(
+        file,
+        _split(by),
+        measure,
+        statistic,
+        unit,
+        weight,
+        tuple(hierarchy or ()),
+        value,
+        tuple(column or ()),
+    )
+    methods = [parse_member(TableMethod, text) for text in method or ()] or None
+    with console.progress() as progress:
+        for table in given.tables():
+            found = compare(table, _rules(rule), methods, progress=progress)
+            console.show(found, as_json=as_json, title=" × ".join(table.by))
+
+
+def _new_key(file: Annotated[Path, typer.Argument(help="Where the key is written.")]) -> None:
+    """Write a secret key for cell-key and record noise; keep it, and keep it to yourself."""
+    import secrets
+
+    from discreet.errors import InputError
+
+    try:
+        with file.open("x", encoding="ascii") as target:
+            file.chmod(0o600)
+            target.write(secrets.token_hex(32) + "\n")
+    except FileExistsError:
+        raise InputError(
+            f"{file} exists, and a key that is overwritten is lost",
+            code="key-exists",
+            hint="choose another name, or move the old key away",
+            file=file,
+        ) from None
+    console.note(f"wrote {file}, readable by you only")

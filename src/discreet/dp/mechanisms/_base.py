@@ -1,0 +1,61 @@
+"""What a mechanism is: a share of the budget and a sensitivity in, noise and its loss out."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from discreet.errors import EngineError
+from discreet.registry import Member
+
+__all__ = ["Mechanism", "Noise", "opendp"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Noise:
+    """Noise of one scale, with what it costs, as the accountant spells it."""
+
+    scale: float
+    event: str
+    #: Half-width that holds 95 of 100 draws.
+    error_95: float
+    deviation: float
+    draw: Callable[[Sequence[int]], list[int]] = dataclasses.field(repr=False)
+    #: Smallest t with P(noise ≥ t) ≤ a given probability.
+    tail: Callable[[float], int] = dataclasses.field(repr=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mechanism(Member):
+    """Settings of one kind of noise."""
+
+    @abc.abstractmethod
+    def noise(self, *, epsilon: float, sensitivity: int) -> Noise:
+        """Return the noise that hides a change of `sensitivity` at a cost of epsilon.
+
+        For mechanisms that are not pure, epsilon stands for ρ = ε²/2 of zero-concentrated
+        differential privacy, which is what pure ε would cost there.
+        """
+
+
+def opendp() -> Any:
+    """Return OpenDP with the features switched on that have been proven and reviewed.
+
+    Any: OpenDP has no annotations that fit its generated functions.
+    """
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    return dp
+
+
+def drawn(measurement: Any, values: Sequence[int]) -> list[int]:
+    """Return the values with noise; an empty list needs none."""
+    if not values:
+        return []
+    try:
+        return [int(value) for value in measurement([int(value) for value in values])]
+    except Exception as error:  # OpenDP raises its own exception for overflow and bad domains
+        raise EngineError("OpenDP could not draw noise", code="noise-failed") from error

@@ -1,0 +1,323 @@
+"""Anonymise: fix the promises, lose as little as possible."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.data.release import Evidence
+from discreet.errors import EngineError, InputError
+from discreet.microdata.frequency_set import as_dataset, quasi_identifiers
+from discreet.microdata.methods import Anonymization
+from discreet.microdata.models import Model
+from discreet.microdata.models._base import ModelCheck
+from discreet.microdata.release import MicrodataRelease
+from discreet.progress import Progress, silent
+from discreet.report import Report, Rows
+
+if TYPE_CHECKING:
+    from discreet.data.dataset import Dataset
+    from discreet.microdata.methods._base import Outcome
+    from discreet.page import Section
+
+__all__ = ["AnonymizationLoss", "Anonymized", "anonymize"]
+
+
+@dataclasses.dataclass(frozen=True)
+class AnonymizationLoss(Report):
+    """What an anonymised file lost.
+
+    Examples
+    --------
+    >>> print(AnonymizationLoss("loss", 0.25, 1000, 12, {"aecs": 8.0}))
+    loss (minimised)               0.25
+    suppressed records               12
+    share of records suppressed   0.012
+    aecs                              8
+    """
+
+    metric: str
+    score: float
+    records: int
+    suppressed: int
+    #: Further measures, by name.
+    measures: Mapping[str, float]
+
+    def rows(self) -> Rows:
+        """Return one line per measure."""
+        share = self.suppressed / self.records if self.records else 0.0
+        body: list[tuple[str, Any]] = [
+            (f"{self.metric} (minimised)", self.score),
+            ("suppressed records", self.suppressed),
+            ("share of records suppressed", share),
+        ]
+        others = [(name, value) for name, value in self.measures.items() if name != self.metric]
+        return ("", ""), [*body, *others]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Anonymized(MicrodataRelease):
+    """An anonymised file with its evidence.
+
+    `frame` gives the records in the type that went in; `levels` the level of every
+    quasi-identifier after generalisation; `score` the value that was minimised; `suppressed` the
+    number of suppressed records; `checks` each model checked again on the result.
+    """
+
+    models: tuple[Model, ...] = ()
+    method: Anonymization | None = None
+    quasi: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+    checks: tuple[ModelCheck, ...] = ()
+
+    @property
+    def _done(self) -> Outcome:
+        assert self.outcome is not None
+        return self.outcome
+
+    @property
+    def levels(self) -> Mapping[str, int]:
+        """The level of every quasi-identifier after generalisation, 0 as it is."""
+        return self._done.levels
+
+    @property
+    def score(self) -> float:
+        """The value of the metric that was minimised."""
+        return self._done.score
+
+    @property
+    def suppressed(self) -> int:
+        """Number of suppressed records."""
+        return self._done.suppressed
+
+    @property
+    def work(self) -> Mapping[str, Any]:
+        """Facts about the work: nodes of the lattice evaluated, cells removed."""
+        return self._done.work
+
+    @property
+    def loss(self) -> AnonymizationLoss:  # type: ignore[override]  # measured by the search, for files of any size
+        """What was lost, as the search measured it; `dc.utility` measures more."""
+        done = self._done
+        return AnonymizationLoss(
+            done.metric, done.score, self.original.count, done.suppressed, done.losses
+        )
+
+    @property
+    def safe(self) -> bool:
+        """Whether every model was found to hold."""
+        return bool(self.checks) and all(check.holds for check in self.checks)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence in plain words."""
+        found = "safe" if self.safe else "not checked" if not self.checks else "not safe"
+        promises = "; ".join(dict.fromkeys(check.promise for check in self.checks)) or "; ".join(
+            model.promise for model in self.models
+        )
+        records = self.original.count
+        share = self.suppressed / records if records else 0.0
+        words = f"{found} under: {promises}; {self.suppressed:,} of {records:,} records ({share:.1%}) suppressed"
+        if self.guess is not None:
+            words += (
+                f"; an intruder who knows every quasi-identifier and guesses within the class "
+                f"names the right record for {self.guess:.1%} of those released"
+            )
+        return words
+
+    @property
+    def guess(self) -> float | None:
+        """Share of records found by guessing within their class; `dc.risk` tries more intruders."""
+        first = next(iter(self.checks), None)
+        if first is None or self._done.wildcard or not first.records:
+            return None
+        return first.classes / first.records
+
+    def evidence(self) -> Evidence:
+        """Return what was done and what it promises."""
+        assert self.method is not None
+        settings = {
+            "models": [model.settings() for model in self.models],
+            "method": self.method.settings(),
+            "quasi": list(self.quasi),
+            "levels": dict(self.levels),
+            "identifiers removed": list(self._removed),
+            "row order": "sorted by the released values",
+            "remarks": list(self._done.notes),
+        }
+        risk: dict[str, Any] = {"checks": [check.to_dict() for check in self.checks]}
+        if self.guess is not None:
+            risk["guess within the class"] = self.guess
+        return Evidence("microdata", settings, risk, self.loss.to_dict(), self.verdict)
+
+    def write_files(self, folder: Path) -> None:
+        """Write the records, sorted so that their order tells nothing, and a page about them."""
+        self.sorted().write(folder / f"{self.dataset.name}.{self.suffix}", format=self.suffix)
+        (folder / "report.html").write_text(self.page(), encoding="utf-8")
+
+    def sorted(self) -> Dataset:
+        """Return the records in the order of their released values, not of the input."""
+        from sqlglot import exp
+
+        from discreet.data.engines import sql
+
+        names = self.dataset.columns
+        relation = self.dataset.relation
+        query = sql.select(
+            sql.subquery(relation.query, "t"), [sql.column(name, "t") for name in names]
+        )
+        order = [exp.Ordered(this=sql.column(name, "t"), nulls_first=False) for name in names]
+        query.set("order", exp.Order(expressions=order))
+        return self.dataset.replace(relation=relation.engine.relation(query))
+
+    def sections(self) -> list[Section]:
+        """Return the parts of the page: what is promised, what was lost, what it risks."""
+        from discreet.page import Section
+
+        checks = (
+            ("model", "promise", "holds", "reached", "classes"),
+            [(c.model, c.promise, c.holds, c.value, c.classes) for c in self.checks],
+        )
+        parts = [
+            Section("What is promised", "Checked on the released file.", table=checks),
+            Section("What was lost", table=self.loss),
+        ]
+        if self.levels:
+            levels = (("column", "level"), list(self.levels.items()))
+            parts.append(Section("Levels of generalisation", "0 is as it was.", table=levels))
+        if self._done.notes:
+            parts.append(Section("How to read it", "\n".join(self._done.notes)))
+        return parts
+
+    def page(self) -> str:
+        """Return the report as a page for people; it holds nothing of the original."""
+        from discreet.page import Page
+
+        return Page(
+            f"Anonymised file {self.dataset.name}",
+            self.sections(),
+            verdict=self.verdict,
+            lead=f"{len(self.dataset):,} records, {len(self.dataset.columns)} columns",
+            footer="Identifiers were removed; records are in the order of their released values.",
+        ).html()
+
+
+def anonymize(
+    data: Any,
+    models: Sequence[Model] | Model,
+    *,
+    method: Anonymization | None = None,
+    quasi: Sequence[str] | None = None,
+    verify: bool = True,
+    progress: Progress = silent,
+) -> Anonymized:
+    """Return a file that keeps every model, changed as little as the method can.
+
+    Parameters
+    ----------
+    data
+        A dataset, or a frame whose columns have roles. Any: a frame may be of any library.
+    models
+        The promises, in any combination.
+    method
+        How to keep them; by default optimal generalisation without suppression.
+    quasi
+        The columns an intruder knows; by default those with that role.
+    verify
+        Check every model once more on the result, by a new count in the engine.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from discreet.data.dataset import read
+    >>> from discreet.data.hierarchy import Hierarchy
+    >>> from discreet.microdata.models.k_anonymity import KAnonymity
+    >>> people = read(
+    ...     pd.DataFrame({"region": ["N1", "N1", "N2", "S1", "S1"], "ill": list("abcab")}),
+    ...     roles={"region": "quasi", "ill": "confidential"},
+    ...     hierarchies={"region": Hierarchy.from_levels({"N": ["N1", "N2"], "S": ["S1"]})},
+    ... )
+    >>> safe = anonymize(people, [KAnonymity(2)])
+    >>> safe.levels, safe.suppressed
+    ({'region': 1}, 0)
+    >>> safe.frame["region"].tolist()
+    ['N', 'N', 'N', 'S', 'S']
+    """
+    from discreet.microdata.methods.generalization import Generalization
+
+    promises = (models,) if isinstance(models, Model) else tuple(models)
+    if not promises:
+        raise InputError(
+            "no model is given", code="missing-model", hint="write models=[dc.KAnonymity(5)]"
+        )
+    dataset = as_dataset(data)
+    keys = quasi_identifiers(dataset, quasi)
+    way = Generalization() if method is None else method
+    held = _held(dataset, keys)
+    outcome = way.anonymize(held, promises, quasi=keys, progress=progress)
+    released = _without_identifiers(outcome.dataset)
+    checks = _verified(released, dataset, promises, keys, outcome) if verify else ()
+    return Anonymized(
+        dataset,
+        released,
+        (),
+        models=promises,
+        method=way,
+        quasi=keys,
+        outcome=outcome,
+        checks=checks,
+    )
+
+
+#: Files of up to this many records keep their row numbers, so that `frame` has the input's order
+#: and risk measures can pair records before and after.
+_NUMBERED = 5_000_000
+
+
+def _held(dataset: Dataset, keys: Sequence[str]) -> Dataset:
+    """Return the dataset with its rows numbered, where it is small enough to hold still."""
+    for name in keys:
+        if name in dataset.schema.identifiers:
+            raise InputError(
+                f"column {name!r} is an identifier, which never leaves, and used as "
+                "quasi-identifier",
+                code="identifier-among-keys",
+                hint="give it the role quasi or leave it out",
+                column=name,
+            )
+    return dataset.numbered() if dataset.count <= _NUMBERED else dataset
+
+
+def _without_identifiers(dataset: Dataset) -> Dataset:
+    identifiers = set(dataset.schema.identifiers)
+    if not identifiers:
+        return dataset
+    return dataset.select([name for name in dataset.columns if name not in identifiers])
+
+
+def _verified(
+    released: Dataset,
+    original: Dataset,
+    models: Sequence[Model],
+    keys: Sequence[str],
+    outcome: Outcome,
+) -> tuple[ModelCheck, ...]:
+    from discreet.microdata.verify import verified
+
+    checks = tuple(
+        check
+        for chosen in outcome.key_sets or (tuple(keys),)
+        for check in verified(
+            released, original, models, chosen, wildcard=outcome.wildcard, starred=outcome.starred
+        )
+    )
+    failed = [check.model for check in checks if not check.holds]
+    if failed:
+        raise EngineError(
+            f"the result was checked and does not keep {', '.join(failed)}; nothing is released",
+            code="model-not-kept",
+            hint="this is a mistake of discreet or the engine: please report it",
+        )
+    return checks

@@ -1,0 +1,45 @@
+"""Models that learn from files: for the propensity score, for inference, for use by analysts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.microdata.masking._base import numbers
+from discreet.microdata.pair import Pair
+
+__all__ = ["design", "learner"]
+
+Numbers = npt.NDArray[np.float64]
+
+
+def design(pair: Pair, names: Sequence[str]) -> tuple[Numbers, Numbers]:
+    """Return columns of both files as numbers for a tree model; missing values stay missing.
+
+    Categories are numbered in the order of their names, the same in both files.
+    """
+    before, after = [], []
+    for name in names:
+        if pair.is_numeric(name):
+            before.append(numbers(pair.before(name), name=name))
+            after.append(numbers(pair.after(name), name=name))
+        else:
+            first, second, _ = pair.comparable(name)
+            before.append(np.where(first < 0, np.nan, first.astype(float)))
+            after.append(np.where(second < 0, np.nan, second.astype(float)))
+    return np.stack(before, axis=1), np.stack(after, axis=1)
+
+
+def learner(*, numeric: bool) -> Any:
+    """Return an untrained gradient-boosted model: a regression or a classifier.
+
+    Any: scikit-learn is imported only where a model is trained.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    kind = HistGradientBoostingRegressor if numeric else HistGradientBoostingClassifier
+    # The state only steers the binning sample and early stopping, both unused here.
+    return kind(max_iter=40, early_stopping=False, random_state=0)

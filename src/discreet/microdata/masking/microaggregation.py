@@ -1,0 +1,259 @@
+"""Microaggregation: groups of at least k like records, each told as its average."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.data.schema import Role, Schema, Type
+from discreet.errors import InfeasibleError, InputError
+from discreet.microdata.masking._base import ColumnMasking, Numbers, codes, is_number, numbers
+from discreet.randomness import Randomness
+from discreet.registry import parameter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Microaggregation", "partition"]
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True)
+class Microaggregation(ColumnMasking):
+    """Group records into groups of at least k and replace their values by the group's.
+
+    Numbers become the mean, which keeps the column's mean; categories the most frequent value. On
+    all quasi-identifiers together it gives k-anonymity. Numbers are standardised (sample standard
+    deviation); categories that differ are at distance 1, or, with a hierarchy, at the share of
+    levels on which they differ, and squared distances add up over the columns.
+
+    `mdav` is exact Maximum Distance to Average Vector; `variable` lets groups grow to 2k−1 (V-MDAV);
+    `univariate` takes each column by itself, and optimally (Hansen and Mukherjee). `search` improves
+    the partition by moves, exchanges and regrouping until that no longer helps quickly, or for
+    `seconds`, after which the result depends on the machine's speed too.
+
+    Records are grouped with records that miss the same columns; where fewer than k do, those
+    columns become missing for them. The result does not depend on the order of the rows.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from discreet.randomness import Randomness
+    >>> rows = pa.table({"age": [20, 22, 60, 64], "salary": [10, 20, 50, 70]})
+    >>> method = Microaggregation(["age", "salary"], k=2)
+    >>> method.apply(rows, schema=None, rng=Randomness.seeded(1))["salary"].to_pylist()
+    [15.0, 15.0, 60.0, 60.0]
+    """
+
+    name: ClassVar[str] = "microaggregation"
+    reference: ClassVar[str] = (
+        "Domingo-Ferrer and Mateo-Sanz 2002; Domingo-Ferrer and Torra 2005; "
+        "Solanas and Martínez-Ballesté 2006; Hansen and Mukherjee 2003"
+    )
+
+    k: int = parameter(3, help="fewest records in a group", low=2)
+    variant: str = parameter(
+        "mdav", help="how groups are made", choices=("mdav", "variable", "univariate")
+    )
+    search: bool = parameter(False, help="improve the groups by local search")
+    seconds: float = parameter(0.0, help="processor time for a longer search", low=0)
+    gamma: float = parameter(0.2, help="how readily variable groups grow", low=0)
+
+    def stronger(self) -> Microaggregation | None:
+        """Return the method with k one step further."""
+        if self.k > 1000:
+            return None
+        return dataclasses.replace(self, k=self.k + max(1, self.k // 2))
+
+    def apply(
+        self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
+    ) -> Mapping[str, pa.Array]:
+        """Return the aggregated columns."""
+        if rows.num_rows < self.k:
+            raise InfeasibleError(
+                f"groups of {self.k} need at least {self.k} records, and there are {rows.num_rows}",
+                code="k-too-large",
+                hint=f"write k of at most {rows.num_rows}" if rows.num_rows > 1 else "add records",
+                k=self.k,
+                feasible=rows.num_rows,
+            )
+        if self.variant == "univariate":
+            masked: dict[str, pa.Array] = {}
+            for name in self.columns:
+                masked |= self._aggregate(rows.select([name]), schema)
+            return masked
+        return self._aggregate(rows.select(list(self.columns)), schema)
+
+    def _aggregate(self, rows: pa.Table, schema: Schema | None) -> dict[str, pa.Array]:
+        columns = [_Column.of(rows.column(name), name, schema) for name in rows.column_names]
+        known = np.stack([~column.missing for column in columns], axis=1)
+        patterns, pattern = np.unique(known, axis=0, return_inverse=True)
+        for number, present in enumerate(patterns):
+            places = np.flatnonzero(pattern.ravel() == number)
+            used = [column for column, is_known in zip(columns, present, strict=True) if is_known]
+            if not used:
+                continue
+            if places.size < self.k:
+                for column in used:
+                    column.withhold(places)
+                continue
+            points = np.concatenate([column.embedded(places) for column in used], axis=1)
+            groups = partition(
+                points,
+                self.k,
+                variant=self.variant,
+                search=self.search or self.seconds > 0,
+                seconds=self.seconds * places.size / rows.num_rows,
+                gamma=self.gamma,
+            )
+            for column in used:
+                column.aggregate(places, groups)
+        return {
+            name: column.result() for name, column in zip(rows.column_names, columns, strict=True)
+        }
+
+
+def partition(
+    points: Numbers,
+    k: int,
+    *,
+    variant: str = "mdav",
+    search: bool = False,
+    seconds: float = 0.0,
+    gamma: float = 0.2,
+) -> Places:
+    """Return the group of each record, groups of at least k, whatever the order of the rows.
+
+    >>> partition(np.array([[0.0], [9.0], [1.0], [10.0]]), 2).tolist()
+    [0, 1, 0, 1]
+    """
+    from discreet.microdata.masking import _local_search, _mdav
+
+    order = np.lexsort(points.T[::-1])
+    inside = np.ascontiguousarray(points[order], dtype=np.float64)
+    if variant == "univariate" and inside.shape[1] == 1:
+        found = _mdav.hansen_mukherjee(inside[:, 0].copy(), k)
+    elif variant == "variable":
+        found = _mdav.variable_mdav(inside, k, gamma)
+    else:
+        found = _mdav.mdav(inside, k)
+    if search and not (variant == "univariate" and inside.shape[1] == 1):
+        found = _local_search.improve(inside, found, k, seconds=seconds)
+    groups = np.empty(found.size, np.int64)
+    groups[order] = np.unique(found, return_inverse=True)[1].ravel()
+    return groups
+
+
+class _Column:
+    """One column on its way: as points for the distances, and as values for the result."""
+
+    def __init__(self, missing: npt.NDArray[np.bool_]) -> None:
+        self.missing = missing
+
+    @staticmethod
+    def of(column: pa.ChunkedArray, name: str, schema: Schema | None) -> _Column:
+        declared = None if schema is None else schema[name]
+        is_code = declared is not None and declared.type is Type.NOMINAL
+        # A running number that was guessed to identify people is a number all the same.
+        guessed = declared is not None and declared.role is Role.IDENTIFIER
+        if is_number(column.type) and (guessed or not is_code):
+            return _NumberColumn(numbers(column, name=name))
+        if declared is not None and declared.type is Type.NUMERIC:
+            numbers(column, name=name)  # says what is wrong with it
+        return _CategoryColumn(*codes(column), name, schema)
+
+    def embedded(self, places: Places) -> Numbers:
+        raise NotImplementedError
+
+    def aggregate(self, places: Places, groups: Places) -> None:
+        raise NotImplementedError
+
+    def withhold(self, places: Places) -> None:
+        raise NotImplementedError
+
+    def result(self) -> pa.Array:
+        raise NotImplementedError
+
+
+class _NumberColumn(_Column):
+    def __init__(self, values: Numbers) -> None:
+        super().__init__(np.isnan(values))
+        self.values, self.masked = values, values.copy()
+        known = values[~self.missing]
+        if np.isinf(known).any():
+            raise InputError(
+                "a column to be aggregated holds infinite values",
+                code="not-finite",
+                hint="correct them, or code them as missing",
+            )
+        self.deviation = float(known.std(ddof=1)) if known.size > 1 else 0.0
+        self.mean = float(known.mean()) if known.size else 0.0
+
+    def embedded(self, places: Places) -> Numbers:
+        centred = self.values[places] - self.mean
+        return (centred / self.deviation if self.deviation > 0 else centred * 0.0)[:, None]
+
+    def aggregate(self, places: Places, groups: Places) -> None:
+        # Sums of the centred values: large numbers with small differences keep their digits.
+        total = np.bincount(groups, self.values[places] - self.mean)
+        self.masked[places] = (self.mean + total / np.bincount(groups))[groups]
+
+    def withhold(self, places: Places) -> None:
+        self.masked[places] = np.nan
+
+    def result(self) -> pa.Array:
+        import pyarrow as pa
+
+        return pa.array(self.masked, mask=np.isnan(self.masked))
+
+
+class _CategoryColumn(_Column):
+    def __init__(self, places: Places, values: pa.Array, name: str, schema: Schema | None) -> None:
+        super().__init__(places < 0)
+        self.places, self.values, self.masked = places, values, places.copy()
+        self.levels = [np.arange(len(values))]
+        found = schema.hierarchies(name) if schema is not None else ()
+        if found:
+            import pyarrow as pa
+
+            words = values.cast(pa.string()).to_pylist()
+            found[0].require_covers(words, column=name)
+            row = {leaf: place for place, leaf in enumerate(found[0].leaves)}
+            table = found[0].levels[[row[word] for word in words]]
+            # The root is the same for all and tells nothing apart.
+            self.levels = [
+                np.unique(table[:, level], return_inverse=True)[1].ravel()
+                for level in range(max(table.shape[1] - 1, 1))
+            ]
+
+    def embedded(self, places: Places) -> Numbers:
+        # Two different corners of this simplex lie at squared distance 1 / number of levels.
+        side = np.sqrt(0.5 / len(self.levels))
+        parts = []
+        for level in self.levels:
+            here = level[self.places[places]]
+            corner = np.zeros((places.size, int(level.max(initial=0)) + 1))
+            corner[np.arange(places.size), here] = side
+            parts.append(corner)
+        return np.concatenate(parts, axis=1)
+
+    def aggregate(self, places: Places, groups: Places) -> None:
+        width = len(self.values)
+        pairs, counts = np.unique(groups * width + self.places[places], return_counts=True)
+        group, value = np.divmod(pairs, width)
+        order = np.lexsort((value, -counts, group))  # of equally frequent ones the first value
+        first = order[np.unique(group[order], return_index=True)[1]]
+        self.masked[places] = value[first][groups]
+
+    def withhold(self, places: Places) -> None:
+        self.masked[places] = -1
+
+    def result(self) -> pa.Array:
+        import pyarrow as pa
+
+        return self.values.take(pa.array(self.masked, mask=self.masked < 0))

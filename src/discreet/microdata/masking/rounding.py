@@ -1,0 +1,66 @@
+"""Rounding: numbers to multiples of a base."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from discreet.data.schema import Schema
+from discreet.microdata.masking._base import ColumnMasking, like, numbers
+from discreet.randomness import Randomness
+from discreet.registry import parameter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Rounding"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Rounding(ColumnMasking):
+    """Round numbers to multiples of a base, to the nearest or at random without bias.
+
+    With `unbiased` a value goes up with the probability of its distance from the multiple below,
+    so that sums are kept in expectation. Missing values stay missing.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from discreet.randomness import Randomness
+    >>> rows = pa.table({"salary": [1234, 5678, None]})
+    >>> method = Rounding("salary", 1000)
+    >>> method.apply(rows, schema=None, rng=Randomness.seeded(1))["salary"].to_pylist()
+    [1000, 6000, None]
+    """
+
+    name: ClassVar[str] = "rounding"
+    reference: ClassVar[str] = "Hundepool et al., Statistical Disclosure Control, 2012, 3.4.4"
+    perturbative: ClassVar[bool] = False
+    numeric: ClassVar[bool] = True
+
+    base: float = parameter(10.0, help="multiples of this remain", above=0)
+    unbiased: bool = parameter(False, help="up or down at random, without bias")
+
+    def stronger(self) -> Rounding | None:
+        """Return the method with base one step further."""
+        if self.base > 1e15:
+            return None
+        return dataclasses.replace(self, base=self.base * 2)
+
+    def apply(
+        self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
+    ) -> Mapping[str, pa.Array]:
+        """Return the rounded columns."""
+        masked = {}
+        for name in self.columns:
+            steps = numbers(rows.column(name), name=name) / self.base
+            if self.unbiased:
+                below = np.floor(steps)
+                steps = below + (rng.uniform(steps.size) < steps - below)
+            else:
+                steps = np.floor(steps + 0.5)
+            masked[name] = like(rows.column(name), steps * self.base)
+        return masked

@@ -1,0 +1,241 @@
+"""Mondrian multidimensional partitioning."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from discreet.data.schema import Type
+from discreet.errors import InfeasibleError, InputError
+from discreet.microdata.classes import Cells, Integers, Numbers
+from discreet.microdata.frequency_set import Coded, FrequencySet, code_column
+from discreet.microdata.methods._base import Anonymization, Outcome, require_enough
+from discreet.microdata.models import Model
+from discreet.microdata.recoding import matched
+from discreet.progress import Progress, silent
+from discreet.registry import parameter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.data.dataset import Dataset
+    from discreet.microdata.search.attribute import Attribute
+
+__all__ = ["Mondrian"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Mondrian(Anonymization):
+    """Halve the records at medians of their widest attribute while both halves keep the models.
+
+    Every part becomes a class: numbers become the interval they span, values with a hierarchy
+    their lowest common group, other values the set they form. No record is suppressed. In the
+    *strict* form records that agree in all quasi-identifiers are treated alike, and the work is
+    done on the frequency set; in the *relaxed* form a part is cut exactly in the middle, which
+    makes smaller classes where many records share a value, and is done record by record. A
+    missing value is a value of its own, beside the others.
+
+    Examples
+    --------
+    >>> Mondrian(relaxed=True).settings()
+    {'name': 'mondrian', 'relaxed': True}
+    """
+
+    name: ClassVar[str] = "mondrian"
+    reference: ClassVar[str] = (
+        "LeFevre, DeWitt and Ramakrishnan: Mondrian multidimensional k-anonymity, ICDE 2006"
+    )
+
+    relaxed: bool = parameter(False, help="cut parts exactly in the middle, between equal values")
+
+    def anonymize(
+        self,
+        dataset: Dataset,
+        models: Sequence[Model],
+        *,
+        quasi: Sequence[str],
+        progress: Progress = silent,
+    ) -> Outcome:
+        """Return the dataset in the parts found."""
+        from discreet.microdata.search.mondrian import Rows, partition
+
+        for model in models:
+            if hasattr(model, "population"):
+                raise InputError(
+                    f"Mondrian looks at the records alone and cannot enforce {model.name}",
+                    code="model-not-supported",
+                    hint="use method=Generalization(…)",
+                )
+        progress("counting", 0, 1)
+        held = dataset.numbered() if self.relaxed else dataset
+        table = _records(held, quasi, models) if self.relaxed else None
+        if table is None:
+            table = FrequencySet.of(dataset, quasi=quasi, models=models)
+        require_enough(table.records, models)
+        _require_feasible(table, models)
+        scales = [_scale(dataset, coded) for coded in table.quasi]
+        places = np.stack(
+            [scale.place[c.codes] for scale, c in zip(scales, table.quasi, strict=True)], axis=1
+        )
+        rows = Rows(places, [s.width for s in scales], table.count, dict(table.cells))
+        label = partition(rows, models, relaxed=self.relaxed, progress=progress)
+        texts, spans = _texts(scales, places, label)
+        return Outcome(
+            _applied(held, table, texts, label, relaxed=self.relaxed),
+            _loss(spans, label, table.count),
+            "loss",
+            losses=_measures(label, table.count),
+            work={"classes": int(label.max()) + 1 if len(label) else 0},
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Scale:
+    """The values of one attribute in the order in which they are halved."""
+
+    coded: Coded
+    #: Place of each value, by its code; and position of each place between 0 and 1.
+    place: Integers
+    width: Numbers
+    attribute: Attribute | None = None
+
+    def text(self, low: int, high: int) -> tuple[str | None, float]:
+        """Return the name of the values from one place to another, and the share they cover."""
+        values = self.coded.texts()
+        at = np.argsort(self.place)
+        if low == high:
+            return values[at[low]], 0.0
+        if self.attribute is not None:
+            own = self.attribute
+            for level in range(own.height):
+                if own.first[level][low] == own.first[level][high]:
+                    covered = float(own.share[level][low])
+                    single = 1 / own.leaves
+                    return own.labels[level][at[low]], (covered - single) / (1 - single)
+        span = float(self.width[high] - self.width[low])
+        some = [values[at[p]] for p in range(low, high + 1)]
+        if _is_number(self.coded):
+            known = [v for v in some if v is not None]
+            name = f"[{known[0]}, {known[-1]}]" if len(known) > 1 else str(known[0])
+            return (name if None not in some else f"{name} or missing"), span
+        return "{" + ", ".join("missing" if v is None else v for v in some) + "}", span
+
+
+def _is_number(coded: Coded) -> bool:
+    import pyarrow as pa
+
+    kind = coded.values.type
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def _scale(dataset: Dataset, coded: Coded) -> _Scale:
+    from discreet.microdata.search.attribute import attribute
+
+    hierarchies = dataset.schema.hierarchies(coded.name)
+    size = len(coded.values)
+    even = np.arange(size) / max(1, size - 1)
+    if hierarchies and hierarchies[0].edges is None:
+        own = attribute(coded, hierarchies[0])
+        return _Scale(coded, own.rank, even, own)
+    place = np.arange(size)
+    if dataset.schema[coded.name].type is Type.NUMERIC and not _is_number(coded):
+        raise InputError(
+            f"column {coded.name!r} is declared numeric and holds text",
+            code="not-numeric",
+            hint="correct the column, or declare it nominal",
+            column=coded.name,
+        )
+    if not _is_number(coded):
+        return _Scale(coded, place, even)
+    known = np.array([v for v in coded.values.to_pylist() if v is not None], dtype=np.float64)
+    span = float(known[-1] - known[0]) if len(known) else 0.0
+    width = (known - known[0]) / span if span > 0 else np.zeros(len(known))
+    if size > len(known):  # a missing value stands beside the numbers, farther than any other
+        width = np.append(width, 2.0 if len(known) else 0.0)
+    return _Scale(coded, place, width)
+
+
+def _records(dataset: Dataset, quasi: Sequence[str], models: Sequence[Model]) -> FrequencySet:
+    """Return the records one by one, as a frequency set in which each counts once."""
+    strict = FrequencySet.of(dataset, quasi=quasi, models=models)
+    rows = dataset.arrow([*quasi, *strict.cells])
+    one = np.ones(rows.num_rows, dtype=np.int64)
+    cells = {}
+    for column, old in strict.cells.items():
+        coded = code_column(column, rows.column(column))
+        cells[column] = Cells(old.domain, np.arange(rows.num_rows), coded.codes, one)
+    return FrequencySet(tuple(code_column(name, rows.column(name)) for name in quasi), one, cells)
+
+
+def _require_feasible(table: FrequencySet, models: Sequence[Model]) -> None:
+    whole = table.classes()
+    one = np.zeros(len(whole), dtype=np.int64)
+    from discreet.microdata.classes import Classes
+
+    merged = Classes(
+        np.array([table.records]), {c: cells.merged(one) for c, cells in whole.cells.items()}
+    )
+    for model in models:
+        if not model.satisfied(merged).all():
+            raise InfeasibleError(
+                f"not even the whole file as one class keeps {model.name} ({model.promise})",
+                code="model-not-feasible",
+                hint=f"the whole file reaches {model.worst(model.measure(merged)):.4g}: ask for less",
+            )
+
+
+def _texts(
+    scales: Sequence[_Scale], places: Integers, label: Integers
+) -> tuple[list[list[str | None]], Numbers]:
+    """Return for each attribute and part its name, and the share of the domain it covers."""
+    parts = int(label.max()) + 1 if len(label) else 0
+    order = np.argsort(label, kind="stable")
+    first = np.searchsorted(label[order], np.arange(parts))
+    names, spans = [], np.zeros((parts, len(scales)))
+    for j, scale in enumerate(scales):
+        low = np.minimum.reduceat(places[order, j], first)
+        high = np.maximum.reduceat(places[order, j], first)
+        pairs, which = np.unique(np.stack((low, high)), axis=1, return_inverse=True)
+        found = [scale.text(int(a), int(b)) for a, b in pairs.T]
+        names.append([found[w][0] for w in which.ravel()])
+        spans[:, j] = np.array([f[1] for f in found])[which.ravel()]
+    return names, np.minimum(spans, 1.0)
+
+
+def _loss(spans: Numbers, label: Integers, count: Integers) -> float:
+    """Return the loss of generalisation: the share of each domain covered, geometric mean."""
+    weight = np.bincount(label, weights=count)
+    mean = (spans * weight[:, None]).sum(axis=0) / weight.sum()
+    return float(np.prod(1 + mean) ** (1 / spans.shape[1]) - 1)
+
+
+def _measures(label: Integers, count: Integers) -> dict[str, float]:
+    sizes = np.bincount(label, weights=count)
+    return {"discernibility": float((sizes**2).sum()), "aecs": float(sizes.sum() / len(sizes))}
+
+
+def _applied(
+    dataset: Dataset,
+    table: FrequencySet,
+    texts: Sequence[Sequence[str | None]],
+    label: Integers,
+    *,
+    relaxed: bool,
+) -> Dataset:
+    import pyarrow as pa
+
+    new: dict[str, pa.Array] = {}
+    for coded, names in zip(table.quasi, texts, strict=True):
+        new[coded.name] = pa.array(names, pa.string()).take(pa.array(label))
+    if relaxed:
+        return dataset.with_columns(new)
+    keys = [coded.name for coded in table.quasi]
+    old = {c.name: c.values.take(pa.array(c.codes)) for c in table.quasi}
+    targets = {name: f"__new_{place}" for place, name in enumerate(keys)}
+    rows = pa.table({**old, **{targets[name]: new[name] for name in keys}})
+    return matched(dataset, rows, keys, targets)

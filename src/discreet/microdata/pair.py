@@ -1,0 +1,265 @@
+"""The file before and after, record by record: what risk and utility are measured on.
+
+Which released record comes from which original one is known in the house and nowhere else. The
+intruder of the risk measures does not use it; it is used to judge whether the intruder was right.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.data.schema import Role, Schema, Type
+from discreet.errors import InputError
+from discreet.microdata.masking._base import codes, is_number, numbers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.data.dataset import Dataset
+
+__all__ = ["Pair", "as_dataset"]
+
+Places = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
+_ROW = "__row"
+
+
+def as_dataset(data: Any) -> Dataset:
+    """Return a dataset, the dataset of a release, or a frame read as a dataset.
+
+    Any: every library has its own frame.
+    """
+    from discreet.data.dataset import Dataset, read
+
+    if isinstance(data, Dataset):
+        return data
+    inner = getattr(data, "dataset", None)
+    return inner if isinstance(inner, Dataset) else read(data)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Pair:
+    """An original file and what is released of it.
+
+    Parameters
+    ----------
+    original, released
+        The files; a released record may lack columns, and original records may be missing.
+    origin
+        For each released record the place of its original.
+    keys
+        The columns an intruder knows of a respondent.
+    population
+        Size of the population the original is a sample of, where it is one.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> pair = Pair.of(
+    ...     pd.DataFrame({"age": [20, 30], "pay": [1, 2]}),
+    ...     pd.DataFrame({"age": [20, 20]}),
+    ...     keys=["age"],
+    ... )
+    >>> pair.after("age").to_pylist(), pair.origin.tolist()
+    ([20, 20], [0, 1])
+    """
+
+    original: Dataset
+    released: Dataset
+    origin: Places
+    keys: tuple[str, ...]
+    population: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        original: Any,
+        released: Any = None,
+        *,
+        keys: Sequence[str] | None = None,
+        population: float | None = None,
+    ) -> Pair:
+        """Pair the records of two files; without a second one the original is released as it is.
+
+        Any: datasets, releases or frames.
+        """
+        before = as_dataset(original)
+        after = before if released is None else as_dataset(released)
+        origin = _origin(before, after)
+        given = (keys,) if isinstance(keys, str) else tuple(keys or ())
+        for name in given:
+            before.schema[name]
+        return cls(before, after, origin, given or _known(before, after), population)
+
+    @property
+    def schema(self) -> Schema:
+        """What the columns of the original are."""
+        return self.original.schema
+
+    @property
+    def confidential(self) -> tuple[str, ...]:
+        """The confidential columns that are released."""
+        return tuple(c for c in self.schema.confidential if c in self.released.columns)
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """The columns in both files, identifiers left out."""
+        hidden = set(self.schema.identifiers)
+        return tuple(
+            c for c in self.original.columns if c in self.released.columns and c not in hidden
+        )
+
+    @functools.cached_property
+    def _before(self) -> dict[str, Any]:
+        return {}
+
+    @functools.cached_property
+    def _after(self) -> dict[str, Any]:
+        return {}
+
+    def before(self, name: str) -> pa.Array:
+        """Return a column of the original."""
+        if name not in self._before:
+            self._before[name] = _column(self.original, name)
+        return self._before[name]
+
+    def after(self, name: str) -> pa.Array:
+        """Return a column of the release."""
+        if name not in self._after:
+            self._after[name] = _column(self.released, name)
+        return self._after[name]
+
+    def is_numeric(self, name: str) -> bool:
+        """Whether a column holds numbers before and after that are not codes of categories."""
+        column = self.schema[name]
+        if column.type is Type.NOMINAL and column.role is not Role.IDENTIFIER:
+            return False
+        return is_number(self.before(name).type) and is_number(self.after(name).type)
+
+    def numbers(self, name: str) -> tuple[Numbers, Numbers]:
+        """Return a numeric column before, in the order of the release, and after."""
+        before = numbers(self.before(name), name=name)[self.origin]
+        return before, numbers(self.after(name), name=name)
+
+    @functools.cached_property
+    def size(self) -> int:
+        """Number of released records."""
+        return int(self.origin.size)
+
+    @functools.cached_property
+    def weights(self) -> Numbers | None:
+        """Sampling weights of the released records, where the schema names them."""
+        if self.schema.weight is not None and self.schema.weight in self.original.columns:
+            return numbers(self.before(self.schema.weight), name=self.schema.weight)[self.origin]
+        if self.population is not None:
+            return np.full(self.size, self.population / max(self.size, 1))
+        return None
+
+    @functools.cached_property
+    def coded_keys(self) -> list[Places]:
+        """The released keys as codes, −1 where missing."""
+        return [codes(self.after(name))[0] for name in self.released_keys]
+
+    @property
+    def released_keys(self) -> tuple[str, ...]:
+        """The keys that are in the release."""
+        return tuple(name for name in self.keys if name in self.released.columns)
+
+    @functools.cached_property
+    def class_of(self) -> Places:
+        """The class of each released record: those that agree on all keys; missing is a value."""
+        return combined(self.coded_keys, self.size)
+
+    @functools.cached_property
+    def class_size(self) -> Places:
+        """The number of records in each released record's class."""
+        return np.bincount(self.class_of)[self.class_of]
+
+    def comparable(self, name: str) -> tuple[Places, Places, int]:
+        """Return a column before and after as codes of one list, −1 where missing, and its length.
+
+        Where categories were recoded the intruder is given the recoding, which is published: an
+        original value is compared as what most records with that value became. Numbers that became
+        other numbers are compared as they are.
+        """
+        import pyarrow as pa
+
+        before, after = self.before(name).cast(pa.string()), self.after(name).cast(pa.string())
+        places, words = codes(pa.concat_arrays([before, after]))
+        first, second = places[: len(before)], places[len(before) :]
+        width = len(words)
+        fresh = np.setdiff1d(second[second >= 0], first)
+        if fresh.size and not self.is_numeric(name):
+            own = first[self.origin]
+            known = (own >= 0) & (second >= 0)
+            pairs, counts = np.unique(own[known] * width + second[known], return_counts=True)
+            source, target = np.divmod(pairs, max(width, 1))
+            order = np.lexsort((target, counts, source))
+            table = np.arange(width + 1)
+            table[-1] = -1
+            table[source[order]] = target[order]  # the last, most frequent one stays
+            first = table[first]
+        return first, second, width
+
+
+def combined(columns: Sequence[Places], rows: int) -> Places:
+    """Return one number per combination of codes, 0 and up."""
+    joint = np.zeros(rows, np.int64)
+    width = 1
+    for column in columns:
+        size = int(column.max(initial=-1)) + 2
+        if width * size > 1 << 62:
+            joint = np.unique(joint, return_inverse=True)[1].ravel()
+            width = int(joint.max(initial=0)) + 1
+        joint = joint * size + column + 1
+        width *= size
+    return np.unique(joint, return_inverse=True)[1].ravel().astype(np.int64)
+
+
+def _known(before: Dataset, after: Dataset) -> tuple[str, ...]:
+    """Return the quasi-identifiers; without any, every column that is neither secret nor a name.
+
+    Where all others are confidential the intruder is taken to know them all.
+    """
+    if before.schema.quasi:
+        return before.schema.quasi
+    hidden = {*before.schema.identifiers, before.schema.weight}
+    shared = [c for c in before.columns if c in after.columns and c not in hidden]
+    found = [c for c in shared if c not in before.schema.confidential] or shared
+    if not found:
+        raise InputError(
+            "there is no column an intruder could know",
+            code="no-quasi-identifiers",
+            hint="read the data with roles={'age': 'quasi', …}, or pass keys=[…]",
+        )
+    return tuple(found)
+
+
+def _origin(before: Dataset, after: Dataset) -> Places:
+    if _ROW in after.relation.columns:
+        rows = after.engine.fetch(after.engine.project(after.relation, [_ROW]))
+        return np.sort(rows.column(0).to_numpy()).astype(np.int64)
+    if len(before) != len(after):
+        raise InputError(
+            f"the files have {len(before):,} and {len(after):,} records, and nothing says which "
+            "belong together",
+            code="unpaired-records",
+            hint="pass the release itself instead of a frame made from it",
+        )
+    return np.arange(len(after))
+
+
+def _column(dataset: Dataset, name: str) -> pa.Array:
+    import pyarrow as pa
+
+    dataset.schema[name]
+    found = dataset.arrow([name]).column(0).combine_chunks()
+    if pa.types.is_dictionary(found.type):
+        found = found.cast(found.type.value_type)
+    return found

@@ -1,0 +1,253 @@
+"""`permute`: make a (k, e)-anonymous release by permuting a sensitive column inside groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import InputError
+from discreet.microdata.permutation.partitions import Demand, Partition, Problem
+from discreet.progress import Progress, silent
+from discreet.randomness import Randomness
+from discreet.registry import build
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.data.dataset import Dataset
+    from discreet.microdata.permutation.amounts import Amounts
+    from discreet.microdata.permutation.groups import Groups
+    from discreet.microdata.permutation.release import Permuted
+    from discreet.microdata.permutation.risk import PermutationRisk
+
+__all__ = ["permute", "released_columns"]
+
+_CODES = 16
+
+
+def permute(
+    dataset: Any,
+    *,
+    sensitive: str,
+    k: int,
+    e: float = 0.0,
+    partition: str | Partition | dict[str, Any] = "weighted",
+    cap: bool = False,
+    rng: Randomness | None = None,
+    attack: bool = True,
+    progress: Progress = silent,
+) -> Permuted:
+    """Permute a sensitive column inside groups of k distinct values that span at least e.
+
+    Quasi-identifiers stay as they are; identifiers, the unit and other confidential columns are
+    not released; records without a sensitive value are left out and counted.
+
+    Parameters
+    ----------
+    dataset
+        A dataset, or anything `read` takes. Any: every library has its own frame.
+    sensitive
+        The column to protect. Text is taken as categories: no e, and only counts are answered.
+    k
+        Distinct values in every group, at least 2.
+    e
+        Least range of the values in a group.
+    partition
+        "weighted" (the default), "min-sum", "min-max", "min-max-exact", "local", "sequential", or
+        a member with its parameters, such as `Local(columns=("age",))`.
+    cap
+        Let no value make up more than 1/k of a group, so that k bounds a probability.
+    rng
+        Secure by default; a seeded one is for tests, and its release is not written.
+    attack
+        Measure what a learning attack and insiders would gain.
+    progress
+        Told what is being done.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"age": [21, 25, 33, 38, 46, 54], "pay": [10, 30, 11, 31, 12, 35]})
+    >>> safe = permute(people, sensitive="pay", k=3)
+    >>> safe.facts.groups, safe.facts.k_reached, safe.facts.e_reached
+    (2, 3, 2.0)
+    >>> print(safe.ask("SELECT SUM(pay) FROM data WHERE age < 30"))
+    sum_pay_lower  sum_pay_upper  sum_pay_estimate
+               40             47                43
+    (estimates are model-based: ...)
+    """
+    from discreet.data.dataset import read
+    from discreet.data.schema import Type
+    from discreet.microdata.permutation.amounts import Amounts
+    from discreet.microdata.permutation.groups import Groups
+    from discreet.microdata.permutation.release import Permuted, facts_of
+
+    data = read(dataset)
+    demand = Demand(k, e, cap)
+    method: Partition = build(Partition, partition)
+    rng = rng or Randomness.secure()
+    released, dropped = released_columns(data, sensitive)
+    progress("reading", 0, 4)
+    rows, missing = _known(data.arrow([*released, sensitive]), sensitive)
+    category = data.schema[sensitive].type == Type.NOMINAL
+    amounts = Amounts.of(rows.column(sensitive), name=sensitive, category=category)
+    if not amounts.is_number and e > 0:
+        raise InputError(
+            f"column {sensitive!r} has categories, which span no range",
+            code="no-range",
+            hint="leave out e",
+            column=sensitive,
+        )
+    progress("grouping", 1, 4)
+    problem = _problem(data, rows, amounts, demand, method)
+    groups = Groups.of(amounts, method.groups(problem, rng=rng))
+    progress("permuting", 2, 4)
+    permuted = _permuted(rows, released, groups, sensitive, rng)
+    facts = facts_of(
+        groups,
+        k=k,
+        e=float(e),
+        cap=cap,
+        partition=method.settings(),
+        missing=missing,
+        dropped=dropped,
+    )
+    assert facts.is_valid, "a partition broke its promise"
+    progress("attacking", 3, 4)
+    risk = _risk(groups, rows, data, facts.worst_share, k, rng) if attack else None
+    engine = data.engine
+    return Permuted(
+        engine.load(permuted),
+        engine.load(groups.help_table()),
+        name=data.name,
+        sensitive=sensitive,
+        library=data.library,
+        facts=facts,
+        risk=risk,
+        randomness=rng.kind,
+    )
+
+
+def released_columns(data: Dataset, sensitive: str) -> tuple[list[str], tuple[str, ...]]:
+    """Return what is released beside the sensitive column, and what is not."""
+    from discreet.data.schema import Role
+    from discreet.microdata.permutation.groups import GROUP
+
+    data.schema[sensitive]  # says what to write instead if there is none
+    if GROUP in data.columns:
+        raise InputError(
+            f"the data has a column {GROUP!r}, which the release needs for itself",
+            code="name-taken",
+            hint="rename it",
+            column=GROUP,
+        )
+    if sensitive in data.schema.identifiers:
+        raise InputError(
+            f"{sensitive!r} identifies people, so it cannot be released in any form",
+            code="wrong-role",
+            hint='give it the role "confidential"',
+            column=sensitive,
+        )
+    hidden = {
+        name
+        for name in data.columns
+        if data.schema[name].role in (Role.IDENTIFIER, Role.CONFIDENTIAL) or name == data.unit
+    } - {sensitive}
+    kept = [name for name in data.columns if name not in hidden and name != sensitive]
+    return kept, tuple(name for name in data.columns if name in hidden)
+
+
+def _known(rows: pa.Table, sensitive: str) -> tuple[pa.Table, int]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = rows.column(sensitive)
+    null = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
+    missing = int(pc.sum(null).as_py() or 0)
+    if missing:
+        rows = rows.filter(pc.invert(null))
+    if rows.num_rows == 0:
+        raise InputError(f"column {sensitive!r} has no values", code="no-records", column=sensitive)
+    return rows, missing
+
+
+def _problem(
+    data: Dataset, rows: pa.Table, amounts: Amounts, demand: Demand, method: Partition
+) -> Problem:
+    if not method.looks_at_quasi:
+        return Problem(amounts.distinct, amounts.classes, demand)
+    wanted = tuple(getattr(method, "columns", ()))
+    names = wanted or tuple(name for name in data.schema.quasi if name in rows.column_names)
+    unknown = [name for name in names if name not in rows.column_names]
+    if unknown:
+        raise InputError(
+            f"there is no released column {unknown[0]!r}",
+            code="unknown-column",
+            hint="choose from " + ", ".join(rows.column_names[:-1]),
+            column=unknown[0],
+        )
+    places = [_places(rows.column(name)) for name in names]
+    quasi = np.column_stack(places) if places else np.empty((rows.num_rows, 0))
+    return Problem(amounts.distinct, amounts.classes, demand, quasi, names)
+
+
+def _places(column: Any) -> npt.NDArray[np.float64]:
+    """Return a column as numbers in the order of its values; missing ones before all others.
+
+    Any: an Arrow column of any type.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    if pa.types.is_temporal(column.type) or not (
+        pa.types.is_integer(column.type)
+        or pa.types.is_floating(column.type)
+        or pa.types.is_decimal(column.type)
+    ):
+        coded = column.combine_chunks().dictionary_encode()
+        words = coded.dictionary.to_pylist()
+        rank = np.empty(len(words) + 1)
+        rank[-1] = -1.0  # missing
+        rank[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
+        return np.asarray(rank[coded.indices.fill_null(len(words)).to_numpy()])
+    numbers = column.cast(pa.float64()).to_numpy()
+    known = numbers[~np.isnan(numbers)]
+    return np.where(np.isnan(numbers), (known.min() if len(known) else 0.0) - 1.0, numbers)
+
+
+def _permuted(
+    rows: pa.Table, released: list[str], groups: Groups, sensitive: str, rng: Randomness
+) -> pa.Table:
+    """Return the released table: by group, the sensitive column last."""
+    import pyarrow as pa
+
+    from discreet.microdata.permutation.groups import GROUP
+
+    order = pa.array(groups.order)
+    columns = {name: rows.column(name).take(order) for name in released}
+    return pa.table({**columns, GROUP: groups.ids, sensitive: groups.permuted(rng)})
+
+
+def _risk(
+    groups: Groups, rows: pa.Table, data: Dataset, worst_share: float, k: int, rng: Randomness
+) -> PermutationRisk:
+    from discreet.microdata.permutation.risk import PermutationRisk, definetti, insiders
+
+    names = [name for name in data.schema.quasi if name in rows.column_names]
+    names = names or list(rows.column_names[:-1])
+    learned = None
+    if names:
+        codes = np.column_stack([_coarse(_places(rows.column(name))) for name in names[:8]])
+        learned = definetti(groups, codes, rng=rng)
+    return PermutationRisk(worst_share, insiders(groups, k), learned)
+
+
+def _coarse(places: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Return at most a few codes, each for a range of places."""
+    edges = np.unique(np.quantile(places, np.linspace(0, 1, _CODES + 1)[1:-1]))
+    return np.searchsorted(edges, places, side="right").astype(np.int64)

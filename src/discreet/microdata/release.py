@@ -1,0 +1,211 @@
+"""A microdata release: the masked file, what it risks and what it lost, ready to be written."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.data.release import Evidence, Release
+from discreet.errors import InputError, RefusedError
+from discreet.microdata.masking import Masking
+from discreet.randomness import Randomness
+from discreet.report import Rows
+
+if TYPE_CHECKING:
+    from discreet.data.dataset import Dataset
+    from discreet.microdata.assessment import RiskReport
+    from discreet.microdata.comparison import UtilityReport
+    from discreet.page import Section
+
+__all__ = ["MicrodataRelease"]
+
+_FORMATS = {"csv": "csv", "parquet": "parquet", "arrow": "arrow"}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MicrodataRelease(Release):
+    """A masked file with its evidence.
+
+    `frame` has the records in the order of the input, for work in the house; `write` gives them out
+    in an order drawn by lot. The original is kept beside the release for measuring risk and loss, and
+    nothing of it is written.
+
+    Parameters
+    ----------
+    original
+        The file before.
+    dataset
+        The file after, without identifiers.
+    methods
+        What was done, in order.
+    randomness
+        Where randomness came from: secure, seeded or none.
+    format
+        Format of the written file; by default CSV for pandas and files, Parquet for others.
+    """
+
+    original: Dataset
+    dataset: Dataset
+    methods: tuple[Masking, ...]
+    randomness: str = "none"
+    format: str | None = None
+    #: Further settings for the evidence, such as what was tried.
+    notes: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def frame(self) -> Any:
+        """The released records, in the type that went in. Any: three libraries have frames."""
+        return self.dataset.frame
+
+    @functools.cached_property
+    def risk(self) -> RiskReport | None:
+        """The measured risk; nothing where no column says what an intruder knows."""
+        from discreet.microdata.assessment import risk
+
+        try:
+            return risk(self.original, self)
+        except InputError as error:
+            if error.code != "no-quasi-identifiers":
+                raise
+            return None
+
+    @functools.cached_property
+    def loss(self) -> UtilityReport:
+        """What was lost: values changed, distances, moments and tables."""
+        from discreet.microdata.comparison import default_measures, utility
+
+        quick = [m for m in default_measures() if m.name not in ("propensity", "trained-model")]
+        return utility(self.original, self, measures=quick)
+
+    @functools.cached_property
+    def smallest_class(self) -> int | None:
+        """The fewest records that share all their keys."""
+        if self.risk is None or len(self.dataset) == 0:
+            return None
+        return int(self.risk["re-identification"].facts["smallest class"])
+
+    @property
+    def verdict(self) -> str:
+        """The release in one sentence of plain words."""
+        lost = f"a value lost {self.loss.value:.1%} on average"
+        if self.risk is None or self.smallest_class is None:
+            return f"no quasi-identifier is declared, so no intruder was tried; {lost}"
+        alone = self.risk["re-identification"].facts["sample uniques"]
+        k = self.smallest_class
+        promise = (
+            f"safe under k-anonymity with k = {k}"
+            if k > 1
+            else f"not k-anonymous: {alone:,} of {self.risk.records:,} records are alone in their class"
+        )
+        return f"{promise}; {self.risk.verdict}; {lost}"
+
+    def evidence(self) -> Evidence:
+        """Return what was done and measured; figures of the original itself are left out."""
+        settings = {
+            "methods": [method.settings() for method in self.methods],
+            "identifiers removed": list(self._removed),
+            "row order": "drawn by lot",
+            **self.notes,
+        }
+        risk = {} if self.risk is None else {f.measure: f.value for f in self.risk.findings}
+        loss = {found.measure: found.value for found in self.loss.comparisons}
+        return Evidence("microdata", settings, risk, loss, self.verdict, self.randomness)
+
+    @property
+    def _removed(self) -> tuple[str, ...]:
+        return tuple(
+            name for name in self.original.schema.identifiers if name not in self.dataset.columns
+        )
+
+    def write_files(self, folder: Path) -> None:
+        """Write the records in an order drawn by lot, and a page about them."""
+        if self.randomness == "seeded":
+            raise RefusedError(
+                "a seeded random source can be replayed, so it is refused for a release",
+                code="seeded-randomness",
+                hint="leave out rng, or pass rng=Randomness.secure()",
+            )
+        name = f"{self.dataset.name}.{self.suffix}"
+        self.shuffled().write(folder / name, format=self.suffix)
+        (folder / "report.html").write_text(self.page(), encoding="utf-8")
+
+    @property
+    def suffix(self) -> str:
+        """Suffix and format of the written file."""
+        given = self.format or getattr(self.original, "format", None)
+        if given in _FORMATS:
+            return str(given)
+        return "csv" if self.dataset.library == "pandas" else "parquet"
+
+    def shuffled(self, *, rng: Randomness | None = None) -> Dataset:
+        """Return the released records in an order drawn by lot."""
+        import pyarrow as pa
+
+        from discreet.data.engines import sql
+        from discreet.data.engines.base import ROW
+
+        engine, relation = self.dataset.engine, self.dataset.numbered().relation
+        rows = engine.fetch(engine.project(relation, [ROW]))
+        order = (rng or Randomness.secure()).permutation(rows.num_rows)
+        drawn = pa.table({ROW: rows.column(0), "__order": np.asarray(order)})
+        mixed = engine.attach(relation, drawn)
+        names = list(self.dataset.columns)
+        values = [*map(sql.column, names), sql.alias(sql.column("__order"), ROW)]
+        query = sql.select(sql.subquery(mixed.query, "t"), values)
+        return self.dataset.replace(relation=engine.relation(query))
+
+    def page(self) -> str:
+        """Return the report as a page for people; it holds nothing of the original."""
+        from discreet.page import Page
+
+        return Page(
+            f"Microdata release {self.dataset.name}",
+            self.sections(),
+            verdict=self.verdict,
+            lead=f"{len(self.dataset):,} records, {len(self.dataset.columns)} columns",
+            footer="Identifiers were removed and the order of the records was drawn by lot.",
+        ).html()
+
+    def sections(self) -> list[Section]:
+        """Return the parts of the page: what was done, what it risks, what was lost."""
+        from discreet.microdata.pictures import bars
+        from discreet.page import Section
+
+        done: Rows = (
+            ("method", "parameters"),
+            [
+                (m.name, ", ".join(f"{k} {v}" for k, v in m.settings().items() if k != "name"))
+                for m in self.methods
+            ],
+        )
+        parts = [Section("What was done", table=done)]
+        if self.risk is not None:
+            values = {f.measure: f.value for f in self.risk.findings}
+            parts += [
+                Section(
+                    "What an intruder could do",
+                    f"The intruder knows {', '.join(self.risk.keys)}.",
+                    table=self.risk,
+                    picture=bars(values, "risk"),
+                    caption="Risk by measure, from 0 to 1",
+                ),
+                Section("Who the intruders are", table=self.risk.scenarios()),
+            ]
+        by_column = {
+            name: value
+            for name, value in self.loss["value-loss"].facts.items()
+            if name in self.dataset.columns
+        }
+        parts.append(
+            Section(
+                "What was lost",
+                table=self.loss,
+                picture=bars(by_column, "loss of a value"),
+                caption="Mean loss of a value by column, from 0 (as it was) to 1 (gone)",
+            )
+        )
+        return parts

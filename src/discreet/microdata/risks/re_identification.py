@@ -1,0 +1,72 @@
+"""Class sizes: sample uniques, and the prosecutor, journalist and marketer."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.microdata.pair import Pair
+from discreet.microdata.risks._base import Finding, RiskMeasure
+from discreet.randomness import Randomness
+from discreet.registry import parameter
+
+__all__ = ["ReIdentification"]
+
+
+@dataclasses.dataclass(frozen=True)
+class ReIdentification(RiskMeasure):
+    """Risk from the sizes of the classes of records that agree on all keys.
+
+    The prosecutor's risk of a record is one over the size of its class; the marketer's is its mean.
+    With sampling weights or a population size the journalist's uses the estimated size of the class
+    in the population instead.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> pair = Pair.of(pd.DataFrame({"age": [20, 20, 30]}), keys=["age"])
+    >>> finding = ReIdentification().measure(pair, rng=Randomness.seeded(1))
+    >>> finding.value, finding.facts["sample uniques"], finding.facts["prosecutor, highest"]
+    (0.6666666666666666, 1, 1.0)
+    """
+
+    name: ClassVar[str] = "re-identification"
+    reference: ClassVar[str] = "El Emam, Guide to the De-Identification of Health Data, 2013"
+    scenario: ClassVar[str] = (
+        "The prosecutor knows that a person is in the file and all of that person's keys, and picks "
+        "one of the records that fit. The journalist does not know who is in the file. The marketer "
+        "matches everyone and is content with being right on average."
+    )
+
+    threshold: float = parameter(0.2, help="risk from which a record counts as at risk", above=0)
+
+    def measure(self, pair: Pair, *, rng: Randomness) -> Finding:  # noqa: ARG002
+        """Return the mean prosecutor risk, which is also the marketer's."""
+        sizes = pair.class_size
+        records = 1.0 / sizes
+        mean = float(records.mean())
+        facts = {
+            "classes": int(pair.class_of.max()) + 1,
+            "smallest class": int(sizes.min()),
+            "mean class": float(sizes.size / (pair.class_of.max() + 1)),
+            "sample uniques": int((sizes == 1).sum()),
+            "records in classes below 3": int((sizes < 3).sum()),
+            "records in classes below 5": int((sizes < 5).sum()),
+            "prosecutor, highest": float(records.max()),
+            f"prosecutor, share above {self.threshold:g}": float((records > self.threshold).mean()),
+            "marketer": mean,
+        }
+        if pair.weights is not None:
+            people = np.bincount(pair.class_of, pair.weights)[pair.class_of]
+            guess = 1.0 / np.maximum(people, 1.0)
+            facts |= {
+                "journalist, highest": float(guess.max()),
+                "journalist, mean": float(guess.mean()),
+            }
+        words = (
+            f"{mean:.1%} of records would be named correctly by picking at random in their class; "
+            f"{facts['sample uniques']:,} records are alone in theirs"
+        )
+        return self.finding(mean, words, facts, records)

@@ -1,0 +1,146 @@
+"""What a guard is: settings that open a keeper, which holds the state and answers."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlglot import exp
+
+from discreet.data.schema import Role
+from discreet.data.sql.query import Catalog, Measure, Query, raw_query
+from discreet.errors import RefusedError
+from discreet.ledger.entry import Charge, Entry
+from discreet.registry import Member
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.data.engines.base import Engine, Relation
+
+__all__ = ["Guard", "Keeper", "Proposal", "Protected", "Refusal", "aggregate"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Protected:
+    """The data a guard stands before: rows, what their columns are, and where they live."""
+
+    name: str
+    relation: Relation
+    catalog: Catalog
+    count: int
+
+    @property
+    def engine(self) -> Engine:
+        """Where the records live."""
+        return self.relation.engine
+
+    @property
+    def confidential(self) -> frozenset[str]:
+        """Columns whose values are protected."""
+        return self.catalog.with_role(Role.CONFIDENTIAL)
+
+    def fetch(self, query: Query, columns: Mapping[str, exp.Expression]) -> pa.Table:
+        """Return aggregates per group of the question, computed where the data lives."""
+        return self.engine.fetch(raw_query(query, self.relation.query, columns))
+
+
+@dataclasses.dataclass(frozen=True)
+class Refusal:
+    """Why a question is not answered, and which one close by would be."""
+
+    reason: str
+    code: str
+    hint: str = ""
+
+    def error(self) -> RefusedError:
+        """Return the refusal as an error to raise."""
+        return RefusedError(self.reason, code=self.code, hint=self.hint or None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Proposal:
+    """An answer that has not left yet: the ledger must hold it first."""
+
+    kind: str
+    #: Columns `k0` … and `m0` … or `m0_lower`, `m0_upper` …
+    rows: pa.Table
+    charges: Sequence[Charge] = ()
+    #: Recorded with the entry and shown with the answer.
+    spent: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    #: Per measure `m0` …, the half-width of the 95 % error.
+    error_95: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    withheld: int = 0
+
+
+class Keeper(abc.ABC):
+    """A guard at work on one dataset."""
+
+    #: Whether answers depend on the history, so that they are decided one after another.
+    serial: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def answer(self, query: Query, user: str) -> Proposal:
+        """Return what would be answered, or raise `RefusedError`; nothing leaves yet."""
+
+    def replay(self, entry: Entry, query: Query, rows: pa.Table) -> None:  # noqa: B027
+        """Take an answer given earlier, or by another process, into the history."""
+
+    def forget(self) -> None:  # noqa: B027
+        """Drop the state, because an answer it counts was not recorded; the ledger is replayed."""
+
+    def expect(self, query: Query, user: str) -> dict[str, Any]:
+        """Return what `answer` would cost and how exact it would be: fields of `Explanation`.
+
+        Any: those fields differ in type.
+        """
+        return {}
+
+    def left(self, user: str) -> dict[str, float]:
+        """Return what is left of the budgets, if there are any."""
+        return {}
+
+    def close(self) -> None:  # noqa: B027
+        """Let go of what was loaded."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Guard(Member):
+    """Settings of one way to answer."""
+
+    #: What its answers are: exact, interval or noisy.
+    answers: ClassVar[str] = "exact"
+
+    @abc.abstractmethod
+    def open(self, data: Protected, ledger: Any = None) -> Keeper:
+        """Return the guard at work on a dataset.
+
+        Any: the ledger, for guards that show balances.
+        """
+
+
+def aggregate(measure: Measure) -> exp.Expression:
+    """Return the exact aggregate of a measure as a tree."""
+    argument = None if measure.argument is None else measure.argument.copy()
+    if measure.function == "count":
+        return exp.Count(this=exp.Star() if argument is None else argument)
+    if measure.function == "units":
+        unit = exp.column(str(measure.column), quoted=True)
+        return exp.Count(this=exp.Distinct(expressions=[unit]))
+    simple: dict[str, type[exp.Expression]] = {
+        "sum": exp.Sum,
+        "avg": exp.Avg,
+        "min": exp.Min,
+        "max": exp.Max,
+        "var_samp": exp.Variance,
+        "var_pop": exp.VariancePop,
+        "stddev_samp": exp.StddevSamp,
+        "stddev_pop": exp.StddevPop,
+    }
+    if measure.function in simple:
+        return simple[measure.function](this=argument)
+    fraction = exp.Literal.number(repr(measure.fraction))
+    ordered = exp.Order(expressions=[exp.Ordered(this=argument, nulls_first=False)])
+    return exp.WithinGroup(this=exp.PercentileCont(this=fraction), expression=ordered)

@@ -1,0 +1,299 @@
+"""Output perturbation at work: one aggregate in the engine, noise on its whole numbers."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from discreet.data.engines.base import Relation
+from discreet.data.sql.query import Query, from_clause
+from discreet.dp.accountant import Accountant, delta_event
+from discreet.dp.mechanisms import FAMILY, Noise
+from discreet.errors import RefusedError
+from discreet.ledger.entry import Charge
+from discreet.queries.guards._base import Keeper, Proposal, Protected
+from discreet.queries.guards._statistics import Recipe, Statistic, combined_keys, statistics_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.ledger.store import Ledger
+    from discreet.queries.guards.perturbation import Perturbation
+
+__all__ = ["Budgets", "NoisyAnswers", "bounded_rows"]
+
+Whole = npt.NDArray[np.int64]
+
+
+class Budgets:
+    """The budgets of users and of the dataset."""
+
+    def __init__(self, guard: Perturbation, data: Protected, ledger: Ledger | None) -> None:
+        self._guard, self._data, self._ledger = guard, data, ledger
+        self.accountant = Accountant(guard.accountant, guard.delta)
+
+    def limit(self, scope: str) -> float:
+        """Return the ε a budget may reach."""
+        if scope != "dataset" and self._guard.user_epsilon is not None:
+            return self._guard.user_epsilon
+        return self._guard.epsilon
+
+    def charges(self, user: str, events: Mapping[str, int]) -> list[Charge]:
+        """Return what events cost the user's budget and the dataset's."""
+        return [self._charge(scope, events) for scope in (f"user:{user}", "dataset")]
+
+    def _charge(self, scope: str, events: Mapping[str, int]) -> Charge:
+        limit = self.limit(scope) * (1 + 1e-9)
+        return Charge(scope, events, lambda total: self.accountant.epsilon(total) <= limit)
+
+    def left(self, user: str) -> dict[str, float]:
+        """Return what is left, in ε."""
+        if self._ledger is None:
+            return {}
+        found = {}
+        for name, scope in (("user", f"user:{user}"), ("dataset", "dataset")):
+            spent = self.accountant.epsilon(self._ledger.spent(self._data.name, scope))
+            found[name] = round(max(self.limit(scope) - spent, 0.0), 12)
+        return found
+
+
+class NoisyAnswers(Keeper):
+    """Answers with fresh noise, charged to the budgets."""
+
+    def __init__(self, guard: Perturbation, data: Protected, ledger: Ledger | None) -> None:
+        self._guard, self._data = guard, data
+        self._budgets = Budgets(guard, data, ledger)
+        self._mechanism = FAMILY.get(guard.mechanism)()
+        self._lock = threading.Lock()
+        for name in (*guard.bounds, *guard.keys):
+            data.relation.require(name)
+        self._rows = bounded_rows(data, guard.contribution)
+
+    def answer(self, query: Query, user: str) -> Proposal:
+        statistics, recipes, noises, events = self._planned(query)
+        table = self._rows_of(query, statistics)
+        keys, noisy = self._noised(query, table, statistics, noises)
+        values = {
+            name: noisy[name].astype(np.float64) * statistics[name].grain for name in statistics
+        }
+        columns: dict[str, Any] = dict(keys)
+        for number, recipe in enumerate(recipes):
+            columns[f"m{number}"] = _column(recipe, recipe.made(values))
+        return Proposal(
+            "noisy",
+            _table(columns, query),
+            charges=self._budgets.charges(user, events),
+            spent={"epsilon": self._cost(events)},
+            error_95=self._errors(recipes, statistics, noises, values),
+        )
+
+    # -- planning --------------------------------------------------------------------------------
+    def _planned(
+        self, query: Query
+    ) -> tuple[dict[str, Statistic], list[Recipe], dict[str, Noise], dict[str, int]]:
+        guard = self._guard
+        statistics, recipes = statistics_of(query, guard, self._data.catalog)
+        private = bool(query.keys) and combined_keys(query, guard.keys) is None
+        if private:
+            if guard.delta <= 0:
+                raise RefusedError(
+                    "groups of undeclared keys need a delta",
+                    code="private-keys",
+                    hint="ask the curator to declare keys={…} or delta",
+                )
+            if "count *" not in statistics:
+                count = exp.Count(this=exp.Star())
+                statistics["count *"] = Statistic("count *", count, guard.contribution)
+        share = self._share(len(statistics))
+        noises = {
+            name: self._mechanism.noise(epsilon=share, sensitivity=s.sensitivity)
+            for name, s in statistics.items()
+        }
+        events: dict[str, int] = {}
+        for noise in noises.values():
+            events[noise.event] = events.get(noise.event, 0) + 1
+        if private:
+            events[delta_event(self._delta())] = 1
+        return statistics, recipes, noises, events
+
+    def _share(self, parts: int) -> float:
+        # Pure costs add up, concentrated ones (ε²/2) add up as squares.
+        if self._guard.mechanism == "gaussian":
+            return float(self._guard.per_query / np.sqrt(parts))
+        return self._guard.per_query / parts
+
+    def _delta(self) -> float:
+        """Return the δ of one question: its part of half of all of it."""
+        guard = self._guard
+        share = guard.per_query / guard.epsilon
+        return guard.delta * share if guard.accountant == "basic" else guard.delta * share / 2
+
+    def _cost(self, events: Mapping[str, int]) -> float:
+        return round(self._budgets.accountant.epsilon(events), 12)
+
+    # -- computing -------------------------------------------------------------------------------
+    def _rows_of(self, query: Query, statistics: Mapping[str, Statistic]) -> pa.Table:
+        from discreet.data.sql.query import raw_query
+
+        columns = {f"s{n}": s.tree for n, s in enumerate(statistics.values())}
+        return self._data.engine.fetch(raw_query(query, self._rows.query, columns))
+
+    def _noised(
+        self,
+        query: Query,
+        table: pa.Table,
+        statistics: Mapping[str, Statistic],
+        noises: Mapping[str, Noise],
+    ) -> tuple[dict[str, Any], dict[str, Whole]]:
+        declared = combined_keys(query, self._guard.keys)
+        exact = {
+            name: table.column(f"s{n}").to_numpy().astype(np.int64)
+            for n, name in enumerate(statistics)
+        }
+        if query.keys and declared is not None:
+            keys, exact = self._declared(query, table, declared, exact)
+        else:
+            keys = {f"k{n}": table.column(f"k{n}") for n in range(len(query.keys))}
+        noisy = {
+            name: np.array(noises[name].draw(exact[name].tolist()), dtype=np.int64)
+            for name in statistics
+        }
+        if query.keys and declared is None:
+            limit = self._guard.contribution + noises["count *"].tail(
+                self._delta() / self._guard.contribution
+            )
+            shown = np.flatnonzero(noisy["count *"] >= limit)
+            # In the order of the keys: the engine's own order can depend on who is in the data.
+            order = _sorted_places(keys, shown)
+            keys = {name: column.take(order) for name, column in keys.items()}
+            noisy = {name: values[order] for name, values in noisy.items()}
+        return keys, noisy
+
+    def _declared(
+        self,
+        query: Query,
+        table: pa.Table,
+        names: Sequence[str],
+        exact: Mapping[str, Whole],
+    ) -> tuple[dict[str, Any], dict[str, Whole]]:
+        """Return a row for each combination of declared keys, zeros where nobody is."""
+        import pyarrow as pa
+
+        found = {
+            tuple(row.values()): place
+            for place, row in enumerate(
+                table.select([f"k{n}" for n in range(len(names))]).to_pylist()
+            )
+        }
+        wanted = list(itertools.product(*(self._guard.keys[name] for name in names)))
+        places = np.array([found.get(combination, -1) for combination in wanted], np.int64)
+        filled = {
+            name: np.where(places >= 0, values[places] if values.size else 0, 0).astype(np.int64)
+            for name, values in exact.items()
+        }
+        keys = {
+            f"k{n}": pa.array([c[n] for c in wanted], type=table.schema.field(f"k{n}").type)
+            for n in range(len(names))
+        }
+        return keys, filled
+
+    def _errors(
+        self,
+        recipes: Sequence[Recipe],
+        statistics: Mapping[str, Statistic],
+        noises: Mapping[str, Noise],
+        values: Mapping[str, npt.NDArray[np.float64]],
+    ) -> dict[str, float]:
+        grains = {name: s.grain for name, s in statistics.items()}
+        found = {}
+        for number, recipe in enumerate(recipes):
+            if recipe.squares is not None:
+                continue
+            counts = values[recipe.count] if recipe.count else np.ones(1)
+            smallest = float(counts.min(initial=np.inf)) if counts.size else 1.0
+            found[f"m{number}"] = float(recipe.error_95(noises, grains, smallest))
+        return found
+
+    # -- explaining ------------------------------------------------------------------------------
+    def expect(self, query: Query, user: str) -> dict[str, Any]:
+        try:
+            statistics, recipes, noises, events = self._planned(query)
+        except RefusedError as error:
+            return {"kind": "refused", "reason": error.message, "instead": error.hint or ""}
+        cost = self._cost(events)
+        left = self.left(user)
+        grains = {name: s.grain for name, s in statistics.items()}
+        facts: dict[str, Any] = {
+            "cost": {"epsilon": cost, "epsilon of a group of 5": 5 * cost},
+            "left": left,
+            "error_95": {
+                f"m{n}": float(r.error_95(noises, grains, 1.0))
+                for n, r in enumerate(recipes)
+                if r.measure.function in ("count", "units", "sum")
+            },
+        }
+        if left and min(left.values()) < cost * (1 - 1e-9) and self._guard.accountant == "basic":
+            facts |= {
+                "kind": "refused",
+                "reason": "the privacy budget does not hold what this answer would cost",
+            }
+        return facts
+
+    def left(self, user: str) -> dict[str, float]:
+        return self._budgets.left(user)
+
+
+def bounded_rows(data: Protected, contribution: int) -> Relation:
+    """Return the rows with at most so many of each unit."""
+    unit = data.catalog.unit
+    if unit is None:
+        return data.relation
+    distinct = exp.Count(this=exp.Distinct(expressions=[exp.column(unit, quoted=True)]))
+    select = exp.select(exp.alias_(distinct, "n")).from_(from_clause(data.relation.query, "t"))
+    if int(data.engine.fetch(select).column(0)[0].as_py()) == data.count:
+        return data.relation
+    columns = [exp.column(name, quoted=True) for name in data.relation.columns]
+    # Which records stay depends on the unit's own records alone, so that one unit's presence
+    # changes nothing about the others.
+    order = exp.Order(expressions=[exp.Ordered(this=c.copy(), nulls_first=False) for c in columns])
+    place = exp.Window(
+        this=exp.RowNumber(), partition_by=[exp.column(unit, quoted=True)], order=order
+    )
+    inner = exp.select(*columns, exp.alias_(place, "__place")).from_(
+        from_clause(data.relation.query, "t")
+    )
+    kept = exp.LTE(
+        this=exp.column("__place", quoted=True), expression=exp.Literal.number(contribution)
+    )
+    outer = exp.select(*(c.copy() for c in columns)).from_(from_clause(inner, "t")).where(kept)
+    return data.engine.materialize(Relation(data.engine, outer, data.relation.schema))
+
+
+def _sorted_places(keys: Mapping[str, Any], places: Whole) -> Any:
+    import pyarrow as pa
+
+    table = pa.table({**keys}).take(pa.array(places))
+    table = table.append_column("__place", pa.array(places))
+    return table.sort_by([(name, "ascending") for name in keys]).column("__place").to_numpy()
+
+
+def _column(recipe: Recipe, values: npt.NDArray[np.float64]) -> Any:
+    import pyarrow as pa
+
+    if recipe.measure.kind == "integer":
+        return pa.array(np.round(values).astype(np.int64))
+    return pa.array(values)
+
+
+def _table(columns: Mapping[str, Any], query: Query) -> pa.Table:
+    import pyarrow as pa
+
+    if not query.keys:
+        return pa.table({name: column[:1] for name, column in columns.items()})
+    return pa.table(columns)

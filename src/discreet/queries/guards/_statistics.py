@@ -1,0 +1,247 @@
+"""The whole-number statistics that noisy aggregates are made of."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from discreet.data.sql.query import Catalog, Measure, Query, spelled
+from discreet.errors import RefusedError
+from discreet.queries.guards._ranges import bounds_of
+
+if TYPE_CHECKING:
+    from discreet.dp.mechanisms import Noise
+    from discreet.queries.guards.perturbation import Perturbation
+
+__all__ = ["Recipe", "Statistic", "statistics_of"]
+
+Floats = npt.NDArray[np.float64]
+_MOMENTS = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Statistic:
+    """A count or a sum of whole grains, and how much one record can change it."""
+
+    name: str
+    tree: exp.Expression
+    sensitivity: int
+    grain: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Recipe:
+    """How a measure is made of statistics."""
+
+    measure: Measure
+    #: Names of statistics: count, and for sums the sum, and for moments the sum of squares.
+    count: str | None = None
+    total: str | None = None
+    squares: str | None = None
+    #: Values are counted from the middle of their bounds, which halves the sensitivity.
+    middle: float = 0.0
+    low: float = -math.inf
+    high: float = math.inf
+
+    def made(self, values: Mapping[str, Floats]) -> Floats:
+        """Return the measure from noisy statistics, each in the column's own unit."""
+        function = self.measure.function
+        if function in ("count", "units"):
+            return np.maximum(values[self._of(self.count)], 0.0)
+        total = values[self._of(self.total)]
+        if function == "sum":
+            return total
+        count = np.maximum(values[self._of(self.count)], 1.0)
+        mean = total / count
+        if function == "avg":
+            return np.clip(mean + self.middle, self.low, self.high)
+        variance = np.maximum(values[self._of(self.squares)] / count - mean**2, 0.0)
+        if function.endswith("samp"):
+            variance = variance * count / np.maximum(count - 1, 1.0)
+        return np.sqrt(variance) if function.startswith("stddev") else variance
+
+    def error_95(self, noises: Mapping[str, Noise], grains: Mapping[str, float], n: float) -> float:
+        """Return the half-width of the 95 % error, for a group of about n records."""
+        function = self.measure.function
+        if function in ("count", "units"):
+            return noises[self._of(self.count)].error_95
+        total = noises[self._of(self.total)].error_95 * grains[self._of(self.total)]
+        if function == "sum":
+            return total
+        count = noises[self._of(self.count)].error_95
+        half = (self.high - self.low) / 2
+        return math.hypot(total, half * count) / max(n, 1.0)
+
+    @staticmethod
+    def _of(name: str | None) -> str:
+        assert name is not None
+        return name
+
+
+def statistics_of(
+    query: Query, guard: Perturbation, catalog: Catalog
+) -> tuple[dict[str, Statistic], list[Recipe]]:
+    """Return the statistics a question needs, each once, and how its measures are made."""
+    statistics: dict[str, Statistic] = {}
+    summed = {m.text for m in query.measures if m.function == "sum"}
+    recipes = [_recipe(m, guard, catalog, statistics, summed) for m in query.measures]
+    return statistics, recipes
+
+
+def _recipe(
+    measure: Measure,
+    guard: Perturbation,
+    catalog: Catalog,
+    statistics: dict[str, Statistic],
+    summed: set[str],
+) -> Recipe:
+    if measure.function == "units":
+        unit = exp.column(str(measure.column), quoted=True)
+        tree = exp.Count(this=exp.Distinct(expressions=[unit]))
+        return Recipe(measure, count=_add(statistics, "units", tree, 1))
+    if measure.function == "count":
+        return Recipe(measure, count=_count(statistics, measure.argument, guard))
+    if measure.function not in ("sum", "avg", *_MOMENTS) or measure.argument is None:
+        raise RefusedError(
+            f"{measure.function.upper()} is not answered with noise",
+            code="unsupported-noise",
+            hint="ask for COUNT, SUM, AVG, VARIANCE or STDDEV",
+        )
+    argument = measure.argument
+    low, high = bounds_of(argument, guard.bounds)
+    grain = _grain(measure, guard, catalog)
+    text = spelled(argument)
+    if measure.function == "sum":
+        return Recipe(
+            measure, total=_sum(statistics, f"sum {text}", argument, low, high, 0.0, grain, guard)
+        )
+    count = _count(statistics, argument, guard)
+    if measure.function == "avg" and f"SUM({text})" in summed:
+        # The sum is asked for as well: the average is made of it, and the two agree.
+        total = _sum(statistics, f"sum {text}", argument, low, high, 0.0, grain, guard)
+        return Recipe(measure, count, total, low=low, high=high)
+    middle = _middle(low, high, grain)
+    total = _sum(statistics, f"centred {text}", argument, low, high, middle, grain, guard)
+    if measure.function == "avg":
+        return Recipe(measure, count, total, middle=middle, low=low, high=high)
+    squares = _squares(statistics, text, argument, low, high, middle, guard)
+    return Recipe(measure, count, total, squares, middle, low, high)
+
+
+def _add(
+    statistics: dict[str, Statistic],
+    name: str,
+    tree: exp.Expression,
+    sensitivity: int,
+    grain: float = 1.0,
+) -> str:
+    statistics.setdefault(name, Statistic(name, tree, sensitivity, grain))
+    return name
+
+
+def _count(
+    statistics: dict[str, Statistic], argument: exp.Expression | None, guard: Perturbation
+) -> str:
+    if isinstance(argument, exp.Column) and argument.name in guard.complete:
+        argument = None
+    inner = exp.Star() if argument is None else argument.copy()
+    name = "count *" if argument is None else f"count {spelled(argument)}"
+    return _add(statistics, name, exp.Count(this=inner), guard.contribution)
+
+
+def _grain(measure: Measure, guard: Perturbation, catalog: Catalog) -> float:
+    given = [guard.grain[c] for c in measure.columns if c in guard.grain]
+    if given:
+        return min(given)
+    whole = all(catalog[c].kind == "integer" for c in measure.columns)
+    return 1.0 if whole and measure.column is not None else 0.01
+
+
+def _middle(low: float, high: float, grain: float) -> float:
+    return round((low + high) / 2 / grain) * grain
+
+
+def _whole(argument: exp.Expression, low: float, high: float, grain: float) -> exp.Expression:
+    """Return the value cut to its bounds, in whole grains."""
+    cut = exp.Least(
+        this=exp.Greatest(this=argument.copy(), expressions=[_number(low)], ignore_nulls=False),
+        expressions=[_number(high)],
+        ignore_nulls=False,
+    )
+    if grain == 1.0 and _is_whole(low) and _is_whole(high):
+        inner: exp.Expression = cut
+    else:
+        scaled = exp.Mul(this=exp.cast(cut, "double"), expression=_number(1 / grain))
+        inner = exp.Round(this=scaled)
+    # GREATEST and LEAST pass over nulls, so a missing value must be kept out by hand.
+    missing = exp.Is(this=argument.copy(), expression=exp.Null())
+    whole = exp.cast(inner, "bigint")
+    return exp.Case(ifs=[exp.If(this=missing, true=exp.Null())], default=whole)
+
+
+def _is_whole(value: float) -> bool:
+    return float(value).is_integer()
+
+
+def _number(value: float) -> exp.Expression:
+    text = repr(int(value)) if _is_whole(value) else repr(float(value))
+    return exp.Literal.number(text) if value >= 0 else exp.Neg(this=exp.Literal.number(text[1:]))
+
+
+def _sum(
+    statistics: dict[str, Statistic],
+    name: str,
+    argument: exp.Expression,
+    low: float,
+    high: float,
+    middle: float,
+    grain: float,
+    guard: Perturbation,
+) -> str:
+    value = _whole(argument, low, high, grain)
+    if middle:
+        value = exp.Sub(this=exp.Paren(this=value), expression=_number(round(middle / grain)))
+    farthest = max(abs(low - middle), abs(high - middle))
+    sensitivity = guard.contribution * math.ceil(farthest / grain)
+    tree = exp.cast(exp.Coalesce(this=exp.Sum(this=value), expressions=[_number(0)]), "bigint")
+    return _add(statistics, name, tree, max(sensitivity, 1), grain)
+
+
+def _squares(
+    statistics: dict[str, Statistic],
+    text: str,
+    argument: exp.Expression,
+    low: float,
+    high: float,
+    middle: float,
+    guard: Perturbation,
+) -> str:
+    farthest = max(abs(low - middle), abs(high - middle))
+    # A grain that keeps the sum of squares within 64 bits and the rounding far below the noise.
+    grain = max(farthest**2 / 1e6, 1e-12)
+    centred = exp.Sub(
+        this=exp.cast(_whole(argument, low, high, 0.01), "double"),
+        expression=_number(middle * 100),
+    )
+    square = exp.Mul(this=exp.Paren(this=centred), expression=exp.Paren(this=centred.copy()))
+    scaled = exp.Mul(this=exp.Paren(this=square), expression=_number(1e-4 / grain))
+    whole = exp.cast(exp.Round(this=scaled), "bigint")
+    tree = exp.cast(exp.Coalesce(this=exp.Sum(this=whole), expressions=[_number(0)]), "bigint")
+    sensitivity = guard.contribution * math.ceil(farthest**2 / grain + 1)
+    return _add(statistics, f"squares {text}", tree, sensitivity, grain)
+
+
+def combined_keys(query: Query, keys: Mapping[str, Sequence[object]]) -> list[str] | None:
+    """Return the column of each key if all of them are declared, else None."""
+    names = []
+    for key in query.keys:
+        if not isinstance(key.expression, exp.Column) or key.expression.name not in keys:
+            return None
+        names.append(key.expression.name)
+    return names

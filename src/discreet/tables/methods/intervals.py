@@ -1,0 +1,133 @@
+"""Published intervals."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from discreet.audit.solver import LinearProgram
+from discreet.data.table import Floats, Status, Table
+from discreet.errors import InfeasibleError
+from discreet.progress import Progress, silent
+from discreet.randomness import Randomness
+from discreet.registry import parameter
+from discreet.tables.methods._base import (
+    Protected,
+    TableMethod,
+    floor_of,
+    is_total,
+    round_up,
+    sensitive,
+)
+
+__all__ = ["Intervals"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Intervals(TableMethod):
+    """Publishes an interval in place of each sensitive value, and of the values that would narrow it.
+
+    Partial suppression: instead of withholding cells wholly, each gets the narrowest interval with
+    which every sensitive cell can still take both ends of its protection interval. For one
+    sensitive cell after the other a linear program finds the cheapest widening. The ends are
+    rounded outwards to round numbers, so that the middle of an interval is not the value.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from discreet.data.table import Table
+    >>> cells = pd.DataFrame(
+    ...     {"sector": ["Total", "IT", "Fin", "HC"], "value": [63.0, 11, 21, 31], "p": [0, 1, 0, 0]}
+    ... )
+    >>> cells["level"] = 3.0
+    >>> table = Table.from_cells(
+    ...     cells, by=["sector"], value="value", primary="p", lower="level", upper="level"
+    ... )
+    >>> shown = Intervals().hide(table, rng=Randomness.seeded(1))
+    >>> float(shown.lower[1]), float(shown.upper[1]), int(shown.withheld.sum())
+    (5.0, 15.0, 2)
+    """
+
+    name: ClassVar[str] = "intervals"
+    reference: ClassVar[str] = "Fischetti and Salazar-González (2003), Partial cell suppression"
+
+    relative: bool = parameter(
+        False, help="count widths in percent, so that large cells are widened before small ones"
+    )
+
+    def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
+        """Return values where they can stay, intervals elsewhere."""
+        table.require_additive()
+        fall, rise = self._widths(table, progress)
+        widened = (fall > 0) | (rise > 0)
+        lower, upper = table.value.copy(), table.value.copy()
+        for cell in np.flatnonzero(widened):
+            step = round_up(max((fall[cell] + rise[cell]) / 2, 1e-9))
+            lower[cell] = np.floor((table.value[cell] - fall[cell]) / step) * step
+            upper[cell] = np.ceil((table.value[cell] + rise[cell]) / step) * step
+        lower = np.maximum(lower, floor_of(table))
+        status = np.where(widened, np.int8(Status.SECONDARY), np.int8(Status.SAFE))
+        status[sensitive(table)] = Status.PRIMARY
+        value = np.where(widened, np.nan, table.value)
+        return Protected(table, value, status, lower, upper, prints_intervals=True)
+
+    def _widths(self, table: Table, progress: Progress) -> tuple[Floats, Floats]:
+        """Return how far below and above its value each cell's interval must reach."""
+        assert table.lower is not None
+        assert table.upper is not None
+        size = len(table)
+        most = table.value if floor_of(table) == 0 else np.full(size, np.inf)
+        # Zeros are known to be zero: they stay.
+        room = np.where(table.value == 0, 0.0, most), np.where(table.value == 0, 0.0, np.inf)
+        fall, rise = np.zeros(size), np.zeros(size)
+        program = self._program(table)
+        cells = np.flatnonzero(sensitive(table))
+        # The greatest need first: what it widens serves the others.
+        cells = cells[np.argsort(-table.upper[cells], kind="stable")]
+        everything = np.arange(size, dtype=np.int64)
+        for number, cell in enumerate(cells):
+            progress("widening intervals", number, len(cells))
+            for move in (float(table.upper[cell]), -float(table.lower[cell])):
+                low, high = -fall.copy(), rise.copy()
+                low[cell] = high[cell] = move
+                program.set_bounds(everything, low, high)
+                extra_up, extra_down = room[1] - rise, np.maximum(room[0] - fall, 0.0)
+                extra_up[cell] = extra_down[cell] = 0.0
+                program.set_bounds(everything + size, np.zeros(size), extra_up)
+                program.set_bounds(everything + 2 * size, np.zeros(size), extra_down)
+                found = program.solve()
+                if found.status != "optimal":
+                    raise self._infeasible(table, int(cell))
+                base, up, down = np.split(found.x, 3)
+                change = base + up - down
+                change[np.abs(change) < 1e-9 * max(1.0, abs(move))] = 0.0
+                fall, rise = np.maximum(fall, -change), np.maximum(rise, change)
+        return fall, rise
+
+    def _program(self, table: Table) -> LinearProgram:
+        """Columns: change within the intervals so far, and widening them up and down at a price."""
+        size = len(table)
+        weight = 1 / np.maximum(np.abs(table.value), 1.0) if self.relative else np.ones(size)
+        # Readers look at totals first: they are widened last.
+        weight[is_total(table)] *= 3
+        equations = table.equations
+        matrix = sparse.csc_matrix(sparse.hstack([equations, equations, -equations]))
+        zero = np.zeros(equations.shape[0])
+        return LinearProgram(
+            matrix,
+            rows=(zero, zero),
+            columns=(np.zeros(3 * size), np.zeros(3 * size)),
+            cost=np.concatenate([np.zeros(size), weight, weight]),
+        )
+
+    def _infeasible(self, table: Table, cell: int) -> InfeasibleError:
+        name = " × ".join(table.labels(cell))
+        return InfeasibleError(
+            f"no intervals protect the cell {name}: too few cells around it are not zero",
+            code="intervals-infeasible",
+            hint="merge categories with recoding, or use controlled-tabular-adjustment",
+            cells=[name],
+        )
