@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from tests.tables.instances import castro, random_table, salaries
 
 import discreet as dc
 from discreet.data.table import Table
-from tests.tables.instances import castro, random_table, salaries
 
 RULES = [dc.PPercent(10), dc.MinimumFrequency(3)]
 

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tables.instances import instance, random_table, salaries
 
 import discreet as dc
 from discreet.data.table import Table
-from tests.tables.instances import instance, random_table, salaries
 
 
 def secret_table(seed: int) -> Table:

@@ -258,9 +258,7 @@ def as_texts(values: pa.Array) -> list[str | None]:
     return [None if v is None else str(v) for v in values.to_pylist()]
 
 
-def labels(
-    codes: Sequence[Integers], sizes: Sequence[int], rows: int
-) -> tuple[Integers, Integers]:
+def labels(codes: Sequence[Integers], sizes: Sequence[int], rows: int) -> tuple[Integers, Integers]:
     """Number the different combinations of codes in their order; also the first row of each.
 
     >>> label, first = labels([np.array([1, 0, 1]), np.array([0, 5, 0])], [2, 6], 3)
@@ -323,5 +321,3 @@ def _sums(label: Integers, count: Integers, size: int) -> Integers:
 
 def _integers(column: pa.ChunkedArray) -> Integers:
     return np.asarray(column.to_numpy(), dtype=np.int64)
-
-

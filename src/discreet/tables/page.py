@@ -101,17 +101,26 @@ def _layout(release: TableRelease) -> Rows:
         else:
             text = shown(float(frame["value"][cell]))
         texts.append(text)
-    if len(table.dimensions) == 2 and len(table.dimensions[1].codes) <= _CODES:
+    if len(table.dimensions) == 2 and min(len(d.codes) for d in table.dimensions) <= _CODES:
         return _cross(table, texts)
     body = [[*table.labels(cell), texts[cell]] for cell in range(min(len(table), _ROWS))]
     return [*table.by, "value"], body
 
 
+def _sides(table: Table) -> tuple[int, int]:
+    """Return which attribute goes down and which across: the longer one down."""
+    if len(table.dimensions) < 2:
+        return 0, 0
+    longer = len(table.dimensions[1].codes) > len(table.dimensions[0].codes)
+    return (1, 0) if longer else (0, 1)
+
+
 def _cross(table: Table, texts: list[str]) -> Rows:
-    rows, columns = table.dimensions
-    used = sorted(set(table.codes[:, 0].tolist()))[:_ROWS]
-    across = sorted(set(table.codes[:, 1].tolist()))
-    place = {(int(r), int(c)): cell for cell, (r, c) in enumerate(table.codes)}
+    down, right = _sides(table)
+    rows, columns = table.dimensions[down], table.dimensions[right]
+    used = sorted(set(table.codes[:, down].tolist()))[:_ROWS]
+    across = sorted(set(table.codes[:, right].tolist()))
+    place = {(int(code[down]), int(code[right])): cell for cell, code in enumerate(table.codes)}
     # Totals come last, as people read tables.
     used, across = [*used[1:], *used[:1]], [*across[1:], *across[:1]]
     header = [f"{rows.name} \\ {columns.name}", *(columns.codes[c] for c in across)]
@@ -122,11 +131,11 @@ def _cross(table: Table, texts: list[str]) -> Rows:
     return header, body
 
 
-def _drawn(table: Table) -> tuple[list[int], list[str]]:
+def _drawn(table: Table) -> list[int]:
     """Return the cells of the first two attributes, the others at their total."""
     keep = (table.codes[:, 2:] == 0).all(axis=1)
     keep &= (table.codes[:, : min(2, table.codes.shape[1])] < _CODES).all(axis=1)
-    return [int(cell) for cell in np.flatnonzero(keep)], list(table.by[:2])
+    return [int(cell) for cell in np.flatnonzero(keep)]
 
 
 def _caption(table: Table) -> str:
@@ -139,16 +148,18 @@ def _heat_map(release: TableRelease) -> Any:
     import pandas as pd
 
     table, protected = release.table, release.protected
-    cells, names = _drawn(table)
+    cells, (down, right) = _drawn(table), _sides(table)
+    single = down == right
     data = pd.DataFrame(
         {
-            "row": [table.labels(cell)[0] for cell in cells],
-            "column": [table.labels(cell)[1] if len(names) > 1 else "" for cell in cells],
+            "row": [table.labels(cell)[down] for cell in cells],
+            "column": ["" if single else table.labels(cell)[right] for cell in cells],
             "status": [Status(int(protected.status[cell])).word for cell in cells],
         }
     )
-    order = list(table.dimensions[0].codes)
-    across = list(table.dimensions[1].codes) if len(names) > 1 else [""]
+    order = list(table.dimensions[down].codes)
+    across = [""] if single else list(table.dimensions[right].codes)
+    title = None if single else table.by[right]
     colours = alt.Scale(
         domain=["safe", "changed", "secondary", "primary"],
         range=["#dbe7ea", "#8fb8de", "#f2b366", "#b5413a"],
@@ -157,8 +168,8 @@ def _heat_map(release: TableRelease) -> Any:
         alt.Chart(data)
         .mark_rect(stroke="white")
         .encode(
-            x=alt.X("column:N", sort=across, title=names[1] if len(names) > 1 else None),
-            y=alt.Y("row:N", sort=order, title=names[0]),
+            x=alt.X("column:N", sort=across, title=title),
+            y=alt.Y("row:N", sort=order, title=table.by[down]),
             color=alt.Color("status:N", scale=colours),
         )
         .properties(width=alt.Step(22), height=alt.Step(18))

@@ -104,9 +104,7 @@ def test_finds_the_optimum_over_all_nodes(file, chosen, metric, share):
     models = [model for model, _ in chosen]
     rows = pa.table({c: [r[c] for r in records] for c in (*quasi, "s")})
     counted = rows.group_by([*quasi, "s"]).aggregate([([], "count_all")])
-    table = FrequencySet.from_table(
-        counted.rename_columns([*quasi, "s", "count"]), quasi, ["s"]
-    )
+    table = FrequencySet.from_table(counted.rename_columns([*quasi, "s", "count"]), quasi, ["s"])
     trees = {q: dc.Hierarchy.from_levels(list(tables[q].values())) for q in quasi}
     attributes = [attribute(c, trees[c.name]) for c in table.quasi]
     limit = int(share * len(records) + 1e-9)

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tables.instances import instance, random_table
 
 import discreet as dc
 from discreet.audit.sensitivity import mark
 from discreet.data.table import Table
 from discreet.tables.methods import _adjustment
-from tests.tables.instances import instance, random_table
 
 SEEDED = dc.Randomness.seeded
 
@@ -47,9 +47,8 @@ def test_promises(seed, distance, totals, integer):
     )
     try:
         done = method.hide(table, rng=SEEDED(1))
-    except dc.InfeasibleError as error:
-        assert error.facts["cells"]
-        return
+    except dc.InfeasibleError:
+        return  # nothing but zeros and single cells to move
     change = check(table, done)
     if integer:
         assert (done.value == np.round(done.value)).all()

@@ -304,7 +304,9 @@ class Memory:
         starts = np.flatnonzero(np.diff(hits.key[order], prepend=-1))
         bounds = [self._column(f"{side}_{end}")[rows][order] for side in ("lb", "ub")]
         if not len(order):
-            return tuple(pa.nulls(hits.keys, pa.from_numpy_dtype(bounds[0].dtype)) for _ in range(3))
+            return tuple(
+                pa.nulls(hits.keys, pa.from_numpy_dtype(bounds[0].dtype)) for _ in range(3)
+            )
         key, size = (self._zeros, 1) if not statement.keys else self._sized_keys(statement)
         world = _passes.ends_by_key(
             *self._selection(statement), key, size, self._sensitive_values()
@@ -359,7 +361,11 @@ def _only_counts(statement: Statement) -> bool:
 
 def _or_null(values: npt.NDArray[Any], hits: _Hits) -> pa.Array:
     # Without GROUP BY an empty selection still gives one row, of nulls.
-    return pa.array(values) if len(hits.key) else pa.nulls(hits.keys, pa.from_numpy_dtype(values.dtype))
+    return (
+        pa.array(values)
+        if len(hits.key)
+        else pa.nulls(hits.keys, pa.from_numpy_dtype(values.dtype))
+    )
 
 
 def _ragged(starts: Integers, sizes: Integers) -> Integers:

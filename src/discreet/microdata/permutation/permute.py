@@ -172,9 +172,7 @@ def _known(rows: pa.Table, sensitive: str) -> tuple[pa.Table, int]:
     if missing:
         rows = rows.filter(pc.invert(null))
     if rows.num_rows == 0:
-        raise InputError(
-            f"column {sensitive!r} has no values", code="no-records", column=sensitive
-        )
+        raise InputError(f"column {sensitive!r} has no values", code="no-records", column=sensitive)
     return rows, missing
 
 

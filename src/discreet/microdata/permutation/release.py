@@ -394,7 +394,9 @@ class Permuted(Release):
         folder = Path(folder)
         found = {}
         for stem in (PERMUTED_FILE, HELP_FILE):
-            files = [f for s in ("parquet", "csv", "arrow") if (f := folder / f"{stem}.{s}").exists()]
+            files = [
+                f for s in ("parquet", "csv", "arrow") if (f := folder / f"{stem}.{s}").exists()
+            ]
             if not files:
                 raise InputError(
                     f"the release has no {stem} table",
@@ -406,7 +408,9 @@ class Permuted(Release):
             engine = found[stem].engine
         settings: dict[str, Any] = {}
         if (folder / "evidence.json").exists():
-            settings = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))["settings"]
+            settings = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))[
+                "settings"
+            ]
         permuted = found[PERMUTED_FILE].relation
         return cls(
             permuted,
@@ -417,7 +421,9 @@ class Permuted(Release):
         )
 
     @classmethod
-    def open(cls, engine: Engine, prefix: str, *, name: str, sensitive: str | None = None) -> Permuted:
+    def open(
+        cls, engine: Engine, prefix: str, *, name: str, sensitive: str | None = None
+    ) -> Permuted:
         """Open a release that `store` wrote into an engine."""
         permuted = engine.table(f"{prefix}_permuted")
         help_table = engine.table(f"{prefix}_help")
@@ -425,7 +431,9 @@ class Permuted(Release):
         return cls(permuted, help_table, name=name, sensitive=sensitive or last)
 
 
-def facts_of(groups: Any, *, k: int, e: float, cap: bool, partition: dict[str, Any], **more: Any) -> PermutationFacts:
+def facts_of(
+    groups: Any, *, k: int, e: float, cap: bool, partition: dict[str, Any], **more: Any
+) -> PermutationFacts:
     """Return what a partition reached.
 
     Any: `groups` is a `Groups`; `more` are further fields of the facts.

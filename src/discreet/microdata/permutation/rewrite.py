@@ -59,7 +59,9 @@ def rewrite(statement: Statement, *, sensitive: str, kind: str) -> exp.Select:
     --------
     >>> from discreet.microdata.permutation.statement import parse
     >>> asked = parse(
-    ...     "SELECT SUM(pay) FROM t WHERE age < 30", name="t", columns=["age", "pay"],
+    ...     "SELECT SUM(pay) FROM t WHERE age < 30",
+    ...     name="t",
+    ...     columns=["age", "pay"],
     ...     sensitive="pay",
     ... )
     >>> print(rewrite(asked, sensitive="pay", kind="integer").sql("duckdb", pretty=True))
@@ -304,7 +306,8 @@ class _Rewriter:
         )
         low, high, middle = (self._pick(aggregate, end) for end in ("low", "high", "v"))
         self.add(
-            name, f"SELECT {self.listed()}{low} AS low, {high} AS high FROM ranks{place}{self.group()}"
+            name,
+            f"SELECT {self.listed()}{low} AS low, {high} AS high FROM ranks{place}{self.group()}",
         )
         self.add(
             f"picked{place}", f"SELECT {self.listed()}{middle} AS v FROM order{place}{self.group()}"

@@ -180,7 +180,16 @@ class _Reader:
         for part, word in names.items():
             if tree.args.get(part):
                 refuse(f"{word} is not answered")
-        known = {*names, "expressions", "from_", "from", "where", "group", "order", "operation_modifiers"}
+        known = {
+            *names,
+            "expressions",
+            "from_",
+            "from",
+            "where",
+            "group",
+            "order",
+            "operation_modifiers",
+        }
         for part, value in tree.args.items():
             if value and part not in known:
                 refuse(f"the clause {part.strip('_')} is not answered")
@@ -201,7 +210,9 @@ class _Reader:
         """Spell every column as the release does; return the aliases of the projection."""
         source = tree.args.get("from_") or tree.args["from"]
         owners = {source.this.alias_or_name.casefold(), self.name.casefold()}
-        aliases = {item.alias: item.this for item in tree.expressions if isinstance(item, exp.Alias)}
+        aliases = {
+            item.alias: item.this for item in tree.expressions if isinstance(item, exp.Alias)
+        }
         folded: dict[str, list[str]] = {}
         for name in self.columns:
             folded.setdefault(name.casefold(), []).append(name)
@@ -214,7 +225,9 @@ class _Reader:
                     code="unknown-table",
                     hint=f"write {self.name}",
                 )
-            spelt = [node.name] if node.name in self.columns else folded.get(node.name.casefold(), [])
+            spelt = (
+                [node.name] if node.name in self.columns else folded.get(node.name.casefold(), [])
+            )
             if len(spelt) == 1:
                 node.replace(exp.column(exp.to_identifier(spelt[0], quoted=True)))
             elif node.name not in aliases or node.find_ancestor(exp.Group, exp.Order) is None:
@@ -222,12 +235,12 @@ class _Reader:
                 raise InputError(
                     f"there is no column {node.name!r}",
                     code="unknown-column",
-                    hint=f"write {guess!r}" if guess else "choose one of " + ", ".join(self.columns),
+                    hint=f"write {guess!r}"
+                    if guess
+                    else "choose one of " + ", ".join(self.columns),
                     column=node.name,
                 )
-        return {
-            item.alias: item.this for item in tree.expressions if isinstance(item, exp.Alias)
-        }
+        return {item.alias: item.this for item in tree.expressions if isinstance(item, exp.Alias)}
 
     def _conditions(
         self, clause: exp.Where | None
@@ -250,11 +263,15 @@ class _Reader:
                 )
         return _all(apart), _all(about)
 
-    def _grouped(self, tree: exp.Select, aliases: dict[str, exp.Expression]) -> list[exp.Expression]:
+    def _grouped(
+        self, tree: exp.Select, aliases: dict[str, exp.Expression]
+    ) -> list[exp.Expression]:
         clause = tree.args.get("group")
         if clause is None:
             return []
-        if any(clause.args.get(part) for part in ("rollup", "cube", "grouping_sets", "all", "totals")):
+        if any(
+            clause.args.get(part) for part in ("rollup", "cube", "grouping_sets", "all", "totals")
+        ):
             refuse("ROLLUP, CUBE, GROUPING SETS and GROUP BY ALL are not answered")
         found = []
         for item in clause.expressions:
@@ -369,7 +386,9 @@ class _Reader:
             self._require_allowed(tree.expression, "a weight")
             inner = exp.Cast(this=self._weight(tree.this), to=exp.DataType.build("double"))
             return exp.Div(this=inner, expression=exp.paren(tree.expression.copy()))
-        if isinstance(tree, exp.Mul) and self._mentions(tree.this) != self._mentions(tree.expression):
+        if isinstance(tree, exp.Mul) and self._mentions(tree.this) != self._mentions(
+            tree.expression
+        ):
             about, known = (
                 (tree.this, tree.expression)
                 if self._mentions(tree.this)

@@ -108,9 +108,7 @@ def attribute(
     )
 
 
-def _levels(
-    coded: Coded, hierarchy: Hierarchy
-) -> tuple[Integers, list[str | None], Integers]:
+def _levels(coded: Coded, hierarchy: Hierarchy) -> tuple[Integers, list[str | None], Integers]:
     """Return the code of every value at every level, the codes, and which rows are leaves.
 
     The first rows are the values of the data in their order, the others the hierarchy's leaves.

@@ -150,9 +150,7 @@ class Rollup:
         order = None
         if sorts:
             # A stable sort merges the sorted runs that the finer grouping left.
-            order = (
-                np.argsort(words[0], kind="stable") if len(words) == 1 else np.lexsort(words)
-            )
+            order = np.argsort(words[0], kind="stable") if len(words) == 1 else np.lexsort(words)
             words = [word[order] for word in words]
             sizes = sizes[order]
             population = None if population is None else population[order]
