@@ -88,23 +88,21 @@ def _legend(release: TableRelease) -> str:
 
 def _layout(release: TableRelease) -> Rows:
     """Return a cross table where there are two attributes, else one line per cell."""
-    table, protected = release.table, release.protected
-    frame = release._frame
-    texts = []
-    for cell, status in enumerate(protected.status):
-        if protected.withheld[cell]:
-            text = _MARK.get(Status(int(status)), "c")
-            if protected.prints_intervals:
-                text = (
-                    f"{shown(float(frame['lower'][cell]))} – {shown(float(frame['upper'][cell]))}"
-                )
-        else:
-            text = shown(float(frame["value"][cell]))
-        texts.append(text)
+    table = release.table
     if len(table.dimensions) == 2 and min(len(d.codes) for d in table.dimensions) <= _CODES:
-        return _cross(table, texts)
-    body = [[*table.labels(cell), texts[cell]] for cell in range(min(len(table), _ROWS))]
-    return [*table.by, "value"], body
+        return _cross(release)
+    cells = range(min(len(table), _ROWS))
+    return [*table.by, "value"], [[*table.labels(cell), _text(release, cell)] for cell in cells]
+
+
+def _text(release: TableRelease, cell: int) -> str:
+    """Return what is printed for a cell."""
+    protected, frame = release.protected, release._frame
+    if not protected.withheld[cell]:
+        return shown(float(frame["value"][cell]))
+    if protected.prints_intervals:
+        return f"{shown(float(frame['lower'][cell]))} – {shown(float(frame['upper'][cell]))}"
+    return _MARK.get(Status(int(protected.status[cell])), "c")
 
 
 def _sides(table: Table) -> tuple[int, int]:
@@ -115,7 +113,8 @@ def _sides(table: Table) -> tuple[int, int]:
     return (1, 0) if longer else (0, 1)
 
 
-def _cross(table: Table, texts: list[str]) -> Rows:
+def _cross(release: TableRelease) -> Rows:
+    table = release.table
     down, right = _sides(table)
     rows, columns = table.dimensions[down], table.dimensions[right]
     used = sorted(set(table.codes[:, down].tolist()))[:_ROWS]
@@ -125,7 +124,7 @@ def _cross(table: Table, texts: list[str]) -> Rows:
     used, across = [*used[1:], *used[:1]], [*across[1:], *across[:1]]
     header = [f"{rows.name} \\ {columns.name}", *(columns.codes[c] for c in across)]
     body = [
-        [rows.codes[r], *(texts[place[r, c]] if (r, c) in place else "" for c in across)]
+        [rows.codes[r], *(_text(release, place[r, c]) if (r, c) in place else "" for c in across)]
         for r in used
     ]
     return header, body
@@ -211,13 +210,16 @@ def _statuses(release: TableRelease) -> Any:
 
     table = release.table
     dimension = table.dimensions[0]
-    keep = table.codes[:, 0] < _CODES
-    data = pd.DataFrame(
-        {
-            "code": np.array(dimension.codes, dtype=object)[table.codes[keep, 0]],
-            "status": [Status(int(s)).word for s in release.protected.status[keep]],
-        }
-    )
+    size = min(len(dimension.codes), _CODES)
+    rows = []
+    for status in Status:
+        number = np.bincount(
+            table.codes[release.protected.status == status, 0], minlength=len(dimension.codes)
+        )
+        rows += [
+            (dimension.codes[c], status.word, int(number[c])) for c in range(size) if number[c]
+        ]
+    data = pd.DataFrame(rows, columns=["code", "status", "cells"])
     colours = alt.Scale(
         domain=["safe", "changed", "secondary", "primary"],
         range=["#dbe7ea", "#8fb8de", "#f2b366", "#b5413a"],
@@ -226,7 +228,7 @@ def _statuses(release: TableRelease) -> Any:
         alt.Chart(data)
         .mark_bar()
         .encode(
-            x=alt.X("count()", title="cells"),
+            x=alt.X("cells:Q", title="cells"),
             y=alt.Y("code:N", sort=list(dimension.codes), title=dimension.name),
             color=alt.Color("status:N", scale=colours),
         )

@@ -86,8 +86,10 @@ class TableRelease(Release):
                 data[name] = _tidy(end / divisor)
         if table.statistic == "mean":
             data["count"] = np.where(shown, divisor, np.nan)
-        data["status"] = [Status(int(code)).word for code in protected.status]
-        data["conf_status"] = [CONF_STATUS[Status(int(code))] for code in protected.status]
+        words = np.array([status.word for status in Status], dtype=object)
+        letters = np.array([CONF_STATUS[status] for status in Status], dtype=object)
+        data["status"] = words[protected.status]
+        data["conf_status"] = letters[protected.status]
         return pd.DataFrame(data)
 
     @property
