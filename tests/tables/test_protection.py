@@ -100,6 +100,26 @@ def test_linked_tables_share_their_fate():
     assert (totals.sort_index() == alone.sort_index()).all()
 
 
+def test_a_person_alone_in_two_linked_tables_is_one_attacker():
+    frame = pd.DataFrame(
+        {
+            "who": ["ann", "bob", "cat", "dan", "eve", "ann"],
+            "a": ["x", "y", "y", "y", "y", "x"],
+            "b": ["u", "w", "w", "u", "w", "u"],
+            "c": ["k", "l", "l", "l", "l", "k"],
+            "v": [10.0, 20, 30, 40, 50, 5],
+        }
+    )
+    people = dc.read(frame, unit="who")
+    first, second = dc.tabulate(people, by=[["a", "b"], ["c", "b"]], measure="v")
+    one = first.contributors[first.cell("x", "u"), 0]
+    two = second.contributors[second.cell("k", "u"), 0]
+    assert one == two
+    others = set(first.contributors[first.cell("y", "w")]) - {-1}
+    assert one not in others
+    assert first.numbering is second.numbering
+
+
 def test_linked_tables_that_disagree():
     one = pd.DataFrame({"sector": ["Total", "IT", "Fin"], "v": [10.0, 7.0, 3.0]})
     two = pd.DataFrame({"region": ["Total", "N", "S"], "v": [11.0, 5.0, 6.0]})

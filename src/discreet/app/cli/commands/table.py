@@ -96,17 +96,16 @@ class _Input:
                 code="unknown-statistic",
                 hint="choose sum or mean",
             )
-        return [
+        return list(
             tabulate(
                 data,
-                list(names),
+                self.by,
                 self.measure,
                 "mean" if self.statistic == "mean" else "sum",
                 request=self.request,
                 missing=self.missing,
             )
-            for names in self.by
-        ]
+        )
 
     def _ready_made(self, by: tuple[str, ...], hierarchies: Any) -> Table:
         # Any: `from_cells` takes one hierarchy or several per attribute.
