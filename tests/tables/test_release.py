@@ -233,3 +233,18 @@ def test_rounded_file_audited_within_its_base():
     frame = pd.DataFrame({"row": ["Total", "a", "b"], "value": [10, 5, 5]})
     found = dc.audit_published(frame, within=2)
     assert found.intervals[["lower", "upper"]].to_numpy().tolist() == [[8, 12], [3, 7], [3, 7]]
+
+
+def test_means_of_changed_sums_do_not_tell_counts():
+    table = dc.tabulate(salaries(), by=["sector", "region"], measure="salary", statistic="mean")
+    release = table.protect(rules=[dc.MinimumFrequency(3)], method=dc.ControlledRounding(10_000))
+    assert "count" not in release.cells
+
+
+def test_differentially_private_evidence_counts_nothing():
+    table = dc.tabulate(salaries(), by=["sector", "region"])
+    release = table.protect(rules=[dc.MinimumFrequency(3)], method=dc.DPTableNoise(epsilon=1.0))
+    evidence = release.evidence()
+    assert evidence.risk == {"safe": True}
+    assert set(evidence.loss) == {"cells"}
+    assert "ε = 1" in evidence.verdict
