@@ -248,3 +248,22 @@ def test_differentially_private_evidence_counts_nothing():
     assert evidence.risk == {"safe": True}
     assert set(evidence.loss) == {"cells"}
     assert "ε = 1" in evidence.verdict
+
+
+def test_linked_files_are_audited_together(tmp_path):
+    tables = dc.tabulate(salaries(), by=[["sector", "region"], ["region"]], measure="salary")
+    release = dc.protect(tables, [dc.MinimumFrequency(3), dc.PPercent(10)], dc.Suppression())
+    folder = release.write(tmp_path / "out")
+    files = sorted(folder.glob("*/cells.csv"))
+    found = dc.audit_published(files)
+    own = release.audit(attacker="outsider", exact=True)
+    both = own.intervals.merge(found.intervals, on=["sector", "region"], suffixes=("", "_file"))
+    assert len(both) == own.sensitive
+    assert np.allclose(both[["lower", "upper"]], both[["lower_file", "upper_file"]])
+    # What one table withholds and the other tells is told.
+    alone = pd.DataFrame({"region": ["Total", "N", "S"], "value": [10, None, None]})
+    other = pd.DataFrame(
+        {"sector": ["Total"] * 3, "region": ["Total", "N", "S"], "value": [10, 4, 6]}
+    )
+    assert not dc.audit_published(alone).disclosed
+    assert dc.audit_published([alone, other]).sensitive == 0
