@@ -77,11 +77,12 @@ def needs(table: Table, value: Floats, room: tuple[Floats, Floats]) -> tuple[Flo
 def aliases(equations: sparse.csr_matrix, live: Bools) -> Ints:
     """Return for each cell the first of the cells that always equal it.
 
-    An equation with two cells that are not known zeros says that they are equal: the only part of
-    a total is the total.
+    An equation with two cells that are not known zeros, one the total of the other, says that they
+    are equal. `live` are the cells that are not known zeros, published or not.
     """
     block = equations[:, np.flatnonzero(live)].tocsr()
-    pairs = np.flatnonzero(np.diff(block.indptr) == 2)
+    sums = np.asarray(block.sum(axis=1)).ravel()
+    pairs = np.flatnonzero((np.diff(block.indptr) == 2) & (sums == 0))
     first = block.indices[block.indptr[pairs]]
     second = block.indices[block.indptr[pairs] + 1]
     size = int(live.sum())

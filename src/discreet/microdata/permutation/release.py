@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from discreet.microdata.permutation.risk import PermutationRisk
     from discreet.microdata.permutation.statement import Statement
 
-__all__ = ["BoundsAnswer", "Permuted", "PermutationFacts"]
+__all__ = ["BoundsAnswer", "PermutationFacts", "Permuted"]
 
 #: File names of a written release.
 PERMUTED_FILE = "permuted"
@@ -86,7 +86,7 @@ class BoundsAnswer(Report):
         return self._sql()
 
     def rows(self) -> Rows:
-        """The answer as it is."""
+        """Return the answer as it is."""
         table = self._rows
         return table.column_names, [list(row.values()) for row in table.to_pylist()]
 
@@ -237,9 +237,15 @@ class Permuted(Release):
         explained = functools.partial(self._explained, statement)
         return BoundsAnswer(kind, self._as_library(rows), tuple(notes), rows, explained)
 
-    def explain(self, sql: str) -> str:
-        """Return the rewritten query, in the dialect of the engine, without running it."""
-        return self._explained(self._statement(sql))
+    def explain(self, sql: str, *, dialect: str | None = None) -> str:
+        """Return the rewritten query without running it: for this engine, or another dialect."""
+        if dialect not in (None, "duckdb", "postgres", "spark"):
+            raise InputError(
+                f"there is no dialect {dialect!r}",
+                code="unknown-dialect",
+                hint="choose one of duckdb, postgres, spark",
+            )
+        return self._explained(self._statement(sql), dialect)
 
     def _statement(self, sql: str) -> Statement:
         from discreet.microdata.permutation.statement import parse
@@ -257,8 +263,8 @@ class Permuted(Release):
 
         return rewrite(statement, sensitive=self.sensitive, kind=self.kind)
 
-    def _explained(self, statement: Statement) -> str:
-        return self._rewritten(statement).sql(dialect=self.engine.name, pretty=True)
+    def _explained(self, statement: Statement, dialect: str | None = None) -> str:
+        return self._rewritten(statement).sql(dialect=dialect or self.engine.name, pretty=True)
 
     def _run(self, statement: Statement) -> pa.Table:
         from discreet.microdata.permutation.rewrite import HELP, PERMUTED
@@ -324,6 +330,11 @@ class Permuted(Release):
         promise = f"every person is hidden among at least {facts.k_reached} values"
         if self.kind != "category":
             promise += f" that span at least {facts.e_reached:g}"
+        if facts.worst_share * facts.k > 1 + 1e-12:
+            promise += (
+                f"; but one value makes up {facts.worst_share:.0%} of a group, so a guess can be "
+                "right that often (cap=True would bound it)"
+            )
         settings = {
             "name": self.name,
             "sensitive": self.sensitive,
@@ -369,7 +380,7 @@ class Permuted(Release):
                 "How to ask",
                 text=f"The permuted table has the columns of {self.name}; {self.sensitive} changed "
                 "hands inside each group. Bounds need nothing but the two tables.",
-                code=f'discreet ask --release DIR "SELECT COUNT(*) FROM {self.name}"',
+                code=f'discreet ask --release DIR "SELECT COUNT(*) FROM {self.name}"',  # noqa: S608
             )
         )
         page = Page(f"{self.name}: permuted release", sections, verdict=self.evidence().verdict)

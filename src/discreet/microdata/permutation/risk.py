@@ -195,4 +195,4 @@ def _learn(label: Integers, quasi: Integers, mass: Floats) -> Floats:
             np.add.at(held, label, belief)
             belief *= np.divide(mass, held, out=np.zeros_like(mass), where=held > 0)[label]
         belief /= np.maximum(belief.sum(axis=1, keepdims=True), 1e-300)
-    return belief
+    return np.asarray(belief)

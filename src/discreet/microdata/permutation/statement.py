@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Literal, NoReturn
+from typing import Literal, NoReturn, cast
 
 import sqlglot
 from sqlglot import exp
@@ -28,6 +28,9 @@ _ALLOWED: tuple[type[exp.Expression], ...] = (
     exp.Length, exp.Substring, exp.Coalesce, exp.Cast, exp.DataType, exp.DataTypeParam, exp.Case,
     exp.If, exp.Extract, exp.Var, exp.Year, exp.Month, exp.Day, exp.Tuple,
 )  # fmt: skip
+
+#: Finer quantiles would overflow whole numbers where there are many records.
+_FINEST = 1_000_000
 
 Kind = Literal["count", "sum", "avg", "min", "max", "quantile", "variance", "weighted"]
 
@@ -74,7 +77,7 @@ class Statement:
 def parse(
     sql: str, *, name: str, columns: Sequence[str], sensitive: str, category: bool = False
 ) -> Statement:
-    """Read a query over the original table.
+    r"""Read a query over the original table.
 
     Parameters
     ----------
@@ -98,7 +101,7 @@ def parse(
     ...     sensitive="salary",
     ... )
     >>> found.aggregates[0].label, found.where.sql()
-    ('avg_salary', '"age" < 30 OR "sex" = \\'f\\'')
+    ('avg_salary', '"age" < 30 OR "sex" = \'f\'')
     """
     return _Reader(name, tuple(columns), sensitive, category).read(_one_select(sql))
 
@@ -372,6 +375,8 @@ class _Reader:
                 code="bad-sql",
                 hint="write 0.5 for the median",
             )
+        if share.denominator > _FINEST:
+            refuse("a quantile is named with at most six digits")
         return share
 
     def _weight(self, tree: exp.Expression) -> exp.Expression:
@@ -397,7 +402,7 @@ class _Reader:
             self._require_allowed(known, "a weight")
             rest = self._weight(about)
             if isinstance(rest, exp.Literal):
-                return known.copy()
+                return cast("exp.Expression", known.copy())
             return exp.Mul(this=exp.paren(rest), expression=exp.paren(known.copy()))
         refuse(
             f"SUM is answered for {self.sensitive}, alone or times known weights",
@@ -413,7 +418,7 @@ class _Reader:
     def _require_allowed(self, tree: exp.Expression, where: str) -> None:
         for node in tree.walk():
             if not isinstance(node, _ALLOWED):
-                refuse(f"{_name(node)} is not understood in {where}")
+                refuse(f"{_name(cast('exp.Expression', node))} is not understood in {where}")
             if isinstance(node, exp.In) and (node.args.get("query") or node.args.get("unnest")):
                 refuse(f"a subquery is not answered in {where}")
 
@@ -450,7 +455,8 @@ def _conjuncts(tree: exp.Expression) -> list[exp.Expression]:
 def _all(parts: list[exp.Expression]) -> exp.Expression | None:
     if not parts:
         return None
-    return exp.and_(*parts, copy=True) if len(parts) > 1 else parts[0].copy()
+    joined = exp.and_(*parts, copy=True) if len(parts) > 1 else parts[0].copy()
+    return cast("exp.Expression", joined)
 
 
 def _word(tree: exp.Expression, place: int) -> str:

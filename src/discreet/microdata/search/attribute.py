@@ -63,7 +63,7 @@ class Attribute:
 def attribute(
     coded: Coded, hierarchy: Hierarchy, *, lowest: int = 0, highest: int | None = None
 ) -> Attribute:
-    """Number the values of a column along its hierarchy.
+    """Return the values of a column numbered along its hierarchy.
 
     A missing value is a value of its own: the hierarchy's code for it if it has one (`NA`), else
     it stays missing at every level but the root.

@@ -51,7 +51,9 @@ class Metric(Member):
 def weights(table: FrequencySet, attributes: Sequence[Attribute]) -> list[Numbers]:
     """Return how many records have each value, by the value's place along the tree."""
     return [
-        np.bincount(attribute.rank[coded.codes], weights=table.count, minlength=len(attribute.rank))
+        np.bincount(
+            attribute.rank[coded.codes], weights=table.count, minlength=len(attribute.rank)
+        ).astype(np.float64)
         for coded, attribute in zip(table.quasi, attributes, strict=True)
     ]
 
