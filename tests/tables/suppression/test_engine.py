@@ -65,9 +65,7 @@ def tables(draw):
     size = int(np.prod(shape))
     counts = draw(st.lists(st.sampled_from([0, 1, 1, 2, 3, 5, 9]), min_size=size, max_size=size))
     parts = [draw(st.lists(st.integers(1, 40), min_size=n, max_size=n)) for n in counts]
-    return crossed(
-        shape, [sum(p) for p in parts], counts, [max(p, default=0) for p in parts]
-    )
+    return crossed(shape, [sum(p) for p in parts], counts, [max(p, default=0) for p in parts])
 
 
 def ends(table, hidden, cell, fixed=()):
@@ -76,9 +74,7 @@ def ends(table, hidden, cell, fixed=()):
     shown = ~hidden
     right = -equations[:, shown] @ table.value[shown]
     cells = np.flatnonzero(hidden)
-    bounds = [
-        (table.value[c], table.value[c]) if int(c) in fixed else (0.0, None) for c in cells
-    ]
+    bounds = [(table.value[c], table.value[c]) if int(c) in fixed else (0.0, None) for c in cells]
     found = []
     for sign in (1.0, -1.0):
         cost = np.where(cells == cell, sign, 0.0)

@@ -279,12 +279,12 @@ def _refuted(attacks: _Attacks, x: Floats) -> list[tuple[int, int]]:
     chosen = np.zeros(len(task.value), dtype=bool)
     chosen[attacks.cells[x > 0.5]] = True
     inside = np.unique(task.knowledge.who[chosen[task.knowledge.cell]])
-    owner = task.knowledge.owner
+    known = task.knowledge.insiders
     return [
         (demand, int(who))
         for demand, target in enumerate(task.target.tolist())
         for who in inside.tolist()
-        if who != owner[target]
+        if who not in known(target)
     ]
 
 

@@ -48,7 +48,17 @@ class _Step:
 
 
 class Search:
-    """A safe pattern under construction, over all live cells of a table."""
+    """A safe pattern under construction, over all live cells of a table.
+
+    Parameters
+    ----------
+    guide
+        Prices to build by, where other than the objective's.
+    deadline
+        When to stop improving, on the monotonic clock.
+    windows
+        Up to which size of window cheaper certificates are looked for; 0: in the whole table.
+    """
 
     def __init__(
         self,
@@ -56,7 +66,7 @@ class Search:
         guide: Floats | None = None,
         deadline: float | None = None,
         *,
-        windows: bool = False,
+        windows: int = 0,
     ) -> None:
         self.task = task
         self._deadline = np.inf if deadline is None else deadline
@@ -68,8 +78,11 @@ class Search:
         #: What moving each cell costs now, and which cells may not be used at all.
         self.rate = np.where(task.primary, self._free, self._price)
         self.shut = np.zeros(len(task.value), dtype=bool)
-        kind = Windows if windows else Whole
-        self.model: Windows | Whole = kind(task, self.rate, self.shut)
+        self.model: Windows | Whole = (
+            Windows(task, self.rate, self.shut, windows)
+            if windows
+            else Whole(task, self.rate, self.shut)
+        )
         self.certificates: list[tuple[Certificate, ...]] = [()] * len(task.target)
         self.users: list[set[int]] = [set() for _ in range(len(task.value))]
         self._by_target: dict[int, list[int]] = {}
@@ -297,17 +310,22 @@ class Search:
                 better |= self.exchange([cell])
         return better
 
-    def explore(self, budget: int) -> bool:
-        """Take back several secondaries at once: those of one equation, or of one certificate."""
-        better, tried = False, set()
+    def explore(self, budget: int, patience: int) -> bool:
+        """Take back several secondaries at once: those of one equation, or of one certificate.
+
+        Gives up after so many exchanges in vain; each that succeeds buys as many more.
+        """
+        better, tried, gain = False, set(), patience
         for group in self._neighbourhoods():
-            if self._spent(budget):
+            if patience <= 0 or self._spent(budget):
                 break
             removed = tuple(c for c in group if self.withheld[c])
             if len(removed) < 2 or removed in tried:
                 continue
             tried.add(removed)
-            better |= self.exchange(removed)
+            success = self.exchange(removed)
+            better |= success
+            patience += gain if success else -1
         return better
 
     def _neighbourhoods(self) -> Iterator[tuple[int, ...]]:
