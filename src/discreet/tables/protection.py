@@ -189,8 +189,11 @@ def _protect_linked(
 def _told_apart(tables: Sequence[Table]) -> list[Table]:
     """Return the tables with contributors numbered so that no two tables use one number.
 
-    Numbers mean something within their own table only.
+    Numbers mean something within their own table only, unless the tables were made together.
     """
+    tokens = {id(getattr(table, "numbering", None)) for table in tables}
+    if len(tokens) == 1 and getattr(tables[0], "numbering", None) is not None:
+        return list(tables)
     numbered, start = [], 0
     for table in tables:
         units = table.contributors

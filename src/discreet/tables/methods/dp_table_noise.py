@@ -20,11 +20,11 @@ from discreet.tables.methods._projection import least_squares
 if TYPE_CHECKING:
     from discreet.tables.tabulation import Source
 
-__all__ = ["DPNoise"]
+__all__ = ["DPTableNoise"]
 
 
 @dataclasses.dataclass(frozen=True)
-class DPNoise(TableMethod):
+class DPTableNoise(TableMethod):
     """Adds Laplace noise drawn by OpenDP to every cell, empty ones too, and makes totals add up.
 
     The budget is split over the levels of totals that are published ("views"): a person is in
@@ -38,7 +38,7 @@ class DPNoise(TableMethod):
     >>> from discreet.data.table import Table
     >>> cells = pd.DataFrame({"sector": ["Total", "IT", "Fin"], "value": [900, 700, 200]})
     >>> table = Table.from_cells(cells, by=["sector"], value="value", statistic="count")
-    >>> noisy = DPNoise(epsilon=1.0).hide(table, rng=Randomness.secure()).value
+    >>> noisy = DPTableNoise(epsilon=1.0).hide(table, rng=Randomness.secure()).value
     >>> bool(abs(noisy[0] - noisy[1] - noisy[2]) < 1e-6)
     True
     """
