@@ -159,6 +159,23 @@ def test_recoding_then_suppression():
     assert set(release.table.dimensions[1].codes) == set(table.dimensions[1].codes)
 
 
+def test_recoding_is_judged_by_the_method_that_follows():
+    table = random_table(6, (6, 4))
+    release = table.protect(
+        rules=[dc.PPercent(15), dc.MinimumFrequency(2)],
+        method=dc.Recoding(percent=15, then=dc.ControlledTabularAdjustment()),
+    )
+    assert (release.table.status == 2).any()
+    assert release.audit().safe
+    assert "moved by at least" in release.verdict
+    noisy = table.protect(
+        rules=[dc.MinimumFrequency(2)],
+        method=dc.Recoding(percent=20, then=dc.RandomRounding()),
+        rng=SEEDED(1),
+    )
+    assert noisy.randomness == "seeded"
+
+
 def test_recoding_says_when_it_is_not_enough():
     table = random_table(6, (4, 3))
     with pytest.raises(dc.InfeasibleError, match="still sensitive"):
