@@ -85,6 +85,13 @@ def test_dp_noise_clips_and_demands_bounds():
         dc.DPTableNoise(bounds=(5.0, 1.0))
 
 
+def test_dp_noise_refuses_weights():
+    frame = pd.DataFrame({"a": list("xyx"), "w": [2.0, 3.0, 900.0]})
+    table = dc.tabulate(dc.read(frame, weight="w"), by=["a"])
+    with pytest.raises(dc.InputError, match="weighted"):
+        dc.DPTableNoise().hide(table, rng=dc.Randomness.secure())
+
+
 def test_dp_noise_refuses_units_with_more_records_than_promised():
     frame = pd.DataFrame({"who": [1, 1, 2], "a": list("xyx")})
     table = dc.tabulate(dc.read(frame, unit="who"), by=["a"])
