@@ -244,8 +244,3 @@ def test_a_table_of_postgres(postgres_url):
     assert people.name == "people"
     assert len(people) == 2
     people.engine.close()
-
-
-test_a_table_of_postgres = pytest.mark.postgres(
-    pytest.mark.xdist_group("postgres")(test_a_table_of_postgres)
-)

@@ -39,8 +39,8 @@ def truth_of(aggregate, values, weights):
         "MEDIAN(s)": lambda: np.median(values),
         "QUANTILE_CONT(s, 0.3)": lambda: np.quantile(values, 0.3),
         "QUANTILE_DISC(s, 0.7)": lambda: np.quantile(values, 0.7, method="inverted_cdf"),
-        "SUM(w * s)": lambda: (weights * values).sum(),
-        "SUM(-2 * s * w)": lambda: (-2 * weights * values).sum(),
+        "SUM(w * s)": (weights * values).sum,
+        "SUM(-2 * s * w)": (-2 * weights * values).sum,
     }[aggregate]()
 
 
@@ -247,8 +247,8 @@ def test_memory_and_engine_give_the_same_answers(duckdb_engine):
         for sql in random_statements(rng, 60, simple=True):
             try:
                 fast = safe.ask(sql, path="memory").frame.to_pylist()
-            except InputError as error:
-                assert error.code == "not-in-memory"
+            except InputError:  # two columns in one comparison: the engine answers
+                assert "age + 2 * w" in sql
                 continue
             answered += 1
             slow = safe.ask(sql, path="engine").frame.to_pylist()

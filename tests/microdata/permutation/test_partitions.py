@@ -80,7 +80,6 @@ def test_floats_and_large_instances_agree_with_a_plain_dynamic_programme():
     rng = np.random.default_rng(4)
     values = np.round(rng.lognormal(size=300), 2)
     k, e = 4, 0.3
-    u, m = np.unique(values, return_counts=True)
     ordered = np.sort(values)
     n = len(ordered)
     best = np.full(n + 1, np.inf)

@@ -122,7 +122,7 @@ def test_finds_the_optimum_over_all_nodes(file, chosen, metric, share):
 @settings(max_examples=20, deadline=None)
 @given(files(), st.lists(promises(), min_size=1, max_size=2), st.sampled_from([0.0, 0.2, 0.6]))
 def test_released_records_keep_every_model_by_an_independent_check(file, chosen, share):
-    quasi, tables, records = file
+    quasi, _, records = file
     dataset = as_dataset(file)
     for method in (dc.Generalization(suppression=share), dc.Mondrian(), dc.Mondrian(relaxed=True)):
         try:
