@@ -162,7 +162,7 @@ def default_measures() -> list[RiskMeasure]:
 
 
 def _report(pair: Pair, findings: Sequence[tuple[RiskMeasure, Finding]]) -> RiskReport:
-    linking = [finding for measure, finding in findings if measure.identifies]
+    linking = [finding for measure, finding in findings if measure.counts(pair)]
     worst = max(linking, key=lambda finding: finding.value, default=None)
     if worst is None:
         verdict = "no linking intruder was tried"
