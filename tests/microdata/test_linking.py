@@ -96,3 +96,12 @@ def test_files_that_cannot_be_paired_are_refused():
     with pytest.raises(dc.InputError) as caught:
         Pair.of(pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1]}))
     assert caught.value.code == "unpaired-records"
+
+
+def test_a_guessed_secret_is_no_protection():
+    frame = pd.DataFrame(
+        {"income": np.linspace(1000, 2000, 60), "sales": np.linspace(5, 9, 60) ** 2}
+    )
+    assert Pair.of(frame).keys == ("income", "sales")
+    given = dc.read(frame, roles={"sales": "confidential"})
+    assert Pair.of(given).keys == ("income",)

@@ -116,7 +116,7 @@ class _Risk(_Measured):
             risk of releasing the original as it is. Any: every library has its own frame.
         keys
             The columns an intruder knows; the quasi-identifiers by default, or else everything
-            that is neither confidential nor an identifier.
+            but identifiers and what the curator called confidential.
         measures
             What to measure; by default every member of the family `risk`.
         population
