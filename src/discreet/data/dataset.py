@@ -58,6 +58,8 @@ class Dataset:
     name: str = "data"
     #: The library that `frame` gives frames of: "pandas", "polars" or "pyarrow".
     library: str = "pandas"
+    #: The format of the file the records came from; none for frames and tables.
+    format: str | None = None
 
     @property
     def engine(self) -> Engine:
@@ -165,6 +167,7 @@ class Dataset:
             columns.replace(**changes) if changes else columns,
             self.name if name is None else name,
             library or self.library,
+            self.format,
         )
 
     def select(self, columns: Sequence[str]) -> Dataset:
@@ -332,7 +335,7 @@ def read(
     >>> people.arrow(["salary"]).to_pydict()
     {'salary': [1000.5, None]}
     """
-    from discreet.data.sources import open_source
+    from discreet.data.sources import open_source, source_format
 
     texts = [
         *(hierarchies or {}),
@@ -340,15 +343,16 @@ def read(
     ]
     if isinstance(source, Dataset):
         rows, library, found = source.relation, source.library, source.name
-        schema = source.schema
+        schema, file_kind = source.schema, source.format
     else:
         rows, library, found = open_source(source, engine, format, options, texts)
+        file_kind = source_format(source, format)
         # Where the curator named roles, columns left out have none: a guess must not add to them.
         schema = _schema_of_types(rows) if roles else _inferred(rows)
     schema = schema.replace(
         roles=roles, types=types, hierarchies=hierarchies, unit=unit, weight=weight
     )
-    return Dataset(rows, schema, found if name is None else name, library)
+    return Dataset(rows, schema, found if name is None else name, library, file_kind)
 
 
 def _inferred(rows: Relation) -> Schema:

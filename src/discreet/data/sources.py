@@ -16,7 +16,7 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["default_engine", "open_source"]
+__all__ = ["default_engine", "open_source", "source_format"]
 
 _URL = re.compile(r"(duckdb|postgres|postgresql|spark|sc)://", re.IGNORECASE)
 
@@ -25,6 +25,20 @@ _URL = re.compile(r"(duckdb|postgres|postgresql|spark|sc)://", re.IGNORECASE)
 def default_engine() -> Engine:
     """Return the DuckDB inside the process that everything shares unless told otherwise."""
     return connect("duckdb://")
+
+
+def source_format(source: Any, given: str | None) -> str | None:
+    """Return the format of a file, as given or by its suffix; none where it is no file.
+
+    Any: a path, an URL or a frame of any library.
+
+    >>> source_format("people.parquet", None)
+    'parquet'
+    """
+    from discreet.data.engines.results import file_format
+
+    is_file = isinstance(source, Path) or (isinstance(source, str) and not _URL.match(source))
+    return file_format(Path(source), given) if is_file else None
 
 
 def open_source(
