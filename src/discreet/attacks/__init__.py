@@ -1,5 +1,15 @@
-"""Attacks to try against a release; each receives its target as an argument."""
+"""Attacks: what an attacker tries, each in one file, against a target it receives."""
 
-from discreet.registry import lazy
+from discreet.attacks._base import Attack
+from discreet.registry import Family, lazy
 
-__getattr__, __all__ = lazy(__name__, {})
+FAMILY = Family("attack", Attack, __name__)
+
+__getattr__, __all__ = lazy(
+    __name__,
+    {
+        "AttackReport": "discreet.attacks._base",
+        "RawDatabase": "discreet.attacks._raw",
+        "Victim": "discreet.attacks._base",
+    },
+)

@@ -15,7 +15,7 @@ __all__ = ["PostgresLedger"]
 #: All writers of ledgers in a database take this advisory lock, so the chain has one end.
 LOCK = 0x64697363726574
 #: Connections kept open; more threads wait for one.
-CONNECTIONS = 8
+CONNECTIONS = 4
 
 
 class _Cursor:
@@ -84,8 +84,8 @@ class PostgresLedger(Ledger):
 
     def close(self) -> None:
         """Close all connections; what was recorded is already on disk."""
-        for _ in range(CONNECTIONS):
-            connection = self._free.get()
+        held = [self._free.get() for _ in range(CONNECTIONS)]
+        for connection in held:
             if connection is not None:
                 connection.close()
             self._free.put(None)

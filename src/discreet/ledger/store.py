@@ -46,6 +46,8 @@ SCHEMA = (
     """CREATE TABLE IF NOT EXISTS discreet_balances (
         dataset TEXT NOT NULL, scope TEXT NOT NULL, events TEXT NOT NULL,
         PRIMARY KEY (dataset, scope))""",
+    """CREATE TABLE IF NOT EXISTS discreet_secrets (
+        name TEXT PRIMARY KEY, value {blob} NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS discreet_head (
         one BIGINT PRIMARY KEY CHECK (one = 1), number BIGINT NOT NULL, hash TEXT NOT NULL)""",
 )
@@ -164,6 +166,21 @@ class Ledger(abc.ABC):
             (entry.number, entry.hash),
         )
         return entry
+
+    def secret(self, name: str, proposed: bytes) -> bytes:
+        """Return the secret kept under a name; the first proposal is kept, for ever.
+
+        What hides records must be the same after a restart, or two answers to one question would
+        differ and say more together. Secrets are not exported.
+        """
+        with self.transaction(write=True) as cursor:
+            cursor.execute(
+                "INSERT INTO discreet_secrets (name, value) VALUES (?, ?) "
+                "ON CONFLICT (name) DO NOTHING",
+                (name, proposed),
+            )
+            cursor.execute("SELECT value FROM discreet_secrets WHERE name = ?", (name,))
+            return bytes(cursor.fetchone()[0])
 
     # -- reading ---------------------------------------------------------------------------------
     def find(self, dataset: str, user: str, digest: str, policy: str) -> Entry | None:

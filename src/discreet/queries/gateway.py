@@ -425,7 +425,8 @@ def _columns(query: Query, table: pa.Table, kind: str) -> tuple[ResultColumn, ..
                 type_ = _TYPES.get(output.kind, output.kind)
                 arrow = str(table.schema.field(name).type)
                 type_ = "double" if arrow == "double" else type_
-                found.append(ResultColumn(name, type_, end.strip("_") or part))
+                shown = "exact" if part == "interval" else part
+                found.append(ResultColumn(name, type_, end.strip("_") or shown))
     return tuple(found)
 
 

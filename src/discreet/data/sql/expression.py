@@ -98,19 +98,15 @@ class Parameters:
 
     def __init__(self, values: Sequence[Any] | Mapping[str, Any] | None) -> None:
         self._values = {} if values is None else values
-        self._next = 0
 
     def take(self, node: exp.Expression) -> Typed:
         """Return the value of a placeholder as a literal."""
-        key: Any
         if isinstance(node, exp.Parameter):
             require_arguments(node, "this")
-            key = int(node.name) - 1 if node.name.isdigit() else node.name
+            key: Any = int(node.name) - 1 if node.name.isdigit() else node.name
         else:
-            require_arguments(node, "this", "jdbc", "kind")
-            key = node.name or None
-        if key is None:
-            key, self._next = self._next, self._next + 1
+            require_arguments(node, "this", "jdbc")
+            key = node.args.get("this")
         try:
             return literal(self._values[key])
         except (KeyError, IndexError, TypeError):
@@ -315,11 +311,17 @@ def _boolean(node: exp.Expression, scope: Scope, where: str) -> Typed:
 def _not(node: exp.Expression, scope: Scope) -> Typed:
     require_arguments(node, "this")
     inner = _boolean(node.this, scope, "NOT")
-    return _merge(exp.Not(this=_closed(inner.tree)), "boolean", inner)
+    return _merge(negated(inner.tree), "boolean", inner)
+
+
+def negated(tree: exp.Expression) -> exp.Expression:
+    """Return the negation of a condition, spelled in one way."""
+    return exp.Not(this=_closed(tree))
 
 
 def _closed(tree: exp.Expression) -> exp.Expression:
-    return exp.Paren(this=tree) if isinstance(tree, exp.Connector | exp.Binary) else tree
+    loose = (exp.Connector, exp.Binary, exp.Between, exp.In, exp.Not)
+    return exp.Paren(this=tree) if isinstance(tree, loose) else tree
 
 
 def _comparable(left: Typed, right: Typed, where: str) -> tuple[Typed, Typed]:
@@ -368,7 +370,9 @@ def _between(node: exp.Expression, scope: Scope) -> Typed:
     value = rebuild(node.this, scope)
     value, low = _comparable(value, rebuild(node.args["low"], scope), "BETWEEN")
     value, high = _comparable(value, rebuild(node.args["high"], scope), "BETWEEN")
-    tree = exp.Between(this=_closed(value.tree), low=low.tree, high=high.tree)
+    tree = exp.Between(
+        this=_closed(value.tree), low=_closed(low.tree), high=_closed(high.tree)
+    )
     return _merge(tree, "boolean", value, low, high)
 
 
@@ -378,7 +382,7 @@ def _in(node: exp.Expression, scope: Scope) -> Typed:
     require_arguments(node, "this", "expressions")
     value = rebuild(node.this, scope)
     items = [_comparable(value, rebuild(item, scope), "IN")[1] for item in node.expressions]
-    if any(not item.is_literal for item in items):
+    if not items or any(not item.is_literal for item in items):
         raise refuse("IN needs a list of values", "unsupported-expression", "write IN ('a', 'b')")
     trees = {item.tree.sql(dialect="postgres"): item.tree for item in items}
     ordered = [trees[text] for text in sorted(trees)]
@@ -392,7 +396,7 @@ def _like(node: exp.Expression, scope: Scope) -> Typed:
     if not pattern.is_literal:
         raise refuse("LIKE needs a pattern in quotes", "unsupported-expression", "write LIKE 'a%'")
     tree: exp.Expression = type(node)(this=_closed(value.tree), expression=pattern.tree)
-    return _merge(exp.Not(this=tree) if node.args.get("negate") else tree, "boolean", value)
+    return _merge(negated(tree) if node.args.get("negate") else tree, "boolean", value)
 
 
 def _is(node: exp.Expression, scope: Scope) -> Typed:
@@ -403,7 +407,7 @@ def _is(node: exp.Expression, scope: Scope) -> Typed:
     if isinstance(right.tree, exp.Boolean):
         _need(value, ("boolean", "null"), "IS TRUE")
     tree: exp.Expression = exp.Is(this=_closed(value.tree), expression=right.tree)
-    return _merge(exp.Not(this=tree) if node.args.get("negate") else tree, "boolean", value)
+    return _merge(negated(tree) if node.args.get("negate") else tree, "boolean", value)
 
 
 def _arithmetic(node: exp.Expression, scope: Scope) -> Typed:

@@ -8,7 +8,9 @@ that stay one row per unit.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -22,6 +24,7 @@ from discreet.data.sql.expression import (
     Scope,
     Typed,
     identifier_match,
+    negated,
     operands,
     rebuild,
     refuse,
@@ -60,11 +63,25 @@ def parse(
     Traceback (most recent call last):
     discreet.errors.RefusedError: the statement asks for no aggregate; add COUNT(*), SUM or AVG [no-aggregate]
     """
+    if parameters and not isinstance(parameters, Mapping):
+        sql = _numbered(sql)
     select = _statement(sql)
     try:
         return _query(select, catalog, Parameters(parameters))
     except RecursionError:
         raise refuse("the statement is nested too deeply", "too-complex", "simplify it") from None
+
+
+#: Quoted text, comments, and the two placeholders that stand for their place.
+_PLACES = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\?|%s", re.DOTALL)
+
+
+def _numbered(sql: str) -> str:
+    """Write ? and %s as $1, $2 … in the order of the text, which the tree no longer shows."""
+    places = itertools.count(1)
+    return _PLACES.sub(
+        lambda found: f"${next(places)}" if found[0] in ("?", "%s") else found[0], sql
+    )
 
 
 def _statement(sql: str) -> exp.Select:
@@ -381,11 +398,8 @@ def _join(join: exp.Join, rows: _Rows, catalog: Catalog, named: Mapping[str, _Ro
         raise wrong
     if side == "LEFT":
         return both
-    met = exp.Not(
-        this=exp.Is(
-            this=exp.column(pair[1], table=catalog.relation, quoted=True), expression=exp.Null()
-        )
-    )
+    key = exp.column(pair[1], table=catalog.relation, quoted=True)
+    met = negated(exp.Is(this=key, expression=exp.Null()))
     return both.restrict(Typed(met, "boolean", frozenset(pair)))
 
 

@@ -3,4 +3,6 @@
 from discreet.queries.guards._base import Guard
 from discreet.registry import Family
 
+__all__ = ["FAMILY", "Guard"]
+
 FAMILY = Family("guard", Guard, __name__)

@@ -85,10 +85,10 @@ class Keeper(abc.ABC):
     def answer(self, query: Query, user: str) -> Proposal:
         """Return what would be answered, or raise `RefusedError`; nothing leaves yet."""
 
-    def replay(self, entry: Entry, query: Query, rows: pa.Table) -> None:
+    def replay(self, entry: Entry, query: Query, rows: pa.Table) -> None:  # noqa: B027
         """Take an answer given earlier, or by another process, into the history."""
 
-    def forget(self) -> None:
+    def forget(self) -> None:  # noqa: B027
         """Drop the state, because an answer it counts was not recorded; the ledger is replayed."""
 
     def expect(self, query: Query, user: str) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Keeper(abc.ABC):
         """Return what is left of the budgets, if there are any."""
         return {}
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Let go of what was loaded."""
 
 

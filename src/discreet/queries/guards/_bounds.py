@@ -78,7 +78,8 @@ class Knowledge:
         for sign in (1.0, -1.0):
             found = linprog(sign * goal, A_eq=members, b_eq=sums, bounds=limits, method="highs")
             # No solution would mean that the bounds are wrong: then everything is known.
-            ends.append(sign * found.fun if found.status == 0 else float("nan"))
+            value = found.fun if found.status == 0 else None
+            ends.append(float("nan") if value is None else sign * float(value))
         if any(np.isnan(ends)):
             return 0.0, 0.0
         return float(ends[0]), float(ends[1])

@@ -1,0 +1,47 @@
+"""Collusion of several users."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from discreet.attacks._base import Attack, Interrogation, Victim, combination
+from discreet.registry import parameter
+
+__all__ = ["Collusion"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Collusion(Attack):
+    """Let several users each ask one harmless part, and put the parts together.
+
+    Examples
+    --------
+    >>> from discreet.attacks import RawDatabase, Victim
+    >>> from discreet.demo import salaries
+    >>> who = "sector = 'Fin' AND region = 'TGN'"
+    >>> victim = Victim("people", "salary", who, "region = 'TGN'", "sector = 'IT'")
+    >>> Collusion().run(RawDatabase(salaries()), victim, truth=150_000).succeeded
+    True
+    """
+
+    name: ClassVar[str] = "collusion"
+    reference: ClassVar[str] = "Domingo-Ferrer (2007), A three-dimensional conceptual framework"
+
+    users: int = parameter(5, help="how many collude", low=2)
+
+    def conclude(self, interrogation: Interrogation, victim: Victim) -> tuple[float, float] | None:
+        """Ask for the whole, and for the rest in two halves, each as somebody else."""
+        start = f"SELECT SUM({victim.column}) FROM {victim.relation} WHERE "  # noqa: S608 - the attacker writes SQL
+        rest = f"NOT ({victim.condition})"
+        inside, outside = f"({victim.other}) AND {rest}", f"NOT ({victim.other}) AND {rest}"
+        parts = [
+            (1, f"({victim.group}) OR NOT ({victim.group})"),
+            (-1, inside),
+            (-1, outside),
+        ]
+        found = [
+            (sign, interrogation.value(start + what, user=f"colluder{n % self.users}"))
+            for n, (sign, what) in enumerate(parts)
+        ]
+        return combination(found)
