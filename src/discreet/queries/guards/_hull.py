@@ -331,7 +331,7 @@ class HullKeeper(Keeper):
 def least_variance(matrix: Floats) -> float:
     """Return the least value of λ'Cλ over convex weights λ, exactly, by trying each support.
 
-    >>> float(least_variance(np.array([[4.0, 0.0], [0.0, 4.0]])))
+    >>> round(least_variance(np.array([[4.0, 0.0], [0.0, 4.0]])), 9)
     2.0
     """
     p = matrix.shape[0]
