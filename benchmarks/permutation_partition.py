@@ -48,7 +48,9 @@ def main() -> None:
             cpu = time.process_time()
             starts = method(u, m)
             best = min(best, time.process_time() - cpu)
-        print(f"{name:10} {best:7.3f} CPU s  {len(starts):>9,} groups  {peer / best:>12,.0f}× faster")
+        print(
+            f"{name:10} {best:7.3f} CPU s  {len(starts):>9,} groups  {peer / best:>12,.0f}× faster"
+        )
     assert plain > 0
     print(f"memory peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GB")
 

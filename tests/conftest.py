@@ -3,11 +3,66 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from discreet.data.engines import Engine, connect
+
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+# Which fixtures stand for a server; a test that asks for one carries the mark of the same name.
+_SERVERS = {
+    "postgres_url": "postgres",
+    "postgres_engine": "postgres",
+    "spark_url": "spark",
+    "spark_engine": "spark",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a server, and keep it on one worker, so that each server starts once.
+
+    Tests with a group of their own that also need a server draw their whole group along.
+    """
+    for item in items:
+        for fixture in getattr(item, "fixturenames", ()):
+            if fixture in _SERVERS:
+                item.add_marker(_SERVERS[fixture])
+    group: dict[str, str] = {}
+
+    def leader(label: str) -> str:
+        while group.setdefault(label, label) != label:
+            label = group[label]
+        return label
+
+    labels = {item: _labels(item) for item in items}
+    for found in labels.values():
+        for other in found[1:]:
+            group[leader(other)] = leader(found[0])
+    for item, found in labels.items():
+        if found:
+            _regroup(item, leader(found[0]))
+
+
+def _labels(item: pytest.Item) -> list[str]:
+    """Return the groups an item belongs to: its servers first, then what its marks say."""
+    servers = [name for name in ("postgres", "spark") if item.get_closest_marker(name)]
+    own = [str(mark.args[0]) for mark in item.iter_markers("xdist_group") if mark.args]
+    return [*servers, *own]
+
+
+def _regroup(item: pytest.Item, name: str) -> None:
+    # xdist joins the names of all marks, so the item keeps one; a module's mark stays where it is.
+    inherited = {str(m.args[0]) for m in item.iter_markers("xdist_group")} - {
+        str(m.args[0]) for m in item.own_markers if m.name == "xdist_group"
+    }
+    item.own_markers[:] = [mark for mark in item.own_markers if mark.name != "xdist_group"]
+    if inherited != {name}:
+        item.add_marker(pytest.mark.xdist_group(name))
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +75,7 @@ def data_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory):
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """URL of a real PostgreSQL server that ends with the session."""
     from tests.servers import postgres_server
 
@@ -29,9 +84,47 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.fixture(scope="session")
-def spark_url(tmp_path_factory: pytest.TempPathFactory):
+def spark_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """URL of a real Spark master with two workers that end with the session."""
     from tests.servers import spark_cluster
 
     with spark_cluster(tmp_path_factory.mktemp("spark")) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def duckdb_engine() -> Iterator[Engine]:
+    """An embedded DuckDB in memory."""
+    with connect("duckdb://") as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def postgres_engine(postgres_url: str) -> Iterator[Engine]:
+    """A connection to the PostgreSQL server, shared by the session."""
+    with connect(postgres_url) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def spark_engine(spark_url: str) -> Iterator[Engine]:
+    """A session on the Spark cluster, shared by all tests."""
+    from tests.servers import SPARK_OPTIONS
+
+    with tempfile.TemporaryDirectory(prefix="discreet-warehouse-") as warehouse:
+        options = {**SPARK_OPTIONS, "spark.sql.warehouse.dir": warehouse}
+        with connect(spark_url, **options) as made:
+            yield made
+
+
+@pytest.fixture(
+    scope="session",
+    params=[
+        "duckdb",
+        pytest.param("postgres", marks=pytest.mark.postgres),
+        pytest.param("spark", marks=pytest.mark.spark),
+    ],
+)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """One suite, three engines: every test that takes `engine` runs on each of them."""
+    return request.getfixturevalue(f"{request.param}_engine")

@@ -38,7 +38,7 @@ def _wait(port: int, process: subprocess.Popen[bytes], log: Path, seconds: float
             return
         if process.poll() is not None:
             break
-        time.sleep(0.1)
+        time.sleep(0.05)
     tail = log.read_text(errors="replace")[-2000:] if log.exists() else ""
     unavailable(f"the server did not start:\n{tail}")
 
@@ -128,11 +128,54 @@ def postgres_server(folder: Path) -> Iterator[str]:
 
 
 # -- Spark -----------------------------------------------------------------------------------------
+# A machine that lives for a minute: no second compiler, no collector's threads.
+_SMALL = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto"]
+
+# What tests ask of Spark: few small tasks, no code generated for a handful of rows.
+SPARK_OPTIONS = {
+    "spark.executor.memory": "512m",
+    "spark.executor.cores": "1",
+    "spark.driver.memory": "512m",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": " ".join(_SMALL),
+    "spark.executor.extraJavaOptions": " ".join(_SMALL),
+    "spark.default.parallelism": "2",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.shuffle.compress": "false",
+    "spark.broadcast.compress": "false",
+    "spark.locality.wait": "0",
+}
+
+# What Spark asks of Java's modules; its own scripts pass the same.
+_OPENED = [
+    f"--add-opens=java.base/{package}=ALL-UNNAMED"
+    for package in (
+        "java.lang",
+        "java.lang.invoke",
+        "java.lang.reflect",
+        "java.io",
+        "java.net",
+        "java.nio",
+        "java.util",
+        "java.util.concurrent",
+        "java.util.concurrent.atomic",
+        "sun.nio.ch",
+        "sun.nio.cs",
+        "sun.security.action",
+        "sun.util.calendar",
+    )
+]
+
+
 def _java() -> str:
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if program is None or not Path(program).exists():
-        unavailable("no Java here; run: sudo apt-get install --yes openjdk-17-jre-headless")
+        unavailable("no Java here; run: sudo apt-get install --yes default-jre-headless")
     return str(program)
 
 
@@ -164,7 +207,8 @@ def spark_cluster(folder: Path) -> Iterator[str]:
             return subprocess.Popen(
                 [
                     java,
-                    "-Xmx256m",
+                    "-Xmx128m",
+                    *_SMALL,
                     *_OPENED,
                     "-cp",
                     f"{home / 'jars'}/*",
@@ -204,7 +248,7 @@ def spark_cluster(folder: Path) -> Iterator[str]:
                 "--cores",
                 "1",
                 "--memory",
-                "768m",
+                "640m",
                 "--work-dir",
                 str(folder / f"work-{place}"),
                 url,
@@ -216,27 +260,6 @@ def spark_cluster(folder: Path) -> Iterator[str]:
         _stop(processes, signal.SIGTERM)
 
 
-# What Spark asks of Java's modules; its own scripts pass the same.
-_OPENED = [
-    f"--add-opens=java.base/{package}=ALL-UNNAMED"
-    for package in (
-        "java.lang",
-        "java.lang.invoke",
-        "java.lang.reflect",
-        "java.io",
-        "java.net",
-        "java.nio",
-        "java.util",
-        "java.util.concurrent",
-        "java.util.concurrent.atomic",
-        "sun.nio.ch",
-        "sun.nio.cs",
-        "sun.security.action",
-        "sun.util.calendar",
-    )
-]
-
-
 def _registered(
     log: Path, processes: Sequence[subprocess.Popen[bytes]], workers: int, seconds: float
 ) -> None:
@@ -246,7 +269,7 @@ def _registered(
             return
         if any(process.poll() is not None for process in processes):
             break
-        time.sleep(0.2)
+        time.sleep(0.05)
     unavailable(f"the Spark workers did not register:\n{log.read_text(errors='replace')[-2000:]}")
 
 

@@ -118,14 +118,14 @@ def test_codes_of_a_hierarchy_are_read_as_text(tmp_path):
 
 def test_late_surprises_in_a_csv_file_are_told_by_line(tmp_path):
     path = tmp_path / "late.csv"
-    lines = [f"{i},{i}" for i in range(300_000)]
-    lines[250_000] = "1,2,secret7"
+    lines = [f"{i},{i}" for i in range(200_000)]
+    lines[170_000] = "1,2,secret7"
     path.write_text("a,b\n" + "\n".join(lines) + "\n")
     with pytest.raises(InputError) as caught:
         read(path)
-    assert caught.value.line == 250_002
+    assert caught.value.line == 170_002
     assert "secret7" not in str(caught.value)
-    lines[250_000] = "1,late"
+    lines[170_000] = "1,late"
     path.write_text("a,b\n" + "\n".join(lines) + "\n")
     assert read(path).arrow().schema.field("b").type == pa.string()
 
@@ -244,8 +244,3 @@ def test_a_table_of_postgres(postgres_url):
     assert people.name == "people"
     assert len(people) == 2
     people.engine.close()
-
-
-test_a_table_of_postgres = pytest.mark.postgres(
-    pytest.mark.xdist_group("postgres")(test_a_table_of_postgres)
-)

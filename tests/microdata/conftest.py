@@ -2,9 +2,17 @@
 
 import pytest
 
-COLUMNS = (
-    "sex age race marital-status education native-country workclass occupation salary-class"
-).split()
+COLUMNS = [
+    "sex",
+    "age",
+    "race",
+    "marital-status",
+    "education",
+    "native-country",
+    "workclass",
+    "occupation",
+    "salary-class",
+]
 
 
 @pytest.fixture(scope="session")

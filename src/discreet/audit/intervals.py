@@ -171,13 +171,13 @@ def audit_table(
     value = complete(table, hidden, bounds)
     down, up = a_priori(table, value, bounds)
     wanted = _wanted(table, hidden, cells)
-    knowledge = Contributors.of(table, value, hidden) if attacker == "contributors" else None
     lower_need, upper_need = needs(table, value, (down, up))
     equations = independent(table.equations, hidden)
-    prior = None
-    if knowledge is not None:
-        assert table.count is not None
-        counted = hidden | (value != 0) | (table.count > 0)
+    knowledge = prior = None
+    if attacker == "contributors":
+        unzero = hidden | (value != 0)
+        counted = unzero if table.count is None else unzero | (table.count > 0)
+        knowledge = Contributors.of(table, value, counted)
         unit = float(np.median(upper_need[wanted])) if wanted.any() else 1.0
         prior = Prior(table.equations, counted, down, up, knowledge, max(unit, 1e-12))
     problem = Problem(

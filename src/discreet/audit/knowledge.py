@@ -43,7 +43,9 @@ def a_priori(table: Table, value: Floats, bounds: Bounds | None = None) -> tuple
                 f"bounds need one entry per cell, {len(table)}, found {lower.shape} and {upper.shape}",
                 code="bounds-shape",
             )
-        outside = np.flatnonzero((value < lower) | (value > upper))
+        # Values completed by a program keep their bounds only up to its tolerance.
+        slack = 1e-7 * np.maximum(1.0, np.abs(value))
+        outside = np.flatnonzero((value < lower - slack) | (value > upper + slack))
         if outside.size:
             raise InputError(
                 f"{outside.size} cells lie outside their bounds, such as "
@@ -51,7 +53,7 @@ def a_priori(table: Table, value: Floats, bounds: Bounds | None = None) -> tuple
                 code="outside-bounds",
                 hint="an attacker's bounds must hold for the true values",
             )
-    return value - lower, upper - value
+    return np.maximum(value - lower, 0.0), np.maximum(upper - value, 0.0)
 
 
 def needs(table: Table, value: Floats, room: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
@@ -75,11 +77,12 @@ def needs(table: Table, value: Floats, room: tuple[Floats, Floats]) -> tuple[Flo
 def aliases(equations: sparse.csr_matrix, live: Bools) -> Ints:
     """Return for each cell the first of the cells that always equal it.
 
-    An equation with two cells that are not known zeros says that they are equal: the only part of
-    a total is the total.
+    An equation with two cells that are not known zeros, one the total of the other, says that they
+    are equal. `live` are the cells that are not known zeros, published or not.
     """
     block = equations[:, np.flatnonzero(live)].tocsr()
-    pairs = np.flatnonzero(np.diff(block.indptr) == 2)
+    sums = np.asarray(block.sum(axis=1)).ravel()
+    pairs = np.flatnonzero((np.diff(block.indptr) == 2) & (sums == 0))
     first = block.indices[block.indptr[pairs]]
     second = block.indices[block.indptr[pairs] + 1]
     size = int(live.sum())

@@ -37,7 +37,7 @@ def population(n: int = 10_000, *, seed: int = 1) -> Dataset:
         },
         hierarchies={name: known[name] for name in (*quasi, "diagnosis")},
         unit="person_id",
-    )
+    ).replace(library="pandas")
 
 
 def businesses(n: int = 5_000, *, seed: int = 1) -> Dataset:
@@ -61,7 +61,7 @@ def businesses(n: int = 5_000, *, seed: int = 1) -> Dataset:
         },
         hierarchies={name: known[name] for name in ("activity", "region", "size")},
         unit="holding",
-    )
+    ).replace(library="pandas")
 
 
 def salaries() -> Dataset:
@@ -79,4 +79,4 @@ def salaries() -> Dataset:
             "salary": "confidential",
         },
         unit="id",
-    )
+    ).replace(library="pandas")

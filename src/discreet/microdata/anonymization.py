@@ -7,20 +7,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.data.release import Evidence, Release
+from discreet.data.release import Evidence
 from discreet.errors import EngineError, InputError
 from discreet.microdata.frequency_set import as_dataset, quasi_identifiers
 from discreet.microdata.methods import Anonymization
 from discreet.microdata.models import Model
 from discreet.microdata.models._base import ModelCheck
+from discreet.microdata.release import MicrodataRelease
 from discreet.progress import Progress, silent
 from discreet.report import Report, Rows
 
 if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
     from discreet.microdata.methods._base import Outcome
+    from discreet.page import Section
 
-__all__ = ["Anonymized", "AnonymizationLoss", "anonymize"]
+__all__ = ["AnonymizationLoss", "Anonymized", "anonymize"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +58,7 @@ class AnonymizationLoss(Report):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Anonymized(Release):
+class Anonymized(MicrodataRelease):
     """An anonymised file with its evidence.
 
     `frame` gives the records in the type that went in; `levels` the level of every
@@ -64,62 +66,96 @@ class Anonymized(Release):
     number of suppressed records; `checks` each model checked again on the result.
     """
 
-    dataset: Dataset
-    models: tuple[Model, ...]
-    method: Anonymization
-    quasi: tuple[str, ...]
-    levels: Mapping[str, int]
-    score: float
-    suppressed: int
-    loss: AnonymizationLoss
-    checks: tuple[ModelCheck, ...]
-    notes: tuple[str, ...] = ()
-    work: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    models: tuple[Model, ...] = ()
+    method: Anonymization | None = None
+    quasi: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+    checks: tuple[ModelCheck, ...] = ()
 
     @property
-    def frame(self) -> Any:
-        """The records, in the type that went in. Any: three libraries have frames."""
-        return self.dataset.frame
+    def _done(self) -> Outcome:
+        assert self.outcome is not None
+        return self.outcome
+
+    @property
+    def levels(self) -> Mapping[str, int]:
+        """The level of every quasi-identifier after generalisation, 0 as it is."""
+        return self._done.levels
+
+    @property
+    def score(self) -> float:
+        """The value of the metric that was minimised."""
+        return self._done.score
+
+    @property
+    def suppressed(self) -> int:
+        """Number of suppressed records."""
+        return self._done.suppressed
+
+    @property
+    def work(self) -> Mapping[str, Any]:
+        """Facts about the work: nodes of the lattice evaluated, cells removed."""
+        return self._done.work
+
+    @property
+    def loss(self) -> AnonymizationLoss:  # type: ignore[override]  # measured by the search, for files of any size
+        """What was lost, as the search measured it; `dc.utility` measures more."""
+        done = self._done
+        return AnonymizationLoss(
+            done.metric, done.score, self.original.count, done.suppressed, done.losses
+        )
 
     @property
     def safe(self) -> bool:
         """Whether every model was found to hold."""
-        return all(check.holds for check in self.checks)
+        return bool(self.checks) and all(check.holds for check in self.checks)
 
     @property
     def verdict(self) -> str:
         """One sentence in plain words."""
-        promises = "; ".join(model.promise for model in self.models)
-        share = self.suppressed / self.loss.records if self.loss.records else 0.0
-        return (
-            f"{'safe' if self.safe else 'NOT safe'} under: {promises}. "
-            f"{self.suppressed:,} of {self.loss.records:,} records ({share:.1%}) suppressed."
+        found = "safe" if self.safe else "not checked" if not self.checks else "not safe"
+        promises = "; ".join(dict.fromkeys(check.promise for check in self.checks)) or "; ".join(
+            model.promise for model in self.models
         )
+        records = self.original.count
+        share = self.suppressed / records if records else 0.0
+        words = f"{found} under: {promises}; {self.suppressed:,} of {records:,} records ({share:.1%}) suppressed"
+        if self.guess is not None:
+            words += (
+                f"; an intruder who knows every quasi-identifier and guesses within the class "
+                f"names the right record for {self.guess:.1%} of those released"
+            )
+        return words
+
+    @property
+    def guess(self) -> float | None:
+        """Share of records found by guessing within their class; `dc.risk` tries more intruders."""
+        first = next(iter(self.checks), None)
+        if first is None or self._done.wildcard or not first.records:
+            return None
+        return first.classes / first.records
 
     def evidence(self) -> Evidence:
         """Return what was done and what it promises."""
-        return Evidence(
-            "microdata",
-            {
-                "models": [model.settings() for model in self.models],
-                "method": self.method.settings(),
-                "quasi": list(self.quasi),
-                "levels": dict(self.levels),
-                "notes": list(self.notes),
-            },
-            {"checks": [check.to_dict() for check in self.checks]},
-            self.loss.to_dict(),
-            self.verdict,
-        )
+        assert self.method is not None
+        settings = {
+            "models": [model.settings() for model in self.models],
+            "method": self.method.settings(),
+            "quasi": list(self.quasi),
+            "levels": dict(self.levels),
+            "identifiers removed": list(self._removed),
+            "row order": "sorted by the released values",
+            "remarks": list(self._done.notes),
+        }
+        risk: dict[str, Any] = {"checks": [check.to_dict() for check in self.checks]}
+        if self.guess is not None:
+            risk["guess within the class"] = self.guess
+        return Evidence("microdata", settings, risk, self.loss.to_dict(), self.verdict)
 
     def write_files(self, folder: Path) -> None:
         """Write the records, sorted so that their order tells nothing, and a page about them."""
-        self.sorted().write(folder / f"{self.dataset.name}.{self._suffix}")
+        self.sorted().write(folder / f"{self.dataset.name}.{self.suffix}", format=self.suffix)
         (folder / "report.html").write_text(self.page(), encoding="utf-8")
-
-    @property
-    def _suffix(self) -> str:
-        return "csv" if self.dataset.library == "pandas" else "parquet"
 
     def sorted(self) -> Dataset:
         """Return the records in the order of their released values, not of the input."""
@@ -136,24 +172,36 @@ class Anonymized(Release):
         query.set("order", exp.Order(expressions=order))
         return self.dataset.replace(relation=relation.engine.relation(query))
 
-    def page(self) -> str:
-        """Return the report as a page for people."""
-        from discreet.page import Page, Section
+    def sections(self) -> list[Section]:
+        """Return the parts of the page: what is promised, what was lost, what it risks."""
+        from discreet.page import Section
 
-        levels = (("column", "level"), list(self.levels.items()))
         checks = (
             ("model", "promise", "holds", "reached", "classes"),
             [(c.model, c.promise, c.holds, c.value, c.classes) for c in self.checks],
         )
-        sections = [
+        parts = [
             Section("What is promised", "Checked on the released file.", table=checks),
             Section("What was lost", table=self.loss),
         ]
         if self.levels:
-            sections.append(Section("Levels of generalisation", table=levels))
-        if self.notes:
-            sections.append(Section("How to read it", "\n".join(self.notes)))
-        return Page(f"Anonymised file {self.dataset.name}", sections, self.verdict).html()
+            levels = (("column", "level"), list(self.levels.items()))
+            parts.append(Section("Levels of generalisation", "0 is as it was.", table=levels))
+        if self._done.notes:
+            parts.append(Section("How to read it", "\n".join(self._done.notes)))
+        return parts
+
+    def page(self) -> str:
+        """Return the report as a page for people; it holds nothing of the original."""
+        from discreet.page import Page
+
+        return Page(
+            f"Anonymised file {self.dataset.name}",
+            self.sections(),
+            verdict=self.verdict,
+            lead=f"{len(self.dataset):,} records, {len(self.dataset.columns)} columns",
+            footer="Identifiers were removed; records are in the order of their released values.",
+        ).html()
 
 
 def anonymize(
@@ -211,21 +259,15 @@ def anonymize(
     outcome = way.anonymize(held, promises, quasi=keys, progress=progress)
     released = _without_identifiers(outcome.dataset)
     checks = _verified(released, dataset, promises, keys, outcome) if verify else ()
-    loss = AnonymizationLoss(
-        outcome.metric, outcome.score, dataset.count, outcome.suppressed, outcome.losses
-    )
     return Anonymized(
+        dataset,
         released,
-        promises,
-        way,
-        keys,
-        outcome.levels,
-        outcome.score,
-        outcome.suppressed,
-        loss,
-        checks,
-        outcome.notes,
-        outcome.work,
+        (),
+        models=promises,
+        method=way,
+        quasi=keys,
+        outcome=outcome,
+        checks=checks,
     )
 
 

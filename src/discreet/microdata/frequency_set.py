@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-
 from discreet.data.schema import Role
 from discreet.errors import InputError
 from discreet.microdata.classes import Cells, Classes, Domain, Integers, Numbers
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
     from discreet.microdata.models import Model
 
-__all__ = ["Coded", "FrequencySet", "as_dataset", "labels", "quasi_identifiers"]
+__all__ = ["Coded", "FrequencySet", "as_dataset", "labels", "quasi_identifiers", "require_apart"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -83,16 +82,7 @@ class FrequencySet:
         """
         dataset = as_dataset(data)
         keys = quasi_identifiers(dataset, quasi)
-        confidential = tuple(dict.fromkeys(c for model in models for c in model.columns))
-        for column in confidential:
-            dataset.schema[column]
-            if column in keys:
-                raise InputError(
-                    f"column {column!r} is protected as confidential and used as quasi-identifier",
-                    code="confidential-among-keys",
-                    hint="give it one role: confidential or quasi",
-                    column=column,
-                )
+        confidential = require_apart(dataset, keys, models)
         rows, has_population = _with_population(dataset, keys, confidential, models)
         known = None if reference is None else as_dataset(reference)
         table = cls.from_table(
@@ -140,7 +130,7 @@ class FrequencySet:
         people = None
         if population:
             weights = np.asarray(rows.column("population").to_numpy(), dtype=np.float64)
-            people = np.bincount(label, weights=weights, minlength=len(first))
+            people = np.bincount(label, weights=weights, minlength=len(first)).astype(np.float64)
         return cls(keys, _sums(label, count, len(first)), cells, people)
 
 
@@ -167,11 +157,33 @@ def quasi_identifiers(dataset: Dataset, given: Sequence[str] | None) -> tuple[st
             hint="read the data with roles={'age': 'quasi', …}",
         )
     for name in keys:
-        if dataset.schema[name].role is Role.CONFIDENTIAL and given is None:
-            raise AssertionError("with_role returned a column of another role")
+        if dataset.schema[name].role is Role.CONFIDENTIAL:
+            raise InputError(
+                f"column {name!r} is confidential and used as quasi-identifier",
+                code="confidential-among-keys",
+                hint="give it one role: confidential or quasi",
+                column=name,
+            )
     if len(set(keys)) < len(keys):
         raise InputError("a quasi-identifier is named twice", code="duplicate-column")
     return keys
+
+
+def require_apart(
+    dataset: Dataset, keys: Sequence[str], models: Sequence[Model]
+) -> tuple[str, ...]:
+    """Return the confidential columns of the models, none of which may be a key."""
+    confidential = tuple(dict.fromkeys(c for model in models for c in model.columns))
+    for column in confidential:
+        dataset.schema[column]
+        if column in keys:
+            raise InputError(
+                f"column {column!r} is protected as confidential and used as quasi-identifier",
+                code="confidential-among-keys",
+                hint="give it one role: confidential or quasi",
+                column=column,
+            )
+    return confidential
 
 
 def _with_population(
@@ -258,10 +270,8 @@ def as_texts(values: pa.Array) -> list[str | None]:
     return [None if v is None else str(v) for v in values.to_pylist()]
 
 
-def labels(
-    codes: Sequence[Integers], sizes: Sequence[int], rows: int
-) -> tuple[Integers, Integers]:
-    """Number the different combinations of codes in their order; also the first row of each.
+def labels(codes: Sequence[Integers], sizes: Sequence[int], rows: int) -> tuple[Integers, Integers]:
+    """Give each combination of codes a number, in their order; also the first row of each.
 
     >>> label, first = labels([np.array([1, 0, 1]), np.array([0, 5, 0])], [2, 6], 3)
     >>> label, first
@@ -323,5 +333,3 @@ def _sums(label: Integers, count: Integers, size: int) -> Integers:
 
 def _integers(column: pa.ChunkedArray) -> Integers:
     return np.asarray(column.to_numpy(), dtype=np.int64)
-
-

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.data.schema import Schema
+from discreet.data.schema import Role, Schema, Type
 from discreet.errors import InputError
-from discreet.microdata.masking._base import codes, numbers
+from discreet.microdata.masking._base import codes, is_number, numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -136,8 +136,11 @@ class Pair:
         return self._after[name]
 
     def is_numeric(self, name: str) -> bool:
-        """Whether a column holds numbers before and after."""
-        return _numeric(self.before(name)) and _numeric(self.after(name))
+        """Whether a column holds numbers before and after that are not codes of categories."""
+        column = self.schema[name]
+        if column.type is Type.NOMINAL and column.role is not Role.IDENTIFIER:
+            return False
+        return is_number(self.before(name).type) and is_number(self.after(name).type)
 
     def numbers(self, name: str) -> tuple[Numbers, Numbers]:
         """Return a numeric column before, in the order of the release, and after."""
@@ -181,8 +184,9 @@ class Pair:
     def comparable(self, name: str) -> tuple[Places, Places, int]:
         """Return a column before and after as codes of one list, −1 where missing, and its length.
 
-        Where values were recoded the intruder is given the recoding: an original value is compared
-        as what most records with that value became.
+        Where categories were recoded the intruder is given the recoding, which is published: an
+        original value is compared as what most records with that value became. Numbers that became
+        other numbers are compared as they are.
         """
         import pyarrow as pa
 
@@ -191,7 +195,7 @@ class Pair:
         first, second = places[: len(before)], places[len(before) :]
         width = len(words)
         fresh = np.setdiff1d(second[second >= 0], first)
-        if fresh.size:
+        if fresh.size and not self.is_numeric(name):
             own = first[self.origin]
             known = (own >= 0) & (second >= 0)
             pairs, counts = np.unique(own[known] * width + second[known], return_counts=True)
@@ -219,18 +223,22 @@ def combined(columns: Sequence[Places], rows: int) -> Places:
 
 
 def _known(before: Dataset, after: Dataset) -> tuple[str, ...]:
-    """Return the quasi-identifiers, or else every column that is neither confidential nor a name."""
+    """Return the quasi-identifiers; without any, every column that is neither secret nor a name.
+
+    Where all others are confidential the intruder is taken to know them all.
+    """
     if before.schema.quasi:
         return before.schema.quasi
-    hidden = {*before.schema.identifiers, *before.schema.confidential, before.schema.weight}
-    found = tuple(c for c in before.columns if c in after.columns and c not in hidden)
+    hidden = {*before.schema.identifiers, before.schema.weight}
+    shared = [c for c in before.columns if c in after.columns and c not in hidden]
+    found = [c for c in shared if c not in before.schema.confidential] or shared
     if not found:
         raise InputError(
             "there is no column an intruder could know",
             code="no-quasi-identifiers",
             hint="read the data with roles={'age': 'quasi', …}, or pass keys=[…]",
         )
-    return found
+    return tuple(found)
 
 
 def _origin(before: Dataset, after: Dataset) -> Places:
@@ -255,12 +263,3 @@ def _column(dataset: Dataset, name: str) -> pa.Array:
     if pa.types.is_dictionary(found.type):
         found = found.cast(found.type.value_type)
     return found
-
-
-def _numeric(column: pa.Array) -> bool:
-    import pyarrow as pa
-
-    kind = column.type
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )

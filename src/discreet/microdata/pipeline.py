@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from discreet.data.schema import Role
 from discreet.errors import InputError
 from discreet.microdata.masking import Masking
 from discreet.microdata.pair import as_dataset
@@ -59,9 +60,9 @@ def mask(
                 code="malformed-member",
                 hint="write methods=[dc.TopCoding('salary', 200_000), …]",
             )
-    dataset = as_dataset(data)
+    dataset = _with_masked_columns_kept(as_dataset(data), steps)
     for step in steps:  # before anything is done: a mistake in the last step shows at once
-        step.check(dataset.schema)
+        step.require(dataset)
     rng = rng or Randomness.secure()
     masked = dataset.numbered()
     for step in steps:
@@ -70,6 +71,20 @@ def mask(
     return MicrodataRelease(
         dataset, _without_identifiers(masked), steps, rng.kind if is_random else "none"
     )
+
+
+def _with_masked_columns_kept(dataset: Dataset, steps: Sequence[Masking]) -> Dataset:
+    """Take back a guess that a column identifies people where the curator masks the column.
+
+    A role that the curator gave stays: masking does not make a name publishable.
+    """
+    masked = {name for step in steps for name in step.changes}
+    guessed = [
+        column.name
+        for column in dataset.schema.columns
+        if column.role is Role.IDENTIFIER and column.reason != "given" and column.name in masked
+    ]
+    return dataset.replace(roles=dict.fromkeys(guessed, Role.OTHER)) if guessed else dataset
 
 
 def _without_identifiers(masked: Dataset) -> Dataset:

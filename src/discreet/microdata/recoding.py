@@ -32,7 +32,7 @@ def matched(
     """
     joined = _joined(dataset, rows, keys)
     relation = dataset.relation
-    values = []
+    values: list[exp.Expression] = []
     for name in relation.columns:
         if name not in replaced:
             values.append(sql.column(name, "t"))
@@ -61,7 +61,7 @@ def suppress(
         return dataset.replace(relation=Relation(relation.engine, joined, relation.schema))
     values = []
     for name in relation.columns:
-        own = sql.column(name, "t")
+        own: exp.Expression = sql.column(name, "t")
         if name in keys:
             text = exp.Cast(this=own, to=exp.DataType.build("text"))
             own = sql.alias(exp.Case().when(gone.copy(), sql.text(STAR)).else_(text), name)

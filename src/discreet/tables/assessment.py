@@ -86,10 +86,8 @@ def _of_intervals(protected: Protected, attacker: str, exact: bool, progress: Pr
         return audit_table(
             table, published=published, attacker=attacker, exact=exact, progress=progress
         )
-    slack = 1e-9 * np.maximum(1.0, np.abs(table.value))
-    lower = np.minimum(protected.lower, table.value + slack)
-    upper = np.maximum(protected.upper, table.value - slack)
-    published = published & (protected.upper <= protected.lower)
+    lower, upper = protected.lower, protected.upper
+    published = published & (upper <= lower)
     audit = audit_table(
         table,
         published=published,

@@ -1,56 +1,15 @@
-"""The three engines, and releases made of a given partition."""
+"""Releases made of a given partition."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
-import pytest
 
-from discreet.data.engines import Engine, connect
+from discreet.data.engines import Engine
 from discreet.microdata.permutation.amounts import Amounts
 from discreet.microdata.permutation.groups import GROUP, Groups
 from discreet.microdata.permutation.release import Permuted
 from discreet.randomness import Randomness
-
-_SPARK = {
-    "spark.executor.memory": "512m",
-    "spark.executor.cores": "1",
-    "spark.driver.memory": "512m",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.default.parallelism": "1",
-}
-
-
-@pytest.fixture(scope="session")
-def duckdb_engine() -> Iterator[Engine]:
-    with connect("duckdb://") as made:
-        yield made
-
-
-@pytest.fixture(
-    scope="session",
-    params=[
-        "duckdb",
-        pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.xdist_group("postgres")]),
-        pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.xdist_group("spark")]),
-    ],
-)
-def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    if request.param == "duckdb":
-        yield request.getfixturevalue("duckdb_engine")
-    elif request.param == "postgres":
-        with connect(request.getfixturevalue("postgres_url")) as made:
-            yield made
-    else:
-        url = request.getfixturevalue("spark_url")
-        with tempfile.TemporaryDirectory(prefix="discreet-warehouse-") as warehouse:
-            with connect(url, **{**_SPARK, "spark.sql.warehouse.dir": warehouse}) as made:
-                yield made
 
 
 def released(engine: Engine, quasi: dict, values, labels, *, seed: int = 0) -> Permuted:

@@ -39,8 +39,8 @@ def truth_of(aggregate, values, weights):
         "MEDIAN(s)": lambda: np.median(values),
         "QUANTILE_CONT(s, 0.3)": lambda: np.quantile(values, 0.3),
         "QUANTILE_DISC(s, 0.7)": lambda: np.quantile(values, 0.7, method="inverted_cdf"),
-        "SUM(w * s)": lambda: (weights * values).sum(),
-        "SUM(-2 * s * w)": lambda: (-2 * weights * values).sum(),
+        "SUM(w * s)": (weights * values).sum,
+        "SUM(-2 * s * w)": (-2 * weights * values).sum,
     }[aggregate]()
 
 
@@ -92,7 +92,12 @@ def test_bounds_equal_the_enumeration_of_all_worlds(duckdb_engine, seed):
                 assert low is None, (aggregate, got)
                 assert high is None
                 continue
-            assert low <= min(seen) + 1e-12 or aggregate in LOOSE, (aggregate, values, labels, chosen)
+            assert low <= min(seen) + 1e-12 or aggregate in LOOSE, (
+                aggregate,
+                values,
+                labels,
+                chosen,
+            )
             assert high >= max(seen) - 1e-12 or aggregate in LOOSE
             assert low <= min(seen) * (1 + 1e-9) + 1e-7, aggregate
             assert close(low, min(seen)), (aggregate, low, min(seen), values, labels, chosen)
@@ -107,11 +112,16 @@ def test_counts_with_conditions_on_the_values_are_tight(duckdb_engine, seed):
     rng = random.Random(100 + seed)
     for _ in range(20):
         labels, values, weights, chosen = random_case(rng)
-        safe = released(duckdb_engine, {"x": [int(c) for c in chosen], "w": weights}, values, labels)
+        safe = released(
+            duckdb_engine, {"x": [int(c) for c in chosen], "w": weights}, values, labels
+        )
         limit = rng.randint(-3, 6)
         for condition, test in (
             (f"s > {limit}", lambda v, limit=limit: v > limit),
-            (f"s BETWEEN 0 AND {limit} OR s < -2", lambda v, limit=limit: ((v >= 0) & (v <= limit)) | (v < -2)),
+            (
+                f"s BETWEEN 0 AND {limit} OR s < -2",
+                lambda v, limit=limit: ((v >= 0) & (v <= limit)) | (v < -2),
+            ),
         ):
             counts = [int(test(world[np.array(chosen)]).sum()) for world in worlds(values, labels)]
             sql = f"SELECT COUNT(*) AS c FROM t WHERE ({condition}) AND x = 1"
@@ -237,8 +247,8 @@ def test_memory_and_engine_give_the_same_answers(duckdb_engine):
         for sql in random_statements(rng, 60, simple=True):
             try:
                 fast = safe.ask(sql, path="memory").frame.to_pylist()
-            except InputError as error:
-                assert error.code == "not-in-memory"
+            except InputError:  # two columns in one comparison: the engine answers
+                assert "age + 2 * w" in sql
                 continue
             answered += 1
             slow = safe.ask(sql, path="engine").frame.to_pylist()
@@ -266,7 +276,10 @@ def test_an_empty_selection_is_null_and_counts_nothing(duckdb_engine):
         ).frame.to_pylist()[0]
         assert (row["n_lower"], row["n_upper"]) == (0, 0)
         assert {row[f"{name}_{end}"] for name in "abcd" for end in ("lower", "upper")} == {None}
-        assert safe.ask("SELECT x, SUM(s) FROM t WHERE x > 9 GROUP BY x", path=path).frame.num_rows == 0
+        assert (
+            safe.ask("SELECT x, SUM(s) FROM t WHERE x > 9 GROUP BY x", path=path).frame.num_rows
+            == 0
+        )
 
 
 def test_the_same_meaning_on_every_engine(engine):

@@ -80,7 +80,6 @@ def test_floats_and_large_instances_agree_with_a_plain_dynamic_programme():
     rng = np.random.default_rng(4)
     values = np.round(rng.lognormal(size=300), 2)
     k, e = 4, 0.3
-    u, m = np.unique(values, return_counts=True)
     ordered = np.sort(values)
     n = len(ordered)
     best = np.full(n + 1, np.inf)
@@ -169,15 +168,15 @@ def test_local_cells_are_boxes_of_at_least_the_width():
     rng = np.random.default_rng(5)
     quasi = rng.integers(0, 50, (600, 2)).astype(float)
     values = rng.integers(0, 1000, 600)
-    labels = Local(width=20).groups(Problem.of(values, Demand(3), quasi=quasi, quasi_names=("a", "b")))
+    labels = Local(width=20).groups(
+        Problem.of(values, Demand(3), quasi=quasi, quasi_names=("a", "b"))
+    )
     assert is_valid(values, labels, 3, 0)
     # A range query that covers half of one axis meets few groups only in part.
     inside = quasi[:, 0] < 25
     part = [0 < inside[labels == g].mean() < 1 for g in range(labels.max() + 1)]
     scattered = Weighted().groups(Problem.of(values, Demand(3)))
-    part_of_weighted = [
-        0 < inside[scattered == g].mean() < 1 for g in range(scattered.max() + 1)
-    ]
+    part_of_weighted = [0 < inside[scattered == g].mean() < 1 for g in range(scattered.max() + 1)]
     assert np.mean(part) < 0.5 * np.mean(part_of_weighted)
 
 

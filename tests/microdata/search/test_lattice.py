@@ -104,9 +104,7 @@ def test_finds_the_optimum_over_all_nodes(file, chosen, metric, share):
     models = [model for model, _ in chosen]
     rows = pa.table({c: [r[c] for r in records] for c in (*quasi, "s")})
     counted = rows.group_by([*quasi, "s"]).aggregate([([], "count_all")])
-    table = FrequencySet.from_table(
-        counted.rename_columns([*quasi, "s", "count"]), quasi, ["s"]
-    )
+    table = FrequencySet.from_table(counted.rename_columns([*quasi, "s", "count"]), quasi, ["s"])
     trees = {q: dc.Hierarchy.from_levels(list(tables[q].values())) for q in quasi}
     attributes = [attribute(c, trees[c.name]) for c in table.quasi]
     limit = int(share * len(records) + 1e-9)
@@ -124,7 +122,7 @@ def test_finds_the_optimum_over_all_nodes(file, chosen, metric, share):
 @settings(max_examples=20, deadline=None)
 @given(files(), st.lists(promises(), min_size=1, max_size=2), st.sampled_from([0.0, 0.2, 0.6]))
 def test_released_records_keep_every_model_by_an_independent_check(file, chosen, share):
-    quasi, tables, records = file
+    quasi, _, records = file
     dataset = as_dataset(file)
     for method in (dc.Generalization(suppression=share), dc.Mondrian(), dc.Mondrian(relaxed=True)):
         try:

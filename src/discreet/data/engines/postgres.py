@@ -271,7 +271,7 @@ class Postgres(Engine):
             for name, array in arrays.items()
         ]
 
-    def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:  # noqa: ARG002
+    def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:
         """Return one element of one of those arrays."""
         return exp.Bracket(
             this=sql.column(f"l_{name}"), expressions=[exp.Literal.number(place)], offset=1

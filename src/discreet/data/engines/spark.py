@@ -234,7 +234,7 @@ class Spark(Engine):
         value = sql.call("named_struct", *pairs)
         return [sql.alias(sql.call("max_by", value, order, exp.Literal.number(n)), "l")]
 
-    def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:  # noqa: ARG002
+    def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:
         """Return one field of one element of that list."""
         found = sql.call("get", sql.column("l"), exp.Literal.number(place - 1))
         return exp.Dot(this=found, expression=exp.to_identifier(name, quoted=True))

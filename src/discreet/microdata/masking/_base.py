@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.data.engines.base import ROW
-from discreet.data.schema import Schema, Type
+from discreet.data.schema import Schema
 from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
@@ -28,7 +28,16 @@ if TYPE_CHECKING:
 
     from discreet.data.dataset import Dataset
 
-__all__ = ["ColumnMasking", "Masking", "Numbers", "codes", "like", "numbers", "require_numeric"]
+__all__ = [
+    "ColumnMasking",
+    "Masking",
+    "Numbers",
+    "codes",
+    "is_number",
+    "like",
+    "numbers",
+    "require_numbers",
+]
 
 Numbers = npt.NDArray[np.float64]
 
@@ -45,6 +54,8 @@ class Masking(Member):
     perturbative: ClassVar[bool] = True
     #: Whether the result depends on `rng`.
     random: ClassVar[bool] = False
+    #: Whether the columns it changes must hold numbers.
+    numeric: ClassVar[bool] = False
     #: Whether records may go (sampling).
     drops_records: ClassVar[bool] = False
 
@@ -63,6 +74,12 @@ class Masking(Member):
         for name in dict.fromkeys((*self.reads, *self.changes)):
             schema[name]
 
+    def require(self, dataset: Dataset) -> None:
+        """Raise an InputError if the method does not fit the data; looks at no value."""
+        self.check(dataset.schema)
+        if self.numeric:
+            require_numbers(self, dataset.relation.schema)
+
     def stronger(self) -> Masking | None:
         """Return the method one step stronger, or nothing where it cannot be."""
         return None
@@ -77,7 +94,7 @@ class Masking(Member):
         """Return the dataset with the masked columns in place of the original ones."""
         import pyarrow as pa
 
-        self.check(dataset.schema)
+        self.require(dataset)
         progress(self.name, 0, 1)
         held = dataset.numbered()
         rows = held.engine.fetch(held.engine.project(held.relation, [*self.reads, ROW]))
@@ -123,16 +140,35 @@ class ColumnMasking(Masking):
         return self.columns
 
 
-def require_numeric(method: Masking, schema: Schema, names: tuple[str, ...]) -> None:
-    """Raise an InputError unless the columns hold numbers."""
-    for name in names:
-        if schema[name].type is not Type.NUMERIC:
+def require_numbers(method: Masking, fields: pa.Schema) -> None:
+    """Raise an InputError unless the columns that a method changes hold numbers."""
+    for name in method.changes:
+        if not is_number(fields.field(name).type):
             raise InputError(
-                f"{method.name} works on numbers, and column {name!r} is {schema[name].type}",
+                f"{method.name} works on numbers, and column {name!r} holds {word_for(fields.field(name).type)}",
                 code="not-numeric",
                 hint="choose a numeric column, or a method for categories such as pram",
                 column=name,
             )
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column of this Arrow type holds numbers."""
+    import pyarrow as pa
+
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def word_for(kind: pa.DataType) -> str:
+    """Return an Arrow type as a person calls it."""
+    import pyarrow as pa
+
+    text = (
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
+    )
+    return "text" if text else str(kind)
 
 
 def numbers(column: pa.ChunkedArray | pa.Array, *, name: str) -> Numbers:
@@ -148,11 +184,9 @@ def numbers(column: pa.ChunkedArray | pa.Array, *, name: str) -> Numbers:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        word = "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else str(kind)
+    if not is_number(column.type):
         raise InputError(
-            f"column {name!r} holds {word} where numbers are needed",
+            f"column {name!r} holds {word_for(column.type)} where numbers are needed",
             code="not-numeric",
             hint="choose a numeric column or correct the file",
             column=name,

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.data.schema import Schema
 from discreet.errors import InputError
-from discreet.microdata.masking._base import ColumnMasking, Numbers, numbers, require_numeric
+from discreet.microdata.masking._base import ColumnMasking, Numbers, numbers
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -44,15 +44,11 @@ class AdditiveNoise(ColumnMasking):
     name: ClassVar[str] = "additive-noise"
     reference: ClassVar[str] = "Brand, Microdata protection through noise addition, 2002"
     random: ClassVar[bool] = True
+    numeric: ClassVar[bool] = True
 
     alpha: float = parameter(0.1, help="standard deviation of the noise over the column's", above=0)
     correlated: bool = parameter(False, help="noise with the columns' own covariances")
     rescale: bool = parameter(False, help="shrink, so that variances are kept")
-
-    def check(self, schema: Schema) -> None:
-        """Numbers only."""
-        super().check(schema)
-        require_numeric(self, schema, self.columns)
 
     def stronger(self) -> AdditiveNoise | None:
         """Return the method with alpha one step further."""

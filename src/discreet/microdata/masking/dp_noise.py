@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.data.schema import Schema
 from discreet.errors import InputError
-from discreet.microdata.masking._base import ColumnMasking, Numbers, numbers, require_numeric
+from discreet.microdata.masking._base import ColumnMasking, Numbers, numbers
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -46,6 +46,7 @@ class DPNoise(ColumnMasking):
     name: ClassVar[str] = "dp-noise"
     reference: ClassVar[str] = "Dwork et al., Calibrating noise to sensitivity, TCC 2006"
     random: ClassVar[bool] = True
+    numeric: ClassVar[bool] = True
 
     epsilon: float = parameter(1.0, help="privacy loss of one record over all columns", above=0)
     bounds: Mapping[str, Any] = parameter({}, help="lowest and highest value of each column")
@@ -63,11 +64,6 @@ class DPNoise(ColumnMasking):
                     column=name,
                     parameter="bounds",
                 )
-
-    def check(self, schema: Schema) -> None:
-        """Numbers only."""
-        super().check(schema)
-        require_numeric(self, schema, self.columns)
 
     def scale(self, name: str) -> float:
         """Return the scale of a column's noise."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.data.schema import Schema
 from discreet.errors import InputError
-from discreet.microdata.masking._base import ColumnMasking, codes, numbers, require_numeric
+from discreet.microdata.masking._base import ColumnMasking, codes, numbers, require_numbers
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -74,10 +74,8 @@ class GlobalRecoding(ColumnMasking):
             )
 
     def check(self, schema: Schema) -> None:
-        """Levels need a hierarchy that has them; intervals need numbers."""
+        """Levels need a hierarchy that has them."""
         super().check(schema)
-        if self.width is not None or self.breaks:
-            require_numeric(self, schema, self.columns)
         for name in self.columns if self.level is not None else ():
             found = schema.hierarchies(name)
             if not found:
@@ -96,11 +94,17 @@ class GlobalRecoding(ColumnMasking):
                     column=name,
                 )
 
+    def require(self, dataset: Dataset) -> None:
+        """Intervals need numbers."""
+        super().require(dataset)
+        if self.width is not None or self.breaks:
+            require_numbers(self, dataset.relation.schema)
+
     def mask(self, dataset: Dataset, *, rng: Randomness, progress: Progress = silent) -> Dataset:
         """Recode in the engine: only distinct values are seen here."""
         import pyarrow as pa
 
-        self.check(dataset.schema)
+        self.require(dataset)
         maps = {}
         for done, name in enumerate(self.columns):
             progress(self.name, done, len(self.columns))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from discreet.data.schema import Schema, Type
+from discreet.data.schema import Role, Schema, Type
 from discreet.errors import InfeasibleError, InputError
-from discreet.microdata.masking._base import ColumnMasking, Numbers, codes, numbers
+from discreet.microdata.masking._base import ColumnMasking, Numbers, codes, is_number, numbers
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -61,7 +61,7 @@ class Microaggregation(ColumnMasking):
         "mdav", help="how groups are made", choices=("mdav", "variable", "univariate")
     )
     search: bool = parameter(False, help="improve the groups by local search")
-    seconds: float = parameter(0.0, help="time for a longer search", low=0)
+    seconds: float = parameter(0.0, help="processor time for a longer search", low=0)
     gamma: float = parameter(0.2, help="how readily variable groups grow", low=0)
 
     def stronger(self) -> Microaggregation | None:
@@ -157,17 +157,14 @@ class _Column:
 
     @staticmethod
     def of(column: pa.ChunkedArray, name: str, schema: Schema | None) -> _Column:
-        import pyarrow as pa
-
-        kind = column.type
-        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-        declared = schema[name].type if schema is not None else None
-        if is_number and declared in (None, Type.NUMERIC):
+        declared = None if schema is None else schema[name]
+        is_code = declared is not None and declared.type is Type.NOMINAL
+        # A running number that was guessed to identify people is a number all the same.
+        guessed = declared is not None and declared.role is Role.IDENTIFIER
+        if is_number(column.type) and (guessed or not is_code):
             return _NumberColumn(numbers(column, name=name))
-        if not (is_number or pa.types.is_decimal(kind)) and declared is Type.NUMERIC:
+        if declared is not None and declared.type is Type.NUMERIC:
             numbers(column, name=name)  # says what is wrong with it
-        if pa.types.is_decimal(kind):
-            return _NumberColumn(numbers(column, name=name))
         return _CategoryColumn(*codes(column), name, schema)
 
     def embedded(self, places: Places) -> Numbers:

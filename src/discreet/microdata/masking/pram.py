@@ -88,6 +88,8 @@ class PRAM(ColumnMasking):
                 column=name,
             )
         known = places >= 0
+        if not known.any():
+            return values.take(pa.array(places, mask=~known))
         words = tuple(values.cast(pa.string()).to_pylist())
         counts = np.bincount(places[known], minlength=len(values)).astype(np.float64)
         matrix = self.transitions(words, counts, column=name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from discreet.data.schema import Schema
-from discreet.microdata.masking._base import ColumnMasking, like, numbers, require_numeric
+from discreet.microdata.masking._base import ColumnMasking, like, numbers
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -39,14 +39,10 @@ class Rounding(ColumnMasking):
     name: ClassVar[str] = "rounding"
     reference: ClassVar[str] = "Hundepool et al., Statistical Disclosure Control, 2012, 3.4.4"
     perturbative: ClassVar[bool] = False
+    numeric: ClassVar[bool] = True
 
     base: float = parameter(10.0, help="multiples of this remain", above=0)
     unbiased: bool = parameter(False, help="up or down at random, without bias")
-
-    def check(self, schema: Schema) -> None:
-        """Numbers only."""
-        super().check(schema)
-        require_numeric(self, schema, self.columns)
 
     def stronger(self) -> Rounding | None:
         """Return the method with base one step further."""

@@ -84,7 +84,7 @@ class Sampling(Masking):
 
     def mask(self, dataset: Dataset, *, rng: Randomness, progress: Progress = silent) -> Dataset:
         """Return the sample, drawn in the engine."""
-        self.check(dataset.schema)
+        self.require(dataset)
         progress(self.name, 0, 1)
         count = len(dataset)
         size = round(count * self.fraction) if self.fraction is not None else self.size

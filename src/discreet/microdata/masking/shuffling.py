@@ -15,7 +15,6 @@ from discreet.microdata.masking._base import (
     Numbers,
     codes,
     numbers,
-    require_numeric,
 )
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -51,6 +50,7 @@ class Shuffling(ColumnMasking):
     name: ClassVar[str] = "shuffling"
     reference: ClassVar[str] = "Muralidhar and Sarathy, Data shuffling, Management Science 2006"
     random: ClassVar[bool] = True
+    numeric: ClassVar[bool] = True
 
     given: tuple[str, ...] = parameter((), help="columns whose relation to the values is kept")
 
@@ -70,11 +70,6 @@ class Shuffling(ColumnMasking):
     def reads(self) -> tuple[str, ...]:
         """The shuffled columns and the given ones."""
         return (*self.columns, *self.given)
-
-    def check(self, schema: Schema) -> None:
-        """Numbers only are shuffled."""
-        super().check(schema)
-        require_numeric(self, schema, self.columns)
 
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness

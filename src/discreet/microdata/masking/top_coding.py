@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.data.schema import Schema
 from discreet.errors import InputError
-from discreet.microdata.masking._base import ColumnMasking, Numbers, like, numbers, require_numeric
+from discreet.microdata.masking._base import ColumnMasking, Numbers, like, numbers
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -25,6 +25,7 @@ class Coding(ColumnMasking):
     """What top and bottom coding share: a limit, given as a value or as a quantile."""
 
     perturbative: ClassVar[bool] = False
+    numeric: ClassVar[bool] = True
 
     value: float | None = parameter(None, help="values beyond this one are replaced")
     quantile: float | None = parameter(
@@ -44,11 +45,6 @@ class Coding(ColumnMasking):
                 f"or {type(self).__name__}({self.columns[0]!r}, quantile=0.99)",
                 parameter="value",
             )
-
-    def check(self, schema: Schema) -> None:
-        """Numbers only."""
-        super().check(schema)
-        require_numeric(self, schema, self.columns)
 
     def stronger(self) -> Coding | None:
         """Return the method with the limit further in; a limit given as a value stays."""

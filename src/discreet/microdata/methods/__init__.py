@@ -1,4 +1,4 @@
-"""Methods that make a file keep its models: generalisation, Mondrian, local suppression …"""
+"""Methods that make a file keep its models: generalisation, Mondrian, local suppression and more."""
 
 from discreet.microdata.methods._base import Anonymization
 from discreet.registry import Family

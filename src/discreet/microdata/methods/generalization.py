@@ -50,9 +50,7 @@ class Generalization(Anonymization):
         "Samarati: Protecting respondents' identities in microdata release, TKDE 13(6), 2001"
     )
 
-    suppression: float = parameter(
-        0.0, help="largest share of records to suppress", low=0, high=1
-    )
+    suppression: float = parameter(0.0, help="largest share of records to suppress", low=0, high=1)
     metric: str = parameter("loss", help="what to minimise: loss, discernibility, aecs, entropy")
     highest: Mapping[str, int] = parameter({}, help="highest level of some columns")
     lowest: Mapping[str, int] = parameter({}, help="lowest level of some columns")
@@ -144,9 +142,7 @@ class Generalization(Anonymization):
             *dataset.schema.confidential,
             *(column for model in models for column in model.columns),
         }
-        return suppress(
-            changed, pa.table(rows), keep=self.keep, confidential=sorted(confidential)
-        )
+        return suppress(changed, pa.table(rows), keep=self.keep, confidential=sorted(confidential))
 
 
 def _hierarchy(dataset: Dataset, name: str) -> Hierarchy:

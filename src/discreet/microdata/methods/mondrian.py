@@ -169,9 +169,7 @@ def _records(dataset: Dataset, quasi: Sequence[str], models: Sequence[Model]) ->
     for column, old in strict.cells.items():
         coded = code_column(column, rows.column(column))
         cells[column] = Cells(old.domain, np.arange(rows.num_rows), coded.codes, one)
-    return FrequencySet(
-        tuple(code_column(name, rows.column(name)) for name in quasi), one, cells
-    )
+    return FrequencySet(tuple(code_column(name, rows.column(name)) for name in quasi), one, cells)
 
 
 def _require_feasible(table: FrequencySet, models: Sequence[Model]) -> None:

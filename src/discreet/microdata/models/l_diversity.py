@@ -139,13 +139,13 @@ class LDiversity(ConfidentialModel):
             low, high = np.where(fits, middle, low), np.where(fits, high, middle - 1)
             if (low >= high).all():
                 break
-        return np.minimum(ordered, low[:, None]).sum(axis=1)
+        return np.asarray(np.minimum(ordered, low[:, None]).sum(axis=1), dtype=np.float64)
 
 
 def _effective(counts: Numbers) -> Numbers:
     shares = counts / counts.sum(axis=1, keepdims=True)
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
-    return np.exp(-(shares * logs).sum(axis=1))
+    return np.asarray(np.exp(-(shares * logs).sum(axis=1)), dtype=np.float64)
 
 
 @functools.lru_cache(maxsize=256)

@@ -89,7 +89,7 @@ class TCloseness(DistributionModel):
         # The distance is convex: what stays is within t, what goes within the farthest value.
         farthest = float(self.gap(np.eye(len(domain)), domain).max())
         if farthest <= self.t:
-            return size
+            return np.asarray(size, dtype=np.float64)
         gone = np.maximum(0.0, (reached - self.t - 1e-12) / (farthest - self.t))
         return np.asarray(size * (1 - gone))
 

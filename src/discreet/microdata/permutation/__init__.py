@@ -12,7 +12,6 @@ __getattr__, __all__ = lazy(
     __name__,
     {
         "Permuted": "discreet.microdata.permutation.release",
-        "compare": "discreet.microdata.permutation.compare",
         "permute": "discreet.microdata.permutation.permute",
     },
 )

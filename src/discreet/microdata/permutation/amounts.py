@@ -12,12 +12,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from discreet.errors import InputError
 
@@ -64,7 +63,9 @@ class Amounts:
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         kind = column.type
-        number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        number = (
+            pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        )
         if category or not number:
             return cls._categories(column)
         if pa.types.is_integer(kind):
@@ -124,10 +125,13 @@ class Amounts:
         # No step finer than the values themselves need: whole numbers stay whole.
         exponent = min(exponent, _needed(values, exponent))
         scaled = np.ldexp(values, exponent)
-        low = np.floor(scaled).astype(np.int64)
-        high = np.ceil(scaled).astype(np.int64)
+        low, high = np.floor(scaled), np.ceil(scaled)
+        # A value far smaller than a step vanishes when scaled: put it back on its side.
+        low -= np.ldexp(low, -exponent) > values
+        high += np.ldexp(high, -exponent) < values
         step = Fraction(1, 2**exponent) if exponent >= 0 else Fraction(2**-exponent)
-        return cls(column, "float", values, classes.astype(np.int32), step, low, high)
+        units = low.astype(np.int64), high.astype(np.int64)
+        return cls(column, "float", values, classes.astype(np.int32), step, *units)
 
     def __len__(self) -> int:
         return len(self.classes)
@@ -143,9 +147,10 @@ class Amounts:
             return pa.array(units)
         if self.kind == "decimal":
             scale = len(str(self.step.denominator)) - 1
-            whole = pa.array(units).cast(pa.decimal128(38 - scale, 0))
-            unit = pa.scalar(_decimal(scale), pa.decimal128(scale + 1, scale))
-            return pc.multiply(whole, unit).cast(pa.decimal128(38, scale))
+            # 128-bit numbers are two words, the lower first; the upper repeats the sign.
+            words = np.column_stack([units, units >> 63])
+            kind = pa.decimal128(38, scale)
+            return pa.Array.from_buffers(kind, len(units), [None, pa.py_buffer(words)])
         return pa.array(units.astype(np.float64) * float(self.step))
 
 
@@ -157,13 +162,6 @@ def _needed(values: npt.NDArray[np.float64], most: int) -> int:
         if (scaled == np.rint(scaled)).all():
             return exponent
     return most
-
-
-def _decimal(scale: int) -> Any:
-    # Any: the decimal module is needed nowhere else.
-    import decimal
-
-    return decimal.Decimal(1).scaleb(-scale)
 
 
 def _too_large(name: str) -> InputError:

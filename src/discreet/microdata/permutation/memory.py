@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -177,7 +176,9 @@ class Memory:
                 raise NotInMemory
             small = np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.int32
             code = part.astype(small)[codes]
-            combined = code if before == 1 else combined.astype(small) * small(own) + code
+            if before > 1:
+                code = np.asarray(combined.astype(small) * own + code, dtype=small)
+            combined = code
             pairs = np.arange(size)
             labels = [
                 *(label.take(pa.array(pairs // own)) for label in labels),
@@ -266,7 +267,7 @@ class Memory:
         expected = np.bincount(hits.key, hits.count * inside / size, minlength=hits.keys)
         return low, high, expected
 
-    def _sum(self, _: Aggregate, __: Statement, hits: _Hits) -> tuple[npt.NDArray[Any], ...]:
+    def _sum(self, _: Aggregate, __: Statement, hits: _Hits) -> tuple[pa.Array, ...]:
         rows = self._rows(hits)
         ends = []
         for name in ("lb_sum", "ub_sum"):
@@ -282,7 +283,7 @@ class Memory:
 
     def _avg(
         self, aggregate: Aggregate, statement: Statement, hits: _Hits
-    ) -> tuple[npt.NDArray[Any], ...]:
+    ) -> tuple[pa.Array, ...]:
         import pyarrow.compute as pc
 
         count = pa.array(np.maximum(hits.sum(hits.count), 1).astype(np.float64))
@@ -304,7 +305,9 @@ class Memory:
         starts = np.flatnonzero(np.diff(hits.key[order], prepend=-1))
         bounds = [self._column(f"{side}_{end}")[rows][order] for side in ("lb", "ub")]
         if not len(order):
-            return tuple(pa.nulls(hits.keys, pa.from_numpy_dtype(bounds[0].dtype)) for _ in range(3))
+            return tuple(
+                pa.nulls(hits.keys, pa.from_numpy_dtype(bounds[0].dtype)) for _ in range(3)
+            )
         key, size = (self._zeros, 1) if not statement.keys else self._sized_keys(statement)
         world = _passes.ends_by_key(
             *self._selection(statement), key, size, self._sensitive_values()
@@ -328,7 +331,7 @@ class Memory:
             picked = values[chosen]
             return np.zeros(len(picked), dtype=np.int64), picked
         key, _ = self._keys(statement)
-        present, dense = np.unique(key[chosen], return_inverse=True)
+        _, dense = np.unique(key[chosen], return_inverse=True)
         return dense, values[chosen]
 
     def _quantile(
@@ -359,18 +362,22 @@ def _only_counts(statement: Statement) -> bool:
 
 def _or_null(values: npt.NDArray[Any], hits: _Hits) -> pa.Array:
     # Without GROUP BY an empty selection still gives one row, of nulls.
-    return pa.array(values) if len(hits.key) else pa.nulls(hits.keys, pa.from_numpy_dtype(values.dtype))
+    return (
+        pa.array(values)
+        if len(hits.key)
+        else pa.nulls(hits.keys, pa.from_numpy_dtype(values.dtype))
+    )
 
 
 def _ragged(starts: Integers, sizes: Integers) -> Integers:
     ends = np.cumsum(sizes)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - sizes), sizes)
+    shift = np.repeat(starts - (ends - sizes), sizes)
+    return np.asarray(np.arange(len(shift)) + shift)
 
 
 def _pick(
-    aggregate: Aggregate, key: Sequence[int], values: npt.NDArray[Any], keys: int
+    aggregate: Aggregate, key: Integers, values: npt.NDArray[Any], keys: int
 ) -> npt.NDArray[Any]:
-    key = np.asarray(key)
     if not len(key):
         return np.zeros(keys)
     order = np.lexsort((values, key))
@@ -379,8 +386,8 @@ def _pick(
     top, bottom = aggregate.quantile.numerator, aggregate.quantile.denominator
     if aggregate.discrete:
         place = np.maximum((top * sizes + bottom - 1) // bottom, 1) - 1
-        return ordered[first + place]
+        return np.asarray(ordered[first + place])
     at, rest = np.divmod(top * (sizes - 1), bottom)
     here = ordered[first + at].astype(np.float64)
     then = ordered[first + at + (rest > 0)].astype(np.float64)
-    return here + (then - here) * (rest / bottom)
+    return np.asarray(here + (then - here) * (rest / bottom))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from discreet.microdata.permutation.release import Permuted
     from discreet.microdata.permutation.risk import PermutationRisk
 
-__all__ = ["permute"]
+__all__ = ["permute", "released_columns"]
 
 _CODES = 16
 
@@ -81,14 +81,14 @@ def permute(
     from discreet.data.dataset import read
     from discreet.data.schema import Type
     from discreet.microdata.permutation.amounts import Amounts
-    from discreet.microdata.permutation.groups import GROUP, Groups
+    from discreet.microdata.permutation.groups import Groups
     from discreet.microdata.permutation.release import Permuted, facts_of
 
     data = read(dataset)
     demand = Demand(k, e, cap)
     method: Partition = build(Partition, partition)
     rng = rng or Randomness.secure()
-    released, dropped = _columns(data, sensitive)
+    released, dropped = released_columns(data, sensitive)
     progress("reading", 0, 4)
     rows, missing = _known(data.arrow([*released, sensitive]), sensitive)
     category = data.schema[sensitive].type == Type.NOMINAL
@@ -104,10 +104,7 @@ def permute(
     problem = _problem(data, rows, amounts, demand, method)
     groups = Groups.of(amounts, method.groups(problem, rng=rng))
     progress("permuting", 2, 4)
-    ordered = rows.select(released).take(_indices(groups))
-    permuted = ordered.append_column(GROUP, [groups.ids]).append_column(
-        sensitive, groups.permuted(rng)
-    )
+    permuted = _permuted(rows, released, groups, sensitive, rng)
     facts = facts_of(
         groups,
         k=k,
@@ -133,7 +130,7 @@ def permute(
     )
 
 
-def _columns(data: Dataset, sensitive: str) -> tuple[list[str], tuple[str, ...]]:
+def released_columns(data: Dataset, sensitive: str) -> tuple[list[str], tuple[str, ...]]:
     """Return what is released beside the sensitive column, and what is not."""
     from discreet.data.schema import Role
     from discreet.microdata.permutation.groups import GROUP
@@ -172,9 +169,7 @@ def _known(rows: pa.Table, sensitive: str) -> tuple[pa.Table, int]:
     if missing:
         rows = rows.filter(pc.invert(null))
     if rows.num_rows == 0:
-        raise InputError(
-            f"column {sensitive!r} has no values", code="no-records", column=sensitive
-        )
+        raise InputError(f"column {sensitive!r} has no values", code="no-records", column=sensitive)
     return rows, missing
 
 
@@ -219,17 +214,23 @@ def _places(column: Any) -> npt.NDArray[np.float64]:
         rank = np.empty(len(words) + 1)
         rank[-1] = -1.0  # missing
         rank[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
-        return rank[coded.indices.fill_null(len(words)).to_numpy()]
+        return np.asarray(rank[coded.indices.fill_null(len(words)).to_numpy()])
     numbers = column.cast(pa.float64()).to_numpy()
     known = numbers[~np.isnan(numbers)]
     return np.where(np.isnan(numbers), (known.min() if len(known) else 0.0) - 1.0, numbers)
 
 
-def _indices(groups: Groups) -> Any:
-    # Any: pyarrow has no annotations.
+def _permuted(
+    rows: pa.Table, released: list[str], groups: Groups, sensitive: str, rng: Randomness
+) -> pa.Table:
+    """Return the released table: by group, the sensitive column last."""
     import pyarrow as pa
 
-    return pa.array(groups.order)
+    from discreet.microdata.permutation.groups import GROUP
+
+    order = pa.array(groups.order)
+    columns = {name: rows.column(name).take(order) for name in released}
+    return pa.table({**columns, GROUP: groups.ids, sensitive: groups.permuted(rng)})
 
 
 def _risk(
@@ -237,9 +238,8 @@ def _risk(
 ) -> PermutationRisk:
     from discreet.microdata.permutation.risk import PermutationRisk, definetti, insiders
 
-    names = [name for name in data.schema.quasi if name in rows.column_names] or [
-        name for name in rows.column_names[:-1]
-    ]
+    names = [name for name in data.schema.quasi if name in rows.column_names]
+    names = names or list(rows.column_names[:-1])
     learned = None
     if names:
         codes = np.column_stack([_coarse(_places(rows.column(name))) for name in names[:8]])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from discreet.microdata.permutation.risk import PermutationRisk
     from discreet.microdata.permutation.statement import Statement
 
-__all__ = ["BoundsAnswer", "Permuted", "PermutationFacts"]
+__all__ = ["BoundsAnswer", "PermutationFacts", "Permuted"]
 
 #: File names of a written release.
 PERMUTED_FILE = "permuted"
@@ -86,7 +86,7 @@ class BoundsAnswer(Report):
         return self._sql()
 
     def rows(self) -> Rows:
-        """The answer as it is."""
+        """Return the answer as it is."""
         table = self._rows
         return table.column_names, [list(row.values()) for row in table.to_pylist()]
 
@@ -237,9 +237,15 @@ class Permuted(Release):
         explained = functools.partial(self._explained, statement)
         return BoundsAnswer(kind, self._as_library(rows), tuple(notes), rows, explained)
 
-    def explain(self, sql: str) -> str:
-        """Return the rewritten query, in the dialect of the engine, without running it."""
-        return self._explained(self._statement(sql))
+    def explain(self, sql: str, *, dialect: str | None = None) -> str:
+        """Return the rewritten query without running it: for this engine, or another dialect."""
+        if dialect not in (None, "duckdb", "postgres", "spark"):
+            raise InputError(
+                f"there is no dialect {dialect!r}",
+                code="unknown-dialect",
+                hint="choose one of duckdb, postgres, spark",
+            )
+        return self._explained(self._statement(sql), dialect)
 
     def _statement(self, sql: str) -> Statement:
         from discreet.microdata.permutation.statement import parse
@@ -257,8 +263,8 @@ class Permuted(Release):
 
         return rewrite(statement, sensitive=self.sensitive, kind=self.kind)
 
-    def _explained(self, statement: Statement) -> str:
-        return self._rewritten(statement).sql(dialect=self.engine.name, pretty=True)
+    def _explained(self, statement: Statement, dialect: str | None = None) -> str:
+        return self._rewritten(statement).sql(dialect=dialect or self.engine.name, pretty=True)
 
     def _run(self, statement: Statement) -> pa.Table:
         from discreet.microdata.permutation.rewrite import HELP, PERMUTED
@@ -324,6 +330,11 @@ class Permuted(Release):
         promise = f"every person is hidden among at least {facts.k_reached} values"
         if self.kind != "category":
             promise += f" that span at least {facts.e_reached:g}"
+        if facts.worst_share * facts.k > 1 + 1e-12:
+            promise += (
+                f"; but one value makes up {facts.worst_share:.0%} of a group, so a guess can be "
+                "right that often (cap=True would bound it)"
+            )
         settings = {
             "name": self.name,
             "sensitive": self.sensitive,
@@ -369,7 +380,7 @@ class Permuted(Release):
                 "How to ask",
                 text=f"The permuted table has the columns of {self.name}; {self.sensitive} changed "
                 "hands inside each group. Bounds need nothing but the two tables.",
-                code=f'discreet ask --release DIR "SELECT COUNT(*) FROM {self.name}"',
+                code=f'discreet ask --release DIR "SELECT COUNT(*) FROM {self.name}"',  # noqa: S608
             )
         )
         page = Page(f"{self.name}: permuted release", sections, verdict=self.evidence().verdict)
@@ -394,7 +405,9 @@ class Permuted(Release):
         folder = Path(folder)
         found = {}
         for stem in (PERMUTED_FILE, HELP_FILE):
-            files = [f for s in ("parquet", "csv", "arrow") if (f := folder / f"{stem}.{s}").exists()]
+            files = [
+                f for s in ("parquet", "csv", "arrow") if (f := folder / f"{stem}.{s}").exists()
+            ]
             if not files:
                 raise InputError(
                     f"the release has no {stem} table",
@@ -406,7 +419,9 @@ class Permuted(Release):
             engine = found[stem].engine
         settings: dict[str, Any] = {}
         if (folder / "evidence.json").exists():
-            settings = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))["settings"]
+            settings = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))[
+                "settings"
+            ]
         permuted = found[PERMUTED_FILE].relation
         return cls(
             permuted,
@@ -417,7 +432,9 @@ class Permuted(Release):
         )
 
     @classmethod
-    def open(cls, engine: Engine, prefix: str, *, name: str, sensitive: str | None = None) -> Permuted:
+    def open(
+        cls, engine: Engine, prefix: str, *, name: str, sensitive: str | None = None
+    ) -> Permuted:
         """Open a release that `store` wrote into an engine."""
         permuted = engine.table(f"{prefix}_permuted")
         help_table = engine.table(f"{prefix}_help")
@@ -425,7 +442,9 @@ class Permuted(Release):
         return cls(permuted, help_table, name=name, sensitive=sensitive or last)
 
 
-def facts_of(groups: Any, *, k: int, e: float, cap: bool, partition: dict[str, Any], **more: Any) -> PermutationFacts:
+def facts_of(
+    groups: Any, *, k: int, e: float, cap: bool, partition: dict[str, Any], **more: Any
+) -> PermutationFacts:
     """Return what a partition reached.
 
     Any: `groups` is a `Groups`; `more` are further fields of the facts.

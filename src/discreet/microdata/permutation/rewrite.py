@@ -5,10 +5,14 @@ what so many hits can contribute at least and at most. It is built as a tree of 
 means the same on every engine, and needs nothing but the release.
 """
 
+# The texts below hold only our own names; what the caller wrote is put in as trees.
+# ruff: noqa: S608
+
 from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import cast
 
 import sqlglot
 from sqlglot import exp
@@ -30,8 +34,8 @@ CENTRES = (-1.0, -0.5, 0.0, 0.5, 1.0)
 
 @functools.lru_cache(maxsize=512)
 def _parsed(text: str) -> exp.Expression:
-    # The text is ours and repeats from query to query; what the caller wrote is put in later.
-    return sqlglot.parse_one(text, read="duckdb")
+    # The text repeats from query to query; what the caller wrote is put in later.
+    return cast("exp.Expression", sqlglot.parse_one(text, read="duckdb"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +63,9 @@ def rewrite(statement: Statement, *, sensitive: str, kind: str) -> exp.Select:
     --------
     >>> from discreet.microdata.permutation.statement import parse
     >>> asked = parse(
-    ...     "SELECT SUM(pay) FROM t WHERE age < 30", name="t", columns=["age", "pay"],
+    ...     "SELECT SUM(pay) FROM t WHERE age < 30",
+    ...     name="t",
+    ...     columns=["age", "pay"],
     ...     sensitive="pay",
     ... )
     >>> print(rewrite(asked, sensitive="pay", kind="integer").sql("duckdb", pretty=True))
@@ -185,8 +191,8 @@ class _Rewriter:
         for place, falls in self.statement.order:
             key = exp.column(self.keys[place], table=base, quoted=True)
             final = final.order_by(exp.Ordered(this=key, desc=falls, nulls_first=False))
-        for name in final.find_all(exp.Identifier):
-            name.set("quoted", True)
+        for identifier in final.find_all(exp.Identifier):
+            identifier.set("quoted", True)
         for name, tree in self.blocks.items():
             final = final.with_(exp.to_identifier(name, quoted=True), as_=tree, copy=False)
         return final
@@ -304,19 +310,18 @@ class _Rewriter:
         )
         low, high, middle = (self._pick(aggregate, end) for end in ("low", "high", "v"))
         self.add(
-            name, f"SELECT {self.listed()}{low} AS low, {high} AS high FROM ranks{place}{self.group()}"
+            name,
+            f"SELECT {self.listed()}{low} AS low, {high} AS high FROM ranks{place}{self.group()}",
         )
         self.add(
             f"picked{place}", f"SELECT {self.listed()}{middle} AS v FROM order{place}{self.group()}"
         )
-        ends = [f"{name}.low", f"{name}.high"]
+        low, high = f"{name}.low", f"{name}.high"
         if not aggregate.discrete and (aggregate.quantile.denominator > 2 or self.kind == "float"):
             # Engines interpolate in different order; the last digit may differ.
-            ends = [
-                f"{name}.low - ABS({name}.low) * {4 * _ROUNDING!r}",
-                f"{name}.high + ABS({name}.high) * {4 * _ROUNDING!r}",
-            ]
-        first, second, _e = self._results(aggregate, name, *ends, "")
+            low += f" - ABS({name}.low) * {4 * _ROUNDING!r}"
+            high += f" + ABS({name}.high) * {4 * _ROUNDING!r}"
+        first, second, _e = self._results(aggregate, name, low, high, "")
         third = _Column(f"picked{place}", f"picked{place}.v", f"{aggregate.label}_estimate")
         return [first, second, third]
 

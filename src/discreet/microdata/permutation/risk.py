@@ -41,9 +41,7 @@ class Insiders(Report):
     def rows(self) -> Rows:
         """One line per number of insiders."""
         header = ("insiders", "distinct values left", "range left", "records exposed")
-        return header, list(
-            zip(self.insiders, self.distinct, self.span, self.exposed, strict=True)
-        )
+        return header, list(zip(self.insiders, self.distinct, self.span, self.exposed, strict=True))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +76,9 @@ class PermutationRisk(Report):
     def rows(self) -> Rows:
         """One line per figure."""
         last = len(self.insiders.insiders) - 1
-        body: list[tuple[str, object]] = [("largest share of one value in a group", self.worst_share)]
+        body: list[tuple[str, object]] = [
+            ("largest share of one value in a group", self.worst_share)
+        ]
         if last >= 0:
             count = self.insiders.insiders[last]
             body += [
@@ -158,9 +158,7 @@ def definetti(groups: Groups, quasi: Integers, *, rng: Randomness) -> DeFinetti:
         mean = (total.sum(axis=1) / mass.sum(axis=1))[label]
         error = float(np.abs(guess - values).mean())
         base_error = float(np.abs(mean - values).mean())
-    return DeFinetti(
-        len(rows), float(right.mean()), float(baseline.mean()), error, base_error
-    )
+    return DeFinetti(len(rows), float(right.mean()), float(baseline.mean()), error, base_error)
 
 
 def _sampled(groups: Groups, rng: Randomness) -> Integers:
@@ -197,4 +195,4 @@ def _learn(label: Integers, quasi: Integers, mass: Floats) -> Floats:
             np.add.at(held, label, belief)
             belief *= np.divide(mass, held, out=np.zeros_like(mass), where=held > 0)[label]
         belief /= np.maximum(belief.sum(axis=1, keepdims=True), 1e-300)
-    return belief
+    return np.asarray(belief)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Literal, NoReturn
+from typing import Literal, NoReturn, cast
 
 import sqlglot
 from sqlglot import exp
@@ -28,6 +28,9 @@ _ALLOWED: tuple[type[exp.Expression], ...] = (
     exp.Length, exp.Substring, exp.Coalesce, exp.Cast, exp.DataType, exp.DataTypeParam, exp.Case,
     exp.If, exp.Extract, exp.Var, exp.Year, exp.Month, exp.Day, exp.Tuple,
 )  # fmt: skip
+
+#: Finer quantiles would overflow whole numbers where there are many records.
+_FINEST = 1_000_000
 
 Kind = Literal["count", "sum", "avg", "min", "max", "quantile", "variance", "weighted"]
 
@@ -74,7 +77,7 @@ class Statement:
 def parse(
     sql: str, *, name: str, columns: Sequence[str], sensitive: str, category: bool = False
 ) -> Statement:
-    """Read a query over the original table.
+    r"""Read a query over the original table.
 
     Parameters
     ----------
@@ -98,7 +101,7 @@ def parse(
     ...     sensitive="salary",
     ... )
     >>> found.aggregates[0].label, found.where.sql()
-    ('avg_salary', '"age" < 30 OR "sex" = \\'f\\'')
+    ('avg_salary', '"age" < 30 OR "sex" = \'f\'')
     """
     return _Reader(name, tuple(columns), sensitive, category).read(_one_select(sql))
 
@@ -180,7 +183,16 @@ class _Reader:
         for part, word in names.items():
             if tree.args.get(part):
                 refuse(f"{word} is not answered")
-        known = {*names, "expressions", "from_", "from", "where", "group", "order", "operation_modifiers"}
+        known = {
+            *names,
+            "expressions",
+            "from_",
+            "from",
+            "where",
+            "group",
+            "order",
+            "operation_modifiers",
+        }
         for part, value in tree.args.items():
             if value and part not in known:
                 refuse(f"the clause {part.strip('_')} is not answered")
@@ -201,7 +213,9 @@ class _Reader:
         """Spell every column as the release does; return the aliases of the projection."""
         source = tree.args.get("from_") or tree.args["from"]
         owners = {source.this.alias_or_name.casefold(), self.name.casefold()}
-        aliases = {item.alias: item.this for item in tree.expressions if isinstance(item, exp.Alias)}
+        aliases = {
+            item.alias: item.this for item in tree.expressions if isinstance(item, exp.Alias)
+        }
         folded: dict[str, list[str]] = {}
         for name in self.columns:
             folded.setdefault(name.casefold(), []).append(name)
@@ -214,7 +228,9 @@ class _Reader:
                     code="unknown-table",
                     hint=f"write {self.name}",
                 )
-            spelt = [node.name] if node.name in self.columns else folded.get(node.name.casefold(), [])
+            spelt = (
+                [node.name] if node.name in self.columns else folded.get(node.name.casefold(), [])
+            )
             if len(spelt) == 1:
                 node.replace(exp.column(exp.to_identifier(spelt[0], quoted=True)))
             elif node.name not in aliases or node.find_ancestor(exp.Group, exp.Order) is None:
@@ -222,12 +238,12 @@ class _Reader:
                 raise InputError(
                     f"there is no column {node.name!r}",
                     code="unknown-column",
-                    hint=f"write {guess!r}" if guess else "choose one of " + ", ".join(self.columns),
+                    hint=f"write {guess!r}"
+                    if guess
+                    else "choose one of " + ", ".join(self.columns),
                     column=node.name,
                 )
-        return {
-            item.alias: item.this for item in tree.expressions if isinstance(item, exp.Alias)
-        }
+        return {item.alias: item.this for item in tree.expressions if isinstance(item, exp.Alias)}
 
     def _conditions(
         self, clause: exp.Where | None
@@ -250,11 +266,15 @@ class _Reader:
                 )
         return _all(apart), _all(about)
 
-    def _grouped(self, tree: exp.Select, aliases: dict[str, exp.Expression]) -> list[exp.Expression]:
+    def _grouped(
+        self, tree: exp.Select, aliases: dict[str, exp.Expression]
+    ) -> list[exp.Expression]:
         clause = tree.args.get("group")
         if clause is None:
             return []
-        if any(clause.args.get(part) for part in ("rollup", "cube", "grouping_sets", "all", "totals")):
+        if any(
+            clause.args.get(part) for part in ("rollup", "cube", "grouping_sets", "all", "totals")
+        ):
             refuse("ROLLUP, CUBE, GROUPING SETS and GROUP BY ALL are not answered")
         found = []
         for item in clause.expressions:
@@ -355,6 +375,8 @@ class _Reader:
                 code="bad-sql",
                 hint="write 0.5 for the median",
             )
+        if share.denominator > _FINEST:
+            refuse("a quantile is named with at most six digits")
         return share
 
     def _weight(self, tree: exp.Expression) -> exp.Expression:
@@ -369,7 +391,9 @@ class _Reader:
             self._require_allowed(tree.expression, "a weight")
             inner = exp.Cast(this=self._weight(tree.this), to=exp.DataType.build("double"))
             return exp.Div(this=inner, expression=exp.paren(tree.expression.copy()))
-        if isinstance(tree, exp.Mul) and self._mentions(tree.this) != self._mentions(tree.expression):
+        if isinstance(tree, exp.Mul) and self._mentions(tree.this) != self._mentions(
+            tree.expression
+        ):
             about, known = (
                 (tree.this, tree.expression)
                 if self._mentions(tree.this)
@@ -378,7 +402,7 @@ class _Reader:
             self._require_allowed(known, "a weight")
             rest = self._weight(about)
             if isinstance(rest, exp.Literal):
-                return known.copy()
+                return cast("exp.Expression", known.copy())
             return exp.Mul(this=exp.paren(rest), expression=exp.paren(known.copy()))
         refuse(
             f"SUM is answered for {self.sensitive}, alone or times known weights",
@@ -394,7 +418,7 @@ class _Reader:
     def _require_allowed(self, tree: exp.Expression, where: str) -> None:
         for node in tree.walk():
             if not isinstance(node, _ALLOWED):
-                refuse(f"{_name(node)} is not understood in {where}")
+                refuse(f"{_name(cast('exp.Expression', node))} is not understood in {where}")
             if isinstance(node, exp.In) and (node.args.get("query") or node.args.get("unnest")):
                 refuse(f"a subquery is not answered in {where}")
 
@@ -431,7 +455,8 @@ def _conjuncts(tree: exp.Expression) -> list[exp.Expression]:
 def _all(parts: list[exp.Expression]) -> exp.Expression | None:
     if not parts:
         return None
-    return exp.and_(*parts, copy=True) if len(parts) > 1 else parts[0].copy()
+    joined = exp.and_(*parts, copy=True) if len(parts) > 1 else parts[0].copy()
+    return cast("exp.Expression", joined)
 
 
 def _word(tree: exp.Expression, place: int) -> str:

@@ -27,6 +27,8 @@ class Workload:
     """
 
     selected: npt.NDArray[np.bool_]
+    #: For ranges: where each begins, and the place after its end.
+    edges: Floats | None = None
 
     @classmethod
     def ranges(
@@ -46,13 +48,14 @@ class Workload:
         if width is not None:
             starts = np.arange(values[0], values[-1] - width + 2)
             edges = np.column_stack([starts, starts + width])
-            rows = (places >= edges[:, :1]) & (places < edges[:, 1:])
         else:
             assert count is not None
             rng = rng or Randomness.secure()
             ends = values[np.sort(rng.integers(0, len(values), 2 * count).reshape(-1, 2), axis=1)]
-            rows = (places >= ends[:, :1]) & (places <= ends[:, 1:])
-        return cls(rows[rows.any(axis=1)])
+            edges = np.column_stack([ends[:, 0], np.nextafter(ends[:, 1], np.inf)])
+        rows = (places >= edges[:, :1]) & (places < edges[:, 1:])
+        kept = rows.any(axis=1)
+        return cls(rows[kept], edges[kept])
 
     @classmethod
     def arbitrary(cls, records: int, size: int, count: int, *, rng: Randomness) -> Workload:
@@ -67,18 +70,52 @@ class Workload:
 
         Infinite where the true answer is 0 and the bounds are not.
         """
+        # Relative to a sum near 0 an error says nothing; callers shift amounts where they need to.
         order = np.lexsort((amounts, labels))
         sizes = np.bincount(labels)
+        ends = np.cumsum(sizes)
         # Row 0 of each group is the empty selection, so that groups without hits need no mask.
         first = np.concatenate([[0], np.cumsum(sizes + 1)[:-1]])
         low, high = _partial_sums(amounts[order], sizes)
+        rows = self.selected[:, order]
+        hits = np.add.reduceat(rows, ends - sizes, axis=1, dtype=np.int64)
+        width = high[first + hits].sum(axis=1) - low[first + hits].sum(axis=1)
+        truth = np.abs(rows @ amounts[order])
+        errors = np.where(width == 0, 0.0, np.inf)
+        np.divide(width, truth, out=errors, where=truth > 0)
+        return errors
+
+    def generalized_errors(
+        self, labels: npt.NDArray[np.int64], amounts: Floats, spans: Floats | None
+    ) -> Floats:
+        """Return the same for a table whose groups show only common quasi-identifiers.
+
+        A record whose group lies inside a range is surely selected; of a group that a query merely
+        touches any record may be. `spans` holds the interval (begin, end) that each group shows of
+        the attribute; without it nothing is sure.
+        """
+        groups = int(labels.max()) + 1
         errors = np.empty(len(self.selected))
         for place, row in enumerate(self.selected):
-            key = first + np.bincount(labels[row], minlength=len(sizes))
-            width = high[key].sum() - low[key].sum()
-            truth = abs(amounts[row].sum())
-            errors[place] = width / truth if truth > 0 else 0.0 if width == 0 else np.inf
+            touched = np.bincount(labels[row], minlength=groups) > 0
+            sure = np.zeros(groups, dtype=bool)
+            if spans is not None and self.edges is not None:
+                low, high = self.edges[place]
+                sure = (spans[:, 0] >= low) & (spans[:, 1] < high)
+            certain = amounts[sure[labels] & row]
+            possible = np.sort(amounts[(touched & ~sure)[labels]])
+            width = _highest_mean(certain, possible) + _highest_mean(-certain, -possible[::-1])
+            errors[place] = width / abs(amounts[row].mean())
         return errors
+
+
+def _highest_mean(certain: Floats, possible: Floats) -> float:
+    # Records are added from the largest down for as long as the mean rises; ascending order is given.
+    falling = possible[::-1]
+    if len(certain) == 0:
+        return float(falling[0])
+    sums = certain.sum() + np.concatenate([[0.0], np.cumsum(falling)])
+    return float((sums / (len(certain) + np.arange(len(sums)))).max())
 
 
 def _partial_sums(ordered: Floats, sizes: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:

@@ -63,7 +63,7 @@ class Attribute:
 def attribute(
     coded: Coded, hierarchy: Hierarchy, *, lowest: int = 0, highest: int | None = None
 ) -> Attribute:
-    """Number the values of a column along its hierarchy.
+    """Return the values of a column numbered along its hierarchy.
 
     A missing value is a value of its own: the hierarchy's code for it if it has one (`NA`), else
     it stays missing at every level but the root.
@@ -108,9 +108,7 @@ def attribute(
     )
 
 
-def _levels(
-    coded: Coded, hierarchy: Hierarchy
-) -> tuple[Integers, list[str | None], Integers]:
+def _levels(coded: Coded, hierarchy: Hierarchy) -> tuple[Integers, list[str | None], Integers]:
     """Return the code of every value at every level, the codes, and which rows are leaves.
 
     The first rows are the values of the data in their order, the others the hierarchy's leaves.

@@ -115,9 +115,7 @@ def _join_the_rest(keys: Keys, k: int) -> None:
         # A class with more than k records can spare some; else a whole class gives up its keys.
         largest = others[np.argmax(sizes[others])]
         gone = keys.missing[largest]
-        members = others[
-            (keys.missing[others] == gone) & (sizes[others] == sizes[largest])
-        ]
+        members = others[(keys.missing[others] == gone) & (sizes[others] == sizes[largest])]
         alike = keys.agree(members, int(gone))
         members = members[alike == alike[members == largest][0]]
         surplus = len(members) - k

@@ -40,7 +40,7 @@ def partition(
     relaxed: bool = False,
     progress: Progress = silent,
 ) -> Integers:
-    """Number the parts that the rows fall into.
+    """Return the number of the part that each row falls into.
 
     In the strict form rows that agree in the attribute stay together; in the relaxed form a part
     is cut exactly in the middle, wherever that is.

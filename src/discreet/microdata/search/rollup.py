@@ -86,16 +86,15 @@ class Rollup:
         self._base = self._first(table)
 
     def _pack(self) -> tuple[list[int], list[int], list[int]]:
-        word, shift, mask = [0] * len(self.attributes), [0] * len(self.attributes), []
+        bits = [max(1, (len(a.rank) - 1).bit_length()) for a in self.attributes]
+        word, shift = [0] * len(bits), [0] * len(bits)
         at, used = 0, 0
         for j in self._order:
-            bits = max(1, (len(self.attributes[j].rank) - 1).bit_length())
-            if used + bits > _WORD:
+            if used + bits[j] > _WORD:
                 at, used = at + 1, 0
             word[j], shift[j] = at, used
-            used += bits
-        for attribute in self.attributes:
-            mask.append((1 << max(1, (len(attribute.rank) - 1).bit_length())) - 1)
+            used += bits[j]
+        mask = [(1 << size) - 1 for size in bits]
         return word, shift, mask
 
     def _first(self, table: FrequencySet) -> Grouping:
@@ -150,9 +149,7 @@ class Rollup:
         order = None
         if sorts:
             # A stable sort merges the sorted runs that the finer grouping left.
-            order = (
-                np.argsort(words[0], kind="stable") if len(words) == 1 else np.lexsort(words)
-            )
+            order = np.argsort(words[0], kind="stable") if len(words) == 1 else np.lexsort(words)
             words = [word[order] for word in words]
             sizes = sizes[order]
             population = None if population is None else population[order]

@@ -48,14 +48,14 @@ class Keys:
     @property
     def width(self) -> int:
         """Number of keys."""
-        return self.codes.shape[1]
+        return int(self.codes.shape[1])
 
     def remove(self, records: Integers, pattern: int) -> None:
         """Make some keys of some records missing."""
         self.missing[records] |= pattern
 
     def agree(self, records: Integers, pattern: int) -> Integers:
-        """Number records alike when they agree on every key outside a pattern."""
+        """Give records one number when they agree on every key outside a pattern."""
         chosen = [j for j in range(self.width) if not pattern >> j & 1]
         return labels(
             [self.codes[records, j] for j in chosen],

@@ -30,7 +30,7 @@ _PIVOTS, _LEAST = 20, 3000
 #: What "fast" may spend on improving, as a part of what building took.
 _FAST = 0.5
 #: Live cells up to which the whole table is one window.
-_WHOLE_FAST, _WHOLE = 3000, 14000
+_WHOLE_FAST, _WHOLE = 10000, 14000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,6 +98,9 @@ def suppress(
     task = Task.of(
         table, objective=objective, attacker=attacker, never=never, prefer=prefer, bounds=bounds
     )
+    if not len(task.target):
+        found = Found(task.primary, [], 0, bound=0.0)
+        return _finish(task, found, objective, effort, attacker, bounds, progress)
     found = _fast(task) if effort == "fast" else _balanced(task, deadline)
     if effort == "optimal":
         found = _optimal(task, found, 600.0 if time_limit is None else time_limit, progress)

@@ -42,9 +42,11 @@ def min_sum(u, m, k, e, share):
             offered += 1
             if gain[a] == -np.inf:
                 continue
-            if best < 0 or gain[a] > gain[best]:
-                best = a
-            elif gain[a] == gain[best] and groups[a] >= groups[best]:
+            if (
+                best < 0
+                or gain[a] > gain[best]
+                or (gain[a] == gain[best] and groups[a] >= groups[best])
+            ):
                 best = a
         if best < 0:
             continue

@@ -20,11 +20,11 @@ from discreet.registry import parameter
 __all__ = ["Local"]
 
 #: More records than this teach nothing more about the width.
-_TRAINING_RECORDS = 20_000
-_TRAINING_QUERIES = 150
+_TRAINING_RECORDS = 5_000
+_TRAINING_QUERIES = 400
 #: Widths tried, as multiples of k.
 _WIDTHS = (1, 2, 4, 8, 16, 32, 64)
-_ROUNDS = 8
+_ROUNDS = 12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _hilbert(places: Floats) -> Integers:
     for bit in range(bits - 1, -1, -1):
         for axis in range(axes):
             distance = (distance << 1) | ((x[axis] >> bit) & 1)
-    return distance
+    return np.asarray(distance)
 
 
 def _train(problem: Problem, places: Floats, rng: Randomness) -> tuple[int, Floats]:
@@ -163,8 +163,9 @@ def _train(problem: Problem, places: Floats, rng: Randomness) -> tuple[int, Floa
         if len(sample.values) < problem.demand.k:
             return problem.demand.k, np.ones(places.shape[1])
         problem, places = sample, np.ascontiguousarray(places[chosen])
-    # Shifted, so that no query has an answer of 0 to be relative to.
-    amounts = problem.values[problem.classes] - (2 * problem.values[0] - problem.values[-1] - 1.0)
+    amounts = problem.values[problem.classes]
+    if problem.values[0] <= 0:  # shifted, so that no query has an answer of 0 to be relative to
+        amounts = amounts - (2 * problem.values[0] - problem.values[-1] - 1.0)
     if (problem.values[-1] - problem.values[0]) < problem.demand.e:
         return problem.demand.k, np.ones(places.shape[1])
     work = [

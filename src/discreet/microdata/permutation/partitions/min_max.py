@@ -35,7 +35,7 @@ class MinMax(Partition):
         "Zhang, Koudas, Srivastava and Yu: Aggregate query answering on anonymized tables, ICDE 2007"
     )
 
-    def split(self, problem: Problem, *, rng: Randomness) -> Integers:  # noqa: ARG002
+    def split(self, problem: Problem, *, rng: Randomness) -> Integers:
         """Return the group of each record."""
         from discreet.microdata.permutation.partitions import _kernels
 

@@ -37,7 +37,7 @@ class MinMaxExact(Partition):
         "Zhang, Koudas, Srivastava and Yu: Aggregate query answering on anonymized tables, ICDE 2007"
     )
 
-    def split(self, problem: Problem, *, rng: Randomness) -> Integers:  # noqa: ARG002
+    def split(self, problem: Problem, *, rng: Randomness) -> Integers:
         """Return the group of each record."""
         from discreet.microdata.permutation.partitions import _kernels
 

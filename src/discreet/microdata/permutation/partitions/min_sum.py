@@ -40,7 +40,7 @@ class MinSum(Partition):
         True, help="let two groups share a value: as good in the sum, with more and smaller groups"
     )
 
-    def split(self, problem: Problem, *, rng: Randomness) -> Integers:  # noqa: ARG002
+    def split(self, problem: Problem, *, rng: Randomness) -> Integers:
         """Return the group of each record."""
         from discreet.microdata.permutation.partitions import _kernels
 

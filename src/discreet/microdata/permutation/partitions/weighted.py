@@ -36,7 +36,7 @@ class Weighted(Partition):
         "ICDE 2007 (framework); Galil and Park: Dynamic programming with convexity, 1992"
     )
 
-    def split(self, problem: Problem, *, rng: Randomness) -> Integers:  # noqa: ARG002
+    def split(self, problem: Problem, *, rng: Randomness) -> Integers:
         """Return the group of each record."""
         from discreet.microdata.permutation.partitions import _kernels
 

@@ -29,9 +29,7 @@ class Scorer(abc.ABC):
         return float(self.floor[place])
 
     @abc.abstractmethod
-    def score(
-        self, node: Sequence[int], grouping: Grouping, kept: npt.NDArray[np.bool_]
-    ) -> float:
+    def score(self, node: Sequence[int], grouping: Grouping, kept: npt.NDArray[np.bool_]) -> float:
         """Return the score of a node whose classes are kept or suppressed as given."""
 
     def final(self, score: float) -> float:
@@ -55,7 +53,7 @@ def weights(table: FrequencySet, attributes: Sequence[Attribute]) -> list[Number
     return [
         np.bincount(
             attribute.rank[coded.codes], weights=table.count, minlength=len(attribute.rank)
-        )
+        ).astype(np.float64)
         for coded, attribute in zip(table.quasi, attributes, strict=True)
     ]
 

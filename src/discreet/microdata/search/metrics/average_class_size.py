@@ -46,8 +46,6 @@ class _AverageClassSize(Scorer):
         # No more classes than cells, nor than different rows.
         self.floor = self._n / np.minimum(cells, max(1, len(table.count)))
 
-    def score(
-        self, node: Sequence[int], grouping: Grouping, kept: npt.NDArray[np.bool_]
-    ) -> float:
+    def score(self, node: Sequence[int], grouping: Grouping, kept: npt.NDArray[np.bool_]) -> float:
         suppressed = grouping.sizes[~kept].sum() > 0
         return self._n / max(1, int(kept.sum()) + int(suppressed))

@@ -38,9 +38,7 @@ class Discernibility(Metric):
 
 
 class _Discernibility(Scorer):
-    def __init__(
-        self, table: FrequencySet, attributes: Sequence[Attribute], limit: int
-    ) -> None:
+    def __init__(self, table: FrequencySet, attributes: Sequence[Attribute], limit: int) -> None:
         self._n, self._limit = float(table.records), float(limit)
         codes = [attribute.codes.astype(np.float64) for attribute in attributes]
         cells = outer(codes, np.multiply)
@@ -65,8 +63,6 @@ class _Discernibility(Scorer):
         extra = min(least * (self._n - least), self._limit * (self._n - self._limit))
         return float(self.floor[place]) + (extra if least else 0.0)
 
-    def score(
-        self, node: Sequence[int], grouping: Grouping, kept: npt.NDArray[np.bool_]
-    ) -> float:
+    def score(self, node: Sequence[int], grouping: Grouping, kept: npt.NDArray[np.bool_]) -> float:
         sizes = grouping.sizes[kept].astype(np.float64)
         return float((sizes * sizes).sum() + (self._n - sizes.sum()) * self._n)

@@ -67,9 +67,7 @@ class _Loss(Scorer):
             found *= self._factors[j][level] + self._least[j][level] * least
         return found
 
-    def score(
-        self, node: Sequence[int], grouping: Grouping, kept: npt.NDArray[np.bool_]
-    ) -> float:
+    def score(self, node: Sequence[int], grouping: Grouping, kept: npt.NDArray[np.bool_]) -> float:
         gone = np.flatnonzero(~kept)
         sizes = grouping.sizes[gone]
         suppressed = int(sizes.sum())

@@ -53,9 +53,7 @@ class _NonUniformEntropy(Scorer):
         self._lost = lost
         self.floor = outer(lost, np.add)
 
-    def score(
-        self, node: Sequence[int], grouping: Grouping, kept: npt.NDArray[np.bool_]
-    ) -> float:
+    def score(self, node: Sequence[int], grouping: Grouping, kept: npt.NDArray[np.bool_]) -> float:
         found = sum(float(self._lost[j][level]) for j, level in enumerate(node))
         gone = np.flatnonzero(~kept)
         sizes = grouping.sizes[gone]

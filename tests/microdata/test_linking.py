@@ -1,0 +1,98 @@
+"""Linking: against brute force, with ties, missing values and recodes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as dc
+from discreet.microdata import linking
+from discreet.microdata.pair import Pair
+from discreet.microdata.risks.record_linkage import RecordLinkage
+
+RNG = dc.Randomness.seeded(1)
+
+
+def brute(before, after, origin):
+    """Probability of the right link for each original, by looking at every released record."""
+    right = []
+    for person, keys in enumerate(before):
+        away = ((after - keys) ** 2).sum(1)
+        spot = after[np.argmin(away)]
+        crowd = np.flatnonzero((after == spot).all(1))
+        right.append(float(person in origin[crowd]) / crowd.size)
+    return np.array(right)
+
+
+@given(n=st.integers(1, 40), axes=st.integers(1, 14), seed=st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
+def test_nearest_is_what_brute_force_finds(n, axes, seed):
+    rng = np.random.default_rng(seed)
+    before = rng.normal(size=(n, axes))
+    after = np.round(before + 0.3 * rng.normal(size=before.shape), 0)[
+        rng.permutation(n)[: n // 2 + 1]
+    ]
+    origin = np.arange(n)[: n // 2 + 1]
+    files = linking.Points(before, after, origin)
+    assert linking.nearest(files, np.arange(n)) == pytest.approx(brute(before, after, origin))
+
+
+def test_one_to_one_beats_nearest_where_records_crowd():
+    before = np.array([[0.0], [1.0], [2.0]])
+    after = np.array([[0.9], [1.1], [1.2]])
+    files = linking.Points(before, after, np.arange(3))
+    assert linking.assigned(files, np.arange(3), RNG).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_one_to_one_is_not_told_the_answer_by_the_order():
+    frame = pd.DataFrame({"age": [30] * 200})
+    found = RecordLinkage("one-to-one").measure(Pair.of(frame, keys=["age"]), rng=RNG)
+    assert found.value < 0.1
+
+
+@pytest.mark.parametrize("method", ["exact", "distance", "rank", "one-to-one"])
+def test_the_raw_file_of_unique_records_is_linked_wholly(method):
+    frame = pd.DataFrame({"age": range(50), "job": [f"j{i % 7}" for i in range(50)]})
+    pair = Pair.of(frame, keys=["age", "job"])
+    assert RecordLinkage(method).measure(pair, rng=RNG).value == 1.0
+
+
+def test_the_intruder_knows_a_published_recoding():
+    raw = pd.DataFrame({"age": ["21", "25", "38", "33"]})
+    safe = pd.DataFrame({"age": ["20-29", "20-29", "30-39", "30-39"]})
+    for method in ("exact", "distance"):
+        assert RecordLinkage(method).measure(Pair.of(raw, safe, keys=["age"]), rng=RNG).value == 0.5
+
+
+def test_a_missing_category_is_half_way_to_all():
+    raw = pd.DataFrame({"job": ["a", "b", "c"]})
+    safe = pd.DataFrame({"job": ["a", "b", None]})
+    files = linking.points(Pair.of(raw, safe, keys=["job"]))
+    away = ((files.before[:, None] - files.after[None]) ** 2).sum(-1)
+    assert away[:, 2] == pytest.approx([0.5, 0.5, 0.5])
+    assert away[0, 1] == pytest.approx(1.0)
+
+
+def test_people_who_are_not_released_are_never_linked_correctly():
+    people = dc.read(
+        pd.DataFrame({"age": [10 * i + i % 3 for i in range(40)]}), roles={"age": "quasi"}
+    )
+    safe = dc.mask(people, dc.Sampling(size=10))
+    found = RecordLinkage("distance").measure(Pair.of(people, safe), rng=RNG)
+    assert found.facts["linked correctly"] == 10
+    assert found.value == 0.25
+
+
+def test_a_sample_of_targets_says_how_sure_it_is():
+    frame = pd.DataFrame({"age": np.arange(500) // 2})
+    found = RecordLinkage("distance", targets=100).measure(Pair.of(frame, keys=["age"]), rng=RNG)
+    assert found.facts["people looked for"] == 100
+    assert found.value == 0.5
+    assert np.isfinite(found.records).sum() == 100
+
+
+def test_files_that_cannot_be_paired_are_refused():
+    with pytest.raises(dc.InputError) as caught:
+        Pair.of(pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1]}))
+    assert caught.value.code == "unpaired-records"

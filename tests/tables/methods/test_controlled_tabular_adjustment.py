@@ -1,0 +1,148 @@
+"""Controlled tabular adjustment: every sensitive cell moved, totals add up, close to the truth."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as dc
+from discreet.audit.sensitivity import mark
+from discreet.data.table import Table
+from discreet.tables.methods import _adjustment
+from tests.tables.instances import instance, random_table
+
+SEEDED = dc.Randomness.seeded
+
+
+def check(table: Table, done) -> np.ndarray:
+    change = done.value - table.value
+    cells = table.status == 2
+    slack = 1e-6 * np.maximum(1, np.abs(table.value))
+    moved = (change >= table.upper - slack) | (change <= -table.lower + slack)
+    assert moved[cells].all()
+    assert np.abs(table.equations @ change).max(initial=0) <= 1e-6 * max(
+        1, np.abs(table.value).max()
+    )
+    assert (done.value >= -1e-9).all()
+    assert (done.value[table.value == 0] == 0).all()
+    return change
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    distance=st.sampled_from(["absolute", "squared"]),
+    totals=st.sampled_from(["free", "grand"]),
+    integer=st.booleans(),
+)
+def test_promises(seed, distance, totals, integer):
+    table = mark(random_table(seed, (4, 3)), [dc.PPercent(20), dc.MinimumFrequency(2)])
+    method = dc.ControlledTabularAdjustment(
+        distance=distance, totals=totals, integer=integer, time_limit=3
+    )
+    try:
+        done = method.hide(table, rng=SEEDED(1))
+    except dc.InfeasibleError as error:
+        assert error.facts["cells"]
+        return
+    change = check(table, done)
+    if integer:
+        assert (done.value == np.round(done.value)).all()
+    if totals == "grand":
+        assert change[table.cell("Total", "Total")] == pytest.approx(0, abs=1e-6)
+
+
+def test_optimum_by_brute_force():
+    """Every choice of directions, each solved by an independent linear program."""
+    from scipy.optimize import linprog
+
+    for seed in range(6):
+        table = mark(random_table(seed, (3, 3), deep=False), [dc.PPercent(25)])
+        cells = np.flatnonzero(table.status == 2)
+        if not 0 < len(cells) <= 7:
+            continue
+        method = dc.ControlledTabularAdjustment(integer=False)
+        found = method.hide(table, rng=SEEDED(1))
+        R = table.equations.toarray()
+        best = np.inf
+        for ways in itertools.product((True, False), repeat=len(cells)):
+            bounds = [(0, None if v else 0) for v in table.value] + [(0, v) for v in table.value]
+            for cell, up in zip(cells, ways, strict=True):
+                if up:
+                    bounds[cell] = (table.upper[cell], None)
+                    bounds[len(table) + cell] = (0, 0)
+                else:
+                    bounds[len(table) + cell] = (table.lower[cell], table.value[cell])
+                    bounds[cell] = (0, 0)
+            solved = linprog(
+                np.ones(2 * len(table)),
+                A_eq=np.hstack([R, -R]),
+                b_eq=np.zeros(len(R)),
+                bounds=bounds,
+            )
+            if solved.status == 0:
+                best = min(best, solved.fun)
+        assert np.abs(found.value - table.value).sum() == pytest.approx(best, rel=1e-6)
+        assert found.facts["optimal"]
+
+
+@pytest.mark.parametrize("name", ["ssb_magnitude1", "testW_size_region", "insee_act_size"])
+def test_heuristic_is_within_five_percent_of_the_optimum(data_folder, name, monkeypatch):
+    table = instance(data_folder, name)
+    exact = dc.ControlledTabularAdjustment(time_limit=30).hide(table, rng=SEEDED(1))
+    assert exact.facts["optimal"]
+    monkeypatch.setattr(_adjustment, "_EXACT", 0)
+    quick = dc.ControlledTabularAdjustment(time_limit=10).hide(table, rng=SEEDED(1))
+    check(table, quick)
+    ratio = np.abs(quick.value - table.value).sum() / np.abs(exact.value - table.value).sum()
+    assert ratio <= 1.05
+
+
+def test_squared_distance_is_smaller_in_squares():
+    table = mark(random_table(11, (4, 4)), [dc.PPercent(20)])
+    absolute = dc.ControlledTabularAdjustment(integer=False).hide(table, rng=SEEDED(1))
+    squared = dc.ControlledTabularAdjustment(distance="squared", integer=False).hide(
+        table, rng=SEEDED(1)
+    )
+    check(table, squared)
+    size = [float(((done.value - table.value) ** 2).sum()) for done in (absolute, squared)]
+    assert size[1] <= size[0] * (1 + 1e-9)
+
+
+def test_fixed_totals_stay_and_weights_matter():
+    frame = pd.DataFrame(
+        {
+            "s": ["Total", "a", "b", "c"],
+            "v": [60.0, 10, 20, 30],
+            "p": [0, 1, 0, 0],
+            "w": [1.0, 1, 9, 1],
+        }
+    )
+    frame["level"] = 3.0
+    table = Table.from_cells(frame, ["s"], "v", primary="p", lower="level", upper="level", cost="w")
+    fixed = dc.ControlledTabularAdjustment(totals="fixed", weights="cost").hide(
+        table, rng=SEEDED(1)
+    )
+    change = check(table, fixed)
+    assert change[0] == 0
+    assert change[2] == 0  # nine times as dear as its neighbour
+    assert abs(change[3]) == 3
+
+
+def test_nothing_sensitive_nothing_changed():
+    table = mark(random_table(1), [])
+    done = dc.ControlledTabularAdjustment().hide(table, rng=SEEDED(1))
+    assert (done.value == table.value).all()
+
+
+def test_release_reports_the_distance():
+    table = random_table(4)
+    release = table.protect(rules=[dc.PPercent(20)], method=dc.ControlledTabularAdjustment())
+    assert release.audit().safe
+    assert release.loss.distance > 0
+    assert "distance" not in release.evidence().loss

@@ -1,0 +1,185 @@
+"""Record noise, differentially private noise, published intervals and recoding."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as dc
+from discreet.audit.sensitivity import mark
+from discreet.tables.methods import FAMILY
+from tests.tables.instances import random_table, salaries
+
+SEEDED = dc.Randomness.seeded
+
+
+def test_record_noise_moves_single_contributors_and_adds_up():
+    table = dc.tabulate(salaries(), by=["sector", "region"], measure="salary")
+    done = dc.RecordNoise(least=10, most=20).hide(table, rng=SEEDED(3))
+    cell = table.cell("Fin", "TGN")
+    assert 0.1 <= abs(done.value[cell] / 150000 - 1) <= 0.2
+    assert np.abs(table.equations @ done.value).max() < 1e-6
+    assert (done.lower <= table.value).all()
+    assert (done.upper >= table.value).all()
+
+
+def test_record_noise_pushes_all_records_of_a_unit_the_same_way():
+    frame = pd.DataFrame({"unit": [1, 1, 2, 2], "g": list("abab"), "x": [10.0, 20.0, 5.0, 6.0]})
+    table = dc.tabulate(dc.read(frame, unit="unit"), by=["g", "unit"], measure="x")
+    done = dc.RecordNoise().hide(table, rng=SEEDED(1))
+    factor = done.value / table.value
+    for unit in ("1", "2"):
+        cells = [table.cell(g, unit) for g in ("a", "b", "Total")]
+        assert np.ptp(factor[cells]) < 1e-12
+
+
+def test_record_noise_is_unbiased():
+    frame = pd.DataFrame({"g": "a", "x": 1.0, "unit": range(20_000)})
+    table = dc.tabulate(dc.read(frame, unit="unit"), by=["g"], measure="x")
+    done = dc.RecordNoise().hide(table, rng=SEEDED(2))
+    assert done.value[0] / 20_000 == pytest.approx(1, abs=0.005)
+
+
+def test_record_noise_needs_records():
+    table = dc.Table.from_cells(pd.DataFrame({"a": ["x"], "v": [1.0]}), ["a"], "v")
+    with pytest.raises(dc.InputError, match="needs the records"):
+        dc.RecordNoise().hide(table, rng=SEEDED(1))
+
+
+@pytest.mark.parametrize("totals", ["levels", "bottom-up"])
+def test_dp_noise_adds_up_over_the_whole_cube(totals):
+    frame = pd.DataFrame({"a": ["x"] * 50 + ["y"] * 40, "b": ["u"] * 60 + ["w"] * 30})
+    table = dc.tabulate(dc.read(frame), by=["a", "b"])
+    assert len(table) < 9  # x × w is empty
+    done = dc.DPNoise(epsilon=2.0, totals=totals).hide(table, rng=dc.Randomness.secure())
+    assert len(done.table) == 9
+    assert np.abs(done.table.equations @ done.value).max() < 1e-9
+    assert done.facts["views"] == (4 if totals == "levels" else 1)
+    assert "ε = 2" in done.facts["promise"]
+
+
+def test_dp_noise_has_the_scale_it_promises():
+    size = 4000
+    frame = pd.DataFrame({"a": [f"c{i}" for i in range(size)], "n": 10})
+    total = pd.DataFrame({"a": ["Total"], "n": [10 * size]})
+    table = dc.Table.from_cells(pd.concat([total, frame]), ["a"], "n", count="n", statistic="count")
+    done = dc.DPNoise(epsilon=1.0, totals="bottom-up").hide(table, rng=dc.Randomness.secure())
+    step = (done.value - table.value)[1:]
+    # Discrete Laplace of scale 1: the variance is 2e/(e−1)².
+    assert step.var() == pytest.approx(2 * np.e / (np.e - 1) ** 2, rel=0.25)
+    assert abs(step.mean()) < 0.15
+    assert (step == np.round(step)).all()
+
+
+def test_dp_noise_clips_and_demands_bounds():
+    table = dc.tabulate(salaries(), by=["sector"], measure="salary")
+    with pytest.raises(dc.InputError, match="needs bounds"):
+        dc.DPNoise().hide(table, rng=dc.Randomness.secure())
+    done = dc.DPNoise(epsilon=1e6, bounds=(0, 50_000)).hide(table, rng=dc.Randomness.secure())
+    clipped = sum(min(50, s) for s in [300, 35, 150]) * 1000
+    assert done.value[done.table.cell("Fin")] == pytest.approx(clipped, abs=5)
+    with pytest.raises(dc.InputError, match="smaller first"):
+        dc.DPNoise(bounds=(5.0, 1.0))
+
+
+def test_dp_noise_refuses_units_with_more_records_than_promised():
+    frame = pd.DataFrame({"who": [1, 1, 2], "a": list("xyx")})
+    table = dc.tabulate(dc.read(frame, unit="who"), by=["a"])
+    with pytest.raises(dc.InputError, match="at most 1 records"):
+        dc.DPNoise().hide(table, rng=dc.Randomness.secure())
+    assert dc.DPNoise(records=2).hide(table, rng=dc.Randomness.secure()).value.size
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_intervals_hold_the_truth_and_protect(seed):
+    table = random_table(seed, (4, 3))
+    try:
+        release = table.protect(
+            rules=[dc.PPercent(20), dc.MinimumFrequency(2)], method=dc.Intervals()
+        )
+    except dc.InfeasibleError:
+        return
+    done = release.protected
+    assert (done.lower <= table.value + 1e-9).all()
+    assert (done.upper >= table.value - 1e-9).all()
+    assert release.audit(exact=True).safe
+    withheld = done.withheld
+    assert (done.lower[~withheld] == done.value[~withheld]).all()
+
+
+def test_the_middle_of_an_interval_is_not_the_value():
+    hits = total = 0
+    for seed in range(15):
+        table = random_table(seed, (4, 3))
+        try:
+            done = table.protect(rules=[dc.PPercent(20)], method=dc.Intervals()).protected
+        except dc.InfeasibleError:
+            continue
+        cells = np.flatnonzero(done.withheld)
+        middle = (done.lower + done.upper)[cells] / 2
+        hits += int((np.abs(middle - table.value[cells]) < 1e-6).sum())
+        total += len(cells)
+    assert total > 20
+    assert hits <= total / 5
+
+
+def test_recoding_merges_until_nothing_is_sensitive():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "unit": rng.integers(0, 300, 400),
+            "a": rng.choice(list("ABCDEF"), 400, p=[0.4, 0.3, 0.2, 0.08, 0.01, 0.01]),
+            "b": rng.choice(["u", "v", "w"], 400),
+            "x": rng.lognormal(3, 1, 400),
+        }
+    )
+    table = dc.tabulate(dc.read(frame, unit="unit"), by=["a", "b"], measure="x")
+    rules = [dc.MinimumFrequency(5), dc.PPercent(10)]
+    assert (mark(table, rules).status == 2).any()
+    release = table.protect(rules=rules, method=dc.Recoding())
+    assert release.loss.merged > 0
+    assert not (release.table.status == 2).any()
+    # The recoded table is what the records say, contributors of several cells counted once.
+    again = dc.tabulate(release.table.source.dataset, by=["a", "b"], measure="x")
+    assert np.allclose(np.sort(again.value), np.sort(release.table.value))
+    assert release.protected.facts["merged"]["a"]
+
+
+def test_recoding_then_suppression():
+    table = random_table(6, (6, 4))
+    rules = [dc.PPercent(15), dc.MinimumFrequency(2)]
+    release = table.protect(
+        rules=rules, method=dc.Recoding(percent=15, then=dc.Suppression(), keep=("d1",))
+    )
+    assert release.audit().safe
+    assert set(release.table.dimensions[1].codes) == set(table.dimensions[1].codes)
+
+
+def test_recoding_says_when_it_is_not_enough():
+    table = random_table(6, (4, 3))
+    with pytest.raises(dc.InfeasibleError, match="still sensitive"):
+        table.protect(rules=[dc.MinimumFrequency(10)], method=dc.Recoding(keep=("d0", "d1")))
+    with pytest.raises(dc.InputError, match="no attribute"):
+        table.protect(rules=[dc.MinimumFrequency(3)], method=dc.Recoding(keep=("d9",)))
+
+
+@pytest.mark.parametrize("name", sorted(FAMILY.members()))
+def test_every_method_leaves_its_input_alone(name):
+    table = mark(random_table(12, (4, 3)), [dc.PPercent(20)])
+    before = [a.copy() for a in (table.value, table.status, table.lower, table.contributions)]
+    kind = FAMILY.get(name)
+    method = kind(bounds=(0.0, 1e5)) if name == "dp-noise" else kind()
+    try:
+        done = method.hide(table, rng=dc.Randomness.secure())
+    except dc.InfeasibleError:
+        assert name == "recoding"
+        return
+    after = (table.value, table.status, table.lower, table.contributions)
+    assert all(np.array_equal(b, a) for b, a in zip(before, after, strict=True))
+    assert len(done.value) == len(done.status) == len(done.table)
+    shown = ~done.withheld
+    assert np.isfinite(done.value[shown]).all()

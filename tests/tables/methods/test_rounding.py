@@ -1,0 +1,142 @@
+"""Rounding: additive, zero-restricted, within the base; random rounding without bias."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as dc
+from discreet.data.table import Table
+from tests.tables.instances import instance, random_table
+
+SEEDED = dc.Randomness.seeded
+
+
+def check_controlled(table: Table, base: float) -> None:
+    done = dc.ControlledRounding(base).hide(table, rng=SEEDED(1))
+    rounded, facts = done.value, done.facts
+    assert np.abs(table.equations @ rounded).max(initial=0) < 1e-6 * max(1, np.abs(rounded).max())
+    assert np.allclose(rounded / base, np.round(rounded / base))
+    assert (rounded[table.value == 0] == 0).all()
+    if facts["moved_beyond_adjacent"] == 0:
+        assert (np.abs(rounded - table.value) < base).all()
+        multiple = np.abs(table.value / base - np.round(table.value / base)) < 1e-9
+        assert np.allclose(rounded[multiple], table.value[multiple])
+    assert (done.lower <= table.value).all()
+    assert (done.upper >= table.value).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    base=st.sampled_from([2, 3, 5, 7.5, 10]),
+    sizes=st.sampled_from([(3,), (4, 3), (4, 3, 2)]),
+)
+def test_controlled_rounding_keeps_its_promises(seed, base, sizes):
+    check_controlled(random_table(seed, sizes), base)
+
+
+def test_two_attributes_always_round_to_adjacent_multiples():
+    for seed in range(30):
+        table = random_table(seed, (5, 4))
+        done = dc.ControlledRounding(5).hide(table, rng=SEEDED(1))
+        assert done.facts["moved_beyond_adjacent"] == 0
+        assert done.facts["optimal"]
+
+
+def test_closest_of_all_by_brute_force():
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        inner = rng.integers(0, 12, (2, 3))
+        rows = [{"r": str(r), "c": str(c), "v": inner[r, c]} for r in range(2) for c in range(3)]
+        rows += [{"r": str(r), "c": "Total", "v": inner[r].sum()} for r in range(2)]
+        rows += [{"r": "Total", "c": str(c), "v": inner[:, c].sum()} for c in range(3)]
+        rows += [{"r": "Total", "c": "Total", "v": inner.sum()}]
+        table = Table.from_cells(pd.DataFrame(rows), ["r", "c"], "v", statistic="count")
+        found = dc.ControlledRounding(5, gap=0).hide(table, rng=SEEDED(1)).value
+        best = np.inf
+        low = np.floor(inner / 5).astype(int)
+        for ups in itertools.product(*[(0, 1) if v % 5 else (0,) for v in inner.ravel()]):
+            tried = 5 * (low + np.array(ups).reshape(2, 3))
+            whole = np.append(tried.ravel(), [*tried.sum(axis=1), *tried.sum(axis=0), tried.sum()])
+            gap = np.abs(whole - table.value)
+            multiple = table.value % 5 == 0
+            if (gap < 5).all() and (gap[multiple] == 0).all():
+                best = min(best, gap.sum())
+        assert np.abs(found - table.value).sum() == best
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [
+        ("sdctable_microdata1", 5),
+        ("ssb_magnitude1", 5),
+        ("testW_size_region", 5),
+        ("insee_act_size", 5),
+        ("insee_act_nuts2", 5),
+        ("ent_act_product", 5),
+        ("ssb_z3", 3),
+        ("synth_25x37", 5),
+        ("synth_13x13x5", 3),
+        ("synth_89x111", 5),
+        ("testW_ind4_region", 5),
+        ("ssb_sosialFiktiv", 3),
+        pytest.param("synth_26x21x19", 10, marks=pytest.mark.slow),
+        pytest.param("testW_ind4_region_size", 5, marks=pytest.mark.slow),
+    ],
+)
+def test_published_instances(data_folder, name, base):
+    table = instance(data_folder, name)
+    done = dc.ControlledRounding(base).hide(table, rng=SEEDED(1))
+    assert done.facts["moved_beyond_adjacent"] == 0
+    assert np.abs(table.equations @ done.value).max() == 0
+    # Values carry ten digits, so that a multiple may be off by its last one.
+    assert (np.abs(done.value - table.value) < base).all()
+    assert (done.value[table.value == 0] == 0).all()
+
+
+def test_linked_tables_round_alike():
+    data = random_table(3, (4, 3)).source.dataset
+    tables = dc.tabulate(data, by=[["d0", "d1"], ["d1"]])
+    release = dc.protect(tables, [dc.MinimumFrequency(3)], dc.ControlledRounding(3))
+    first, second = release.cells
+    margin = first[first.d0 == "Total"].set_index("d1").value
+    assert (margin.sort_index() == second.set_index("d1").value.sort_index()).all()
+
+
+def test_random_rounding_is_unbiased_and_within_the_base():
+    frame = pd.DataFrame({"c": [f"x{i}" for i in range(20_000)], "v": 7})
+    table = Table.from_cells(frame, ["c"], "v", statistic="count")
+    rounded = dc.RandomRounding(5).hide(table, rng=SEEDED(2)).value
+    assert set(rounded) == {5, 10}
+    assert abs(rounded.mean() - 7) < 0.1
+    kept = Table.from_cells(frame.assign(v=15), ["c"], "v", statistic="count")
+    assert set(dc.RandomRounding(5).hide(kept, rng=SEEDED(2)).value) == {15}
+
+
+def test_conventional_rounding_is_the_nearest_multiple():
+    table = random_table(1, whole=False)
+    done = dc.ConventionalRounding(5).hide(table, rng=SEEDED(1))
+    assert (np.abs(done.value - table.value) <= 2.5).all()
+    assert (done.lower <= table.value).all()
+    assert (done.upper >= table.value).all()
+
+
+def test_audit_undoes_a_rounding_that_is_too_fine():
+    table = random_table(7)
+    fine = table.protect(rules=[dc.PPercent(20)], method=dc.ControlledRounding(1))
+    assert not fine.audit().safe
+    assert fine.audit().unsafe == fine.audit().sensitive
+
+
+def test_default_base_is_a_round_number():
+    table = random_table(2)
+    release = table.protect(rules=[dc.PPercent(20)], method=dc.ControlledRounding())
+    base = release.protected.facts["base"]
+    assert base >= 2 * release.table.upper.max()
+    assert str(base).strip("0.")[0] in "125"
