@@ -281,9 +281,7 @@ class Memory:
         )
         return ends[0], ends[1], _or_null(expected, hits)
 
-    def _avg(
-        self, aggregate: Aggregate, statement: Statement, hits: _Hits
-    ) -> tuple[pa.Array, ...]:
+    def _avg(self, aggregate: Aggregate, statement: Statement, hits: _Hits) -> tuple[pa.Array, ...]:
         import pyarrow.compute as pc
 
         count = pa.array(np.maximum(hits.sum(hits.count), 1).astype(np.float64))
