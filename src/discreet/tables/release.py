@@ -24,6 +24,8 @@ from discreet.tables.tabulation import mean_count
 
 __all__ = ["CONF_STATUS", "LinkedRelease", "TableRelease"]
 
+#: More rows than this are no help in a workbook, and take minutes to write.
+_SHEET = 200_000
 #: SDMX code list CL_CONF_STATUS: free; confidential; secondary confidentiality set by the sender.
 CONF_STATUS = {
     Status.SAFE: "F",
@@ -64,7 +66,7 @@ class TableRelease(Release):
     @property
     def attacker(self) -> str:
         """Against whom the method protects."""
-        return str(getattr(self.method, "attacker", "outsider"))
+        return str(getattr(self.method.acting, "attacker", "outsider"))
 
     @functools.cached_property
     def _frame(self) -> Any:
@@ -160,7 +162,7 @@ class TableRelease(Release):
             "disclosed": audit.disclosed,
         }
         loss = self.loss.public()
-        if self.method.risk == "noise":
+        if self.method.acting.risk == "noise":
             # How many cells are sensitive is a count of the data, which has no noise.
             risk, loss = {"safe": audit.safe}, {"cells": len(self.table)}
         settings = {
@@ -290,7 +292,9 @@ def _write_hierarchies(hierarchies: tuple[Any, ...], name: str, folder: Path) ->
 
 
 def _write_excel(frame: Any, path: Path) -> None:
-    """Write a workbook with a legend, where the library for it is installed."""
+    """Write a workbook with a legend, where the library for it is installed and it fits a sheet."""
+    if len(frame) > _SHEET:
+        return
     try:
         import openpyxl  # noqa: F401
     except ModuleNotFoundError:

@@ -85,6 +85,13 @@ def test_dp_noise_clips_and_demands_bounds():
         dc.DPTableNoise(bounds=(5.0, 1.0))
 
 
+def test_dp_noise_refuses_weights():
+    frame = pd.DataFrame({"a": list("xyx"), "w": [2.0, 3.0, 900.0]})
+    table = dc.tabulate(dc.read(frame, weight="w"), by=["a"])
+    with pytest.raises(dc.InputError, match="weighted"):
+        dc.DPTableNoise().hide(table, rng=dc.Randomness.secure())
+
+
 def test_dp_noise_refuses_units_with_more_records_than_promised():
     frame = pd.DataFrame({"who": [1, 1, 2], "a": list("xyx")})
     table = dc.tabulate(dc.read(frame, unit="who"), by=["a"])
@@ -157,6 +164,23 @@ def test_recoding_then_suppression():
     )
     assert release.audit().safe
     assert set(release.table.dimensions[1].codes) == set(table.dimensions[1].codes)
+
+
+def test_recoding_is_judged_by_the_method_that_follows():
+    table = random_table(6, (6, 4))
+    release = table.protect(
+        rules=[dc.PPercent(15), dc.MinimumFrequency(2)],
+        method=dc.Recoding(percent=15, then=dc.ControlledTabularAdjustment()),
+    )
+    assert (release.table.status == 2).any()
+    assert release.audit().safe
+    assert "moved by at least" in release.verdict
+    noisy = table.protect(
+        rules=[dc.MinimumFrequency(2)],
+        method=dc.Recoding(percent=20, then=dc.RandomRounding()),
+        rng=SEEDED(1),
+    )
+    assert noisy.randomness == "seeded"
 
 
 def test_recoding_says_when_it_is_not_enough():

@@ -83,7 +83,14 @@ class DPTableNoise(TableMethod):
                 hint='tabulate with statistic="sum", and the counts in a table of their own',
             )
         source: Source | None = getattr(table, "source", None)
-        self._require_records(table, source)
+        if source is not None and source.weight is not None:
+            raise InputError(
+                "dp-noise cannot promise for weighted records, whose influence is not bounded",
+                code="unsupported-weights",
+                hint="tabulate without the weight",
+                column=source.weight,
+            )
+        self._require_records(source)
         cube = complete_cube(self._clipped(table, source))
         groups = [views(cube) == 0] if self.totals == "bottom-up" else _each(views(cube))
         reach = 1.0 if table.statistic == "count" else max(abs(b) for b in self._bounds())
@@ -141,7 +148,7 @@ class DPTableNoise(TableMethod):
             )
         return table
 
-    def _require_records(self, table: Table, source: Source | None) -> None:
+    def _require_records(self, source: Source | None) -> None:
         """Check that no contributor has more records than the promise is made for."""
         if source is None or source.unit is None:
             return
