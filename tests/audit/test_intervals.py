@@ -209,7 +209,7 @@ def hidden_tables(draw):
     return grid(inner), shown
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(hidden_tables())
 def test_exact_intervals_agree_with_another_solver_and_hold_the_truth(drawn):
     table, shown = drawn
@@ -220,7 +220,7 @@ def test_exact_intervals_agree_with_another_solver_and_hold_the_truth(drawn):
         np.testing.assert_allclose([lower, upper], expected, atol=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(hidden_tables())
 def test_early_stop_decides_as_the_exact_audit(drawn):
     table, shown = drawn
@@ -233,7 +233,7 @@ def test_early_stop_decides_as_the_exact_audit(drawn):
     assert (quick.safe, quick.unsafe) == (exact.safe, exact.unsafe)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(hidden_tables())
 def test_the_published_cells_alone_lead_to_the_same_intervals(drawn):
     table, shown = drawn

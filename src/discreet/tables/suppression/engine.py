@@ -32,7 +32,7 @@ _LONG, _PATIENT = 4, 12
 #: How many times more "optimal" spends before it starts to prove, and how many seconds on that.
 _MORE, _PATIENCE = 4, 600.0
 #: What "fast" may spend on improving, as a part of what building took.
-_FAST = 0.5
+_FAST = 1.0
 #: Live cells up to which the whole table is one window.
 _WHOLE_FAST, _WHOLE = 10_000, 14_000
 #: Live cells beyond which only the nearest window is looked at.
@@ -47,6 +47,8 @@ class Found:
     certificates: list[tuple[npt.NDArray[np.int64], Floats]]
     work: int
     bound: float | None = None
+    #: Demands with the contributors that mattered to them.
+    asked: tuple[tuple[int, int], ...] = ()
 
 
 def suppress(
@@ -108,17 +110,19 @@ def suppress(
         found = Found(task.primary, [], 0, bound=0.0)
         return _finish(task, found, objective, effort, attacker, bounds, progress)
     if effort == "fast":
-        found = _fast(task)
+        found = _fast(task, progress)
     else:
-        found = _balanced(task, deadline, _PIVOTS if effort == "balanced" else _MORE * _PIVOTS)
+        found = _balanced(
+            task, deadline, _PIVOTS if effort == "balanced" else _MORE * _PIVOTS, progress
+        )
     if effort == "optimal":
         seconds = _PATIENCE if deadline is None else deadline - time.monotonic()
         found = _optimal(task, found, attacker, bounds, max(seconds, 0.0), progress)
     return _finish(task, found, objective, effort, attacker, bounds, progress)
 
 
-def _fast(task: Task) -> Found:
-    search = Search(task, _guides(task)[0], windows=_windows(task, _WHOLE_FAST))
+def _fast(task: Task, progress: Progress) -> Found:
+    search = Search(task, _guides(task)[0], windows=_windows(task, _WHOLE_FAST), progress=progress)
     search.build()
     if int(task.live.sum()) <= _LARGE:
         search.improve(int(search.work * (1 + _FAST)))
@@ -133,7 +137,7 @@ def _windows(task: Task, whole: int) -> int:
     return 2 if live <= _LARGE else 1
 
 
-def _balanced(task: Task, deadline: float | None, pivots: int) -> Found:
+def _balanced(task: Task, deadline: float | None, pivots: int, progress: Progress) -> Found:
     """Build along several guides, improve each, keep the best and explore around it."""
     budget = _LEAST + pivots * int(task.live.sum())
     if task.knowledge is not None:
@@ -144,7 +148,7 @@ def _balanced(task: Task, deadline: float | None, pivots: int) -> Found:
     for guide in _guides(task):
         if best is not None and spent + dearest > budget // 2:
             break
-        search = Search(task, guide, deadline, windows=_windows(task, _WHOLE))
+        search = Search(task, guide, deadline, windows=_windows(task, _WHOLE), progress=progress)
         search.build()
         search.improve(_LONG * budget)
         spent += search.work
@@ -168,7 +172,7 @@ def _optimal(
     progress: Progress,
 ) -> Found:
     """Prove a pattern optimal, or find the optimum; else say how far off it may be."""
-    best = optimum(task, found.withheld, seconds=seconds, progress=progress)
+    best = optimum(task, found.withheld, found.asked, seconds=seconds, progress=progress)
     if best.withheld is not None:
         audit = audit_table(task.table, published=~best.withheld, attacker=attacker, bounds=bounds)
         if audit.safe:
@@ -189,7 +193,8 @@ def _guides(task: Task) -> list[Floats]:
 
 def _found(search: Search, work: int) -> Found:
     certificates = {id(c): c for found in search.certificates for c in found}
-    return Found(search.withheld, list(certificates.values()), work)
+    asked = tuple(sorted(search.asked))
+    return Found(search.withheld, list(certificates.values()), work, asked=asked)
 
 
 def _finish(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -191,8 +192,18 @@ class _Master:
         return found, best.bound * self.scale, best.status == "optimal"
 
 
-def optimum(task: Task, withheld: Bools, *, seconds: float, progress: Progress) -> Optimum:
-    """Search for a pattern cheaper than a given safe one until there is none, or time is up."""
+def optimum(
+    task: Task,
+    withheld: Bools,
+    suspects: Iterable[tuple[int, int]] = (),
+    *,
+    seconds: float,
+    progress: Progress,
+) -> Optimum:
+    """Search for a pattern cheaper than a given safe one until there is none, or time is up.
+
+    `suspects` are demands and contributors that are likely to matter; others are found on the way.
+    """
     deadline = time.monotonic() + seconds
     attacks = _Attacks(task)
     cells = attacks.cells
@@ -201,6 +212,7 @@ def optimum(task: Task, withheld: Bools, *, seconds: float, progress: Progress) 
     known = withheld[cells].astype(np.float64)
     value = float(master.price @ known)
     asked: list[tuple[int, int | None]] = [(d, None) for d in range(len(task.target))]
+    asked.extend(suspects)
     step = _step(master.price[master.free])
     bound = _relax(attacks, master, asked, value, step, deadline, progress)
     while bound < value - step + 1e-9 * value and time.monotonic() < deadline:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from discreet.audit.decide import TOLERANCE
 from discreet.errors import InfeasibleError
+from discreet.progress import Progress, silent
 from discreet.tables.suppression.task import Task
 from discreet.tables.suppression.windows import Whole, Windows
 
@@ -67,9 +68,11 @@ class Search:
         deadline: float | None = None,
         *,
         windows: int = 0,
+        progress: Progress = silent,
     ) -> None:
         self.task = task
         self._deadline = np.inf if deadline is None else deadline
+        self._progress = progress
         self.withheld = task.primary.copy()
         self._price = _scaled(task.price if guide is None else guide, task.live)
         self._free = np.full(len(task.value), _FREE)
@@ -84,6 +87,8 @@ class Search:
             else Whole(task, self.rate, self.shut)
         )
         self.certificates: list[tuple[Certificate, ...]] = [()] * len(task.target)
+        #: Demands and the contributors to whom a certificate of their own was given.
+        self.asked: set[tuple[int, int]] = set()
         self.users: list[set[int]] = [set() for _ in range(len(task.value))]
         self._by_target: dict[int, list[int]] = {}
         for demand, cell in enumerate(task.target.tolist()):
@@ -123,6 +128,8 @@ class Search:
         left: frozenset[int] | None = None
         while left is None or left:
             who = None if left is None else min(left)
+            if who is not None:
+                self.asked.add((demand, who))
             certificate = self._certify(target, amount, who)
             if certificate is None:
                 return None
@@ -199,11 +206,13 @@ class Search:
         order = np.argsort(-np.abs(task.amount), kind="stable")
         pending = set(order.tolist())
         step = _Step([], [], {})
-        hopeless = [
-            int(task.target[demand])
-            for demand in order.tolist()
-            if demand in pending and self._meet(demand, step, pending) is None
-        ]
+        hopeless = []
+        for done, demand in enumerate(order.tolist()):
+            if demand in pending and self._meet(demand, step, pending) is None:
+                hopeless += [int(task.target[demand])]
+            if done % 64 == 0:
+                self._progress("protecting", done, len(order))
+        self._progress("protecting", len(order), len(order))
         if hopeless:
             names = task.names(dict.fromkeys(hopeless))
             raise InfeasibleError(
@@ -303,9 +312,11 @@ class Search:
         self._sweep()
         order = sorted(self.secondaries.tolist(), key=lambda c: (-self.task.price[c], c))
         better = False
-        for cell in order:
+        for done, cell in enumerate(order):
             if self._spent(budget):
                 break
+            if done % 16 == 0:
+                self._progress("improving", done, len(order))
             if self.withheld[cell]:
                 better |= self.exchange([cell])
         return better
