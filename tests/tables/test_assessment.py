@@ -18,7 +18,9 @@ def attack(release):
     equations = table.equations.toarray()
     lower = np.where(done.withheld, 0.0, done.value) if done.lower is None else done.lower
     upper = np.where(done.withheld, np.inf, done.value) if done.upper is None else done.upper
-    bounds = [(low, None if np.isinf(high) else high) for low, high in zip(lower, upper, strict=True)]
+    bounds = [
+        (low, None if np.isinf(high) else high) for low, high in zip(lower, upper, strict=True)
+    ]
     found = {}
     for cell in np.flatnonzero(table.status == 2):
         ends = []
