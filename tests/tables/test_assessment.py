@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from tests.tables.instances import random_table
 
 import discreet as dc
-from tests.tables.instances import random_table
 
 RULES = [dc.PPercent(20), dc.MinimumFrequency(2)]
 
