@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -120,6 +120,7 @@ def compare(
     sizes: Sequence[int] = (10, 100, 400),
     widths: Sequence[float] = (1, 10, 30),
     queries: int = 300,
+    generalization: Literal["finest", "anonymizer"] | Mapping[str, int] = "finest",
     rng: Randomness | None = None,
     progress: Progress = silent,
 ) -> Comparison:
@@ -139,6 +140,9 @@ def compare(
     sizes, widths, queries
         Sizes of random selections with the number of queries for each, and widths of ranges, of
         which every start is asked.
+    generalization
+        Whether the generalised table keeps `column` as fine as it can be ("finest", in favour of
+        generalisation), is the optimum of `anonymize` for k distinct values, or has given levels.
     rng
         Secure by default.
     progress
@@ -162,7 +166,10 @@ def compare(
     hierarchies = {name: found[0] for name in names if (found := data.schema.hierarchies(name))}
     columns = {name: rows.column(name).to_pylist() for name in names}
     classes = problem.classes.astype(np.int64)
-    coarse = generalize(columns, hierarchies, classes, k=k, keep=column)
+    levels = None if isinstance(generalization, str) else generalization
+    if generalization == "anonymizer":
+        levels = _optimal_levels(data, sensitive, k, [n for n in names if n in hierarchies])
+    coarse = generalize(columns, hierarchies, classes, k=k, keep=column, levels=levels)
     lines = _generalized_lines(coarse, work, amounts, len(sizes))
     for done, wanted in enumerate(partitions):
         method: Partition = build(Partition, wanted)
@@ -241,6 +248,20 @@ def write_page(path: str | Path, comparisons: Sequence[Comparison], swept: Sweep
     with atomic_file(path) as file:
         file.write_text(page.html(), encoding="utf-8")
     return Path(path)
+
+
+def _optimal_levels(data: Any, sensitive: str, k: int, quasi: list[str]) -> Mapping[str, int]:
+    # Any: a `Dataset`.
+    from discreet.microdata.anonymization import anonymize
+    from discreet.microdata.models.l_diversity import LDiversity
+
+    if not quasi:
+        raise InputError(
+            "the anonymiser needs hierarchies of the quasi-identifiers",
+            code="no-hierarchies",
+            hint="give hierarchies, or leave out generalization",
+        )
+    return anonymize(data, [LDiversity(sensitive, k)], quasi=quasi, verify=False).levels
 
 
 def _numbers(rows: Any, name: str) -> Floats:

@@ -114,6 +114,13 @@ def add(app: typer.Typer) -> None:
         ] = True,
         quasi: Quasi = None,
         hierarchy: Hierarchies = None,
+        anonymizer: Annotated[
+            bool,
+            typer.Option(
+                "--anonymizer",
+                help="Generalise as `anonymize` would; else the range column stays finest.",
+            ),
+        ] = False,
         output: Annotated[
             Path | None,
             typer.Option("--output", "-o", help="Write tables and pictures here (HTML)."),
@@ -133,7 +140,7 @@ def add(app: typer.Typer) -> None:
             found = [
                 paper.compare(
                     data, sensitive=sensitive, column=column, k=k, e=least, queries=queries,
-                    progress=progress,
+                    generalization="anonymizer" if anonymizer else "finest", progress=progress,
                 )
                 for least in e or [0.0]
             ]  # fmt: skip
