@@ -111,6 +111,8 @@ def main(ledger: str, rounds: int) -> None:
         answers = round_(ledger, number, rng)
         delivered += len(answers)
         entries = compare(ledger, answers)
+        if number % 20 == 19:
+            print(f"{number + 1} rounds, {delivered} answers delivered", file=sys.stderr)
     print(f"{rounds} kills, {delivered} answers delivered, {entries} entries, intact")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from tests.tables.instances import castro, random_table, salaries
 
 import discreet as dc
 from discreet.data.table import Table
-from tests.tables.instances import castro, random_table, salaries
 
 RULES = [dc.PPercent(10), dc.MinimumFrequency(3)]
 
@@ -98,6 +98,26 @@ def test_linked_tables_share_their_fate():
     totals = first[first.region == "Total"].set_index("sector").status
     alone = second.set_index("sector").status
     assert (totals.sort_index() == alone.sort_index()).all()
+
+
+def test_a_person_alone_in_two_linked_tables_is_one_attacker():
+    frame = pd.DataFrame(
+        {
+            "who": ["ann", "bob", "cat", "dan", "eve", "ann"],
+            "a": ["x", "y", "y", "y", "y", "x"],
+            "b": ["u", "w", "w", "u", "w", "u"],
+            "c": ["k", "l", "l", "l", "l", "k"],
+            "v": [10.0, 20, 30, 40, 50, 5],
+        }
+    )
+    people = dc.read(frame, unit="who")
+    first, second = dc.tabulate(people, by=[["a", "b"], ["c", "b"]], measure="v")
+    one = first.contributors[first.cell("x", "u"), 0]
+    two = second.contributors[second.cell("k", "u"), 0]
+    assert one == two
+    others = set(first.contributors[first.cell("y", "w")]) - {-1}
+    assert one not in others
+    assert first.numbering is second.numbering
 
 
 def test_linked_tables_that_disagree():

@@ -186,6 +186,10 @@ class Gateway:
                 )
         return query
 
+    def guard_for(self, user: str, roles: Sequence[str] = ()) -> Guard:
+        """Return the guard that answers this user."""
+        return self._policy(user, roles).guard or self.guard
+
     def _policy(self, user: str, roles: Sequence[str]) -> Policy:
         names = [f"user:{user}", *(f"role:{role}" for role in roles)]
         return next((self._policies[n] for n in names if n in self._policies), Policy())

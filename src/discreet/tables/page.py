@@ -88,45 +88,53 @@ def _legend(release: TableRelease) -> str:
 
 def _layout(release: TableRelease) -> Rows:
     """Return a cross table where there are two attributes, else one line per cell."""
-    table, protected = release.table, release.protected
-    frame = release._frame
-    texts = []
-    for cell, status in enumerate(protected.status):
-        if protected.withheld[cell]:
-            text = _MARK.get(Status(int(status)), "c")
-            if protected.prints_intervals:
-                text = (
-                    f"{shown(float(frame['lower'][cell]))} – {shown(float(frame['upper'][cell]))}"
-                )
-        else:
-            text = shown(float(frame["value"][cell]))
-        texts.append(text)
-    if len(table.dimensions) == 2 and len(table.dimensions[1].codes) <= _CODES:
-        return _cross(table, texts)
-    body = [[*table.labels(cell), texts[cell]] for cell in range(min(len(table), _ROWS))]
-    return [*table.by, "value"], body
+    table = release.table
+    if len(table.dimensions) == 2 and min(len(d.codes) for d in table.dimensions) <= _CODES:
+        return _cross(release)
+    cells = range(min(len(table), _ROWS))
+    return [*table.by, "value"], [[*table.labels(cell), _text(release, cell)] for cell in cells]
 
 
-def _cross(table: Table, texts: list[str]) -> Rows:
-    rows, columns = table.dimensions
-    used = sorted(set(table.codes[:, 0].tolist()))[:_ROWS]
-    across = sorted(set(table.codes[:, 1].tolist()))
-    place = {(int(r), int(c)): cell for cell, (r, c) in enumerate(table.codes)}
+def _text(release: TableRelease, cell: int) -> str:
+    """Return what is printed for a cell."""
+    protected, frame = release.protected, release._frame
+    if not protected.withheld[cell]:
+        return shown(float(frame["value"][cell]))
+    if protected.prints_intervals:
+        return f"{shown(float(frame['lower'][cell]))} – {shown(float(frame['upper'][cell]))}"
+    return _MARK.get(Status(int(protected.status[cell])), "c")
+
+
+def _sides(table: Table) -> tuple[int, int]:
+    """Return which attribute goes down and which across: the longer one down."""
+    if len(table.dimensions) < 2:
+        return 0, 0
+    longer = len(table.dimensions[1].codes) > len(table.dimensions[0].codes)
+    return (1, 0) if longer else (0, 1)
+
+
+def _cross(release: TableRelease) -> Rows:
+    table = release.table
+    down, right = _sides(table)
+    rows, columns = table.dimensions[down], table.dimensions[right]
+    used = sorted(set(table.codes[:, down].tolist()))[:_ROWS]
+    across = sorted(set(table.codes[:, right].tolist()))
+    place = {(int(code[down]), int(code[right])): cell for cell, code in enumerate(table.codes)}
     # Totals come last, as people read tables.
     used, across = [*used[1:], *used[:1]], [*across[1:], *across[:1]]
     header = [f"{rows.name} \\ {columns.name}", *(columns.codes[c] for c in across)]
     body = [
-        [rows.codes[r], *(texts[place[r, c]] if (r, c) in place else "" for c in across)]
+        [rows.codes[r], *(_text(release, place[r, c]) if (r, c) in place else "" for c in across)]
         for r in used
     ]
     return header, body
 
 
-def _drawn(table: Table) -> tuple[list[int], list[str]]:
+def _drawn(table: Table) -> list[int]:
     """Return the cells of the first two attributes, the others at their total."""
     keep = (table.codes[:, 2:] == 0).all(axis=1)
     keep &= (table.codes[:, : min(2, table.codes.shape[1])] < _CODES).all(axis=1)
-    return [int(cell) for cell in np.flatnonzero(keep)], list(table.by[:2])
+    return [int(cell) for cell in np.flatnonzero(keep)]
 
 
 def _caption(table: Table) -> str:
@@ -139,16 +147,18 @@ def _heat_map(release: TableRelease) -> Any:
     import pandas as pd
 
     table, protected = release.table, release.protected
-    cells, names = _drawn(table)
+    cells, (down, right) = _drawn(table), _sides(table)
+    single = down == right
     data = pd.DataFrame(
         {
-            "row": [table.labels(cell)[0] for cell in cells],
-            "column": [table.labels(cell)[1] if len(names) > 1 else "" for cell in cells],
+            "row": [table.labels(cell)[down] for cell in cells],
+            "column": ["" if single else table.labels(cell)[right] for cell in cells],
             "status": [Status(int(protected.status[cell])).word for cell in cells],
         }
     )
-    order = list(table.dimensions[0].codes)
-    across = list(table.dimensions[1].codes) if len(names) > 1 else [""]
+    order = list(table.dimensions[down].codes)
+    across = [""] if single else list(table.dimensions[right].codes)
+    title = None if single else table.by[right]
     colours = alt.Scale(
         domain=["safe", "changed", "secondary", "primary"],
         range=["#dbe7ea", "#8fb8de", "#f2b366", "#b5413a"],
@@ -157,8 +167,8 @@ def _heat_map(release: TableRelease) -> Any:
         alt.Chart(data)
         .mark_rect(stroke="white")
         .encode(
-            x=alt.X("column:N", sort=across, title=names[1] if len(names) > 1 else None),
-            y=alt.Y("row:N", sort=order, title=names[0]),
+            x=alt.X("column:N", sort=across, title=title),
+            y=alt.Y("row:N", sort=order, title=table.by[down]),
             color=alt.Color("status:N", scale=colours),
         )
         .properties(width=alt.Step(22), height=alt.Step(18))
@@ -200,13 +210,16 @@ def _statuses(release: TableRelease) -> Any:
 
     table = release.table
     dimension = table.dimensions[0]
-    keep = table.codes[:, 0] < _CODES
-    data = pd.DataFrame(
-        {
-            "code": np.array(dimension.codes, dtype=object)[table.codes[keep, 0]],
-            "status": [Status(int(s)).word for s in release.protected.status[keep]],
-        }
-    )
+    size = min(len(dimension.codes), _CODES)
+    rows = []
+    for status in Status:
+        number = np.bincount(
+            table.codes[release.protected.status == status, 0], minlength=len(dimension.codes)
+        )
+        rows += [
+            (dimension.codes[c], status.word, int(number[c])) for c in range(size) if number[c]
+        ]
+    data = pd.DataFrame(rows, columns=["code", "status", "cells"])
     colours = alt.Scale(
         domain=["safe", "changed", "secondary", "primary"],
         range=["#dbe7ea", "#8fb8de", "#f2b366", "#b5413a"],
@@ -215,7 +228,7 @@ def _statuses(release: TableRelease) -> Any:
         alt.Chart(data)
         .mark_bar()
         .encode(
-            x=alt.X("count()", title="cells"),
+            x=alt.X("cells:Q", title="cells"),
             y=alt.Y("code:N", sort=list(dimension.codes), title=dimension.name),
             color=alt.Color("status:N", scale=colours),
         )

@@ -102,14 +102,14 @@ def _protect_one(
         protected=protected,
         method=method,
         rules=tuple(rules),
-        randomness=rng.kind if method.is_random else "none",
+        randomness=rng.kind if method.acting.is_random else "none",
         before=len(table),
     )
 
 
 def _require_protectable(table: Table, method: TableMethod) -> None:
     """Refuse a table whose grand total itself is sensitive: no cell can hide it."""
-    if table.status is None or method.risk != "intervals":
+    if table.status is None or method.acting.risk != "intervals":
         return
     top = np.flatnonzero((table.codes == 0).all(axis=1))
     if top.size and table.status[top[0]] == Status.PRIMARY:
@@ -189,8 +189,11 @@ def _protect_linked(
 def _told_apart(tables: Sequence[Table]) -> list[Table]:
     """Return the tables with contributors numbered so that no two tables use one number.
 
-    Numbers mean something within their own table only.
+    Numbers mean something within their own table only, unless the tables were made together.
     """
+    tokens = {id(getattr(table, "numbering", None)) for table in tables}
+    if len(tokens) == 1 and getattr(tables[0], "numbering", None) is not None:
+        return list(tables)
     numbered, start = [], 0
     for table in tables:
         units = table.contributors

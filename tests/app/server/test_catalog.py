@@ -45,7 +45,9 @@ def test_what_it_cannot_answer_is_empty_with_the_columns_asked_for(catalog):
         "SELECT (SELECT content FROM read_text('/etc/passwd')) FROM pg_class",
         "WITH pg_x AS (SELECT * FROM people) SELECT * FROM pg_x",
         "DROP TABLE pg_class",
-        "SELECT 1",
+        "SELECT repeat('x', 1000000000)",
+        "SELECT getenv('HOME')",
+        "SELECT count(*) FROM range(1000000000000)",
         "ATTACH 'x.db'",
     ],
 )

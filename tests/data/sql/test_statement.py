@@ -138,7 +138,9 @@ expressions = st.recursive(
         st.tuples(functions, inner).map(lambda t: f"{t[0]}({t[1]})"),
         inner.map(lambda t: f"NOT ({t})"),
         st.tuples(inner, inner, inner).map(lambda t: f"{t[0]} BETWEEN {t[1]} AND {t[2]}"),
-        st.tuples(inner, inner, inner).map(lambda t: f"CASE WHEN {t[0]} THEN {t[1]} ELSE {t[2]} END"),
+        st.tuples(inner, inner, inner).map(
+            lambda t: f"CASE WHEN {t[0]} THEN {t[1]} ELSE {t[2]} END"
+        ),
         inner.map(lambda t: f"(SELECT {t} FROM people)"),
         st.tuples(inner, inner).map(lambda t: f"{t[0]} IN ({t[1]})"),
     ),

@@ -180,7 +180,8 @@ def test_k_map_is_enforced_against_a_population():
         hierarchies={"region": tree},
     )
     people = pd.DataFrame({"region": ["N1"] * 2 + ["N2"] * 3 + ["S1"] * 4})
-    safe = dc.anonymize(sample, dc.KMap(4, population=people), verify=False)
+    safe = dc.anonymize(sample, dc.KMap(4, population=people))
+    assert safe.checks[0].value == 4
     assert safe.levels == {"region": 1}
     assert sorted(safe.frame["region"]) == ["N", "N", "S"]
 

@@ -17,7 +17,7 @@ from discreet.errors import RefusedError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Rate", "Reply", "Speaker", "User"]
+__all__ = ["Attempts", "Rate", "Reply", "Speaker", "User"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,8 +60,11 @@ class Speaker(Protocol):
     def ask(self, sql: str, user: User, parameters: Sequence[Any] = ()) -> Reply:
         """Answer one statement, or raise."""
 
-    def describe(self, sql: str, user: User, parameters: Sequence[Any] = ()) -> pa.Schema | None:
-        """Return the columns an answer would have, without asking; None if that cannot be told."""
+    def recall(self, sql: str, user: User, parameters: Sequence[Any] = ()) -> Reply | None:
+        """Return an answer that is at hand because it was given before; must not block."""
+
+    def describe(self, sql: str, user: User, parameters: int = 0) -> pa.Schema | None:
+        """Return the columns an answer would have, without asking; None if there are none."""
 
     def relations(self, user: User) -> dict[str, dict[str, str]]:
         """Return the relations the user may ask about: columns and their types."""
@@ -89,3 +92,38 @@ class Rate:
                     hint=f"ask at most {self._per_second:g} a second",
                 )
             self._tokens[user] = (tokens - 1, now)
+
+
+class Attempts:
+    """Failed proofs of who somebody is: after some, the name waits, from that address only.
+
+    Known and unknown names are treated alike, and the memory of failures is bounded.
+    """
+
+    def __init__(self, most: int = 10, seconds: float = 60.0, remembered: int = 10_000) -> None:
+        self._most, self._seconds, self._remembered = most, seconds, remembered
+        self._failures: dict[tuple[str, str], tuple[int, float]] = {}
+        self._lock = threading.Lock()
+
+    def allowed(self, host: str, name: str) -> bool:
+        """Whether another attempt may be made now."""
+        key = host, name[:63]
+        with self._lock:
+            count, since = self._failures.get(key, (0, 0.0))
+            return count < self._most or time.monotonic() - since > self._seconds
+
+    def failed(self, host: str, name: str) -> None:
+        """Remember a failure; they are counted from the first one in a minute."""
+        now, key = time.monotonic(), (host, name[:63])
+        with self._lock:
+            count, since = self._failures.pop(key, (0, now))
+            if now - since > self._seconds:
+                count, since = 0, now
+            self._failures[key] = count + 1, since
+            while len(self._failures) > self._remembered:
+                self._failures.pop(next(iter(self._failures)))
+
+    def succeeded(self, host: str, name: str) -> None:
+        """Forget earlier failures."""
+        with self._lock:
+            self._failures.pop((host, name[:63]), None)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import multiprocessing
 import os
+import queue
 import secrets
 import signal
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +22,15 @@ from discreet.app.policy.run import open_source
 from discreet.app.server.certificate import make_certificate
 from discreet.app.server.desk import User
 from discreet.app.server.run import Addresses, ServerSettings, log_to_stderr, serve
-from discreet.errors import InputError
+from discreet.errors import EngineError, InputError
 
 if TYPE_CHECKING:
     from discreet.queries.gateway import Gateway
 
 __all__ = ["serve_demo", "serve_policy"]
+
+#: Workers that die one after another without one coming up between them.
+_MOST_DEATHS = 5
 
 
 def serve_policy(path: str | Path, *, started: Callable[[Addresses], None]) -> None:
@@ -45,6 +52,15 @@ def serve_policy(path: str | Path, *, started: Callable[[Addresses], None]) -> N
     if policy.server.workers == 1:
         _run(policy, folder, settings, started)
         return
+    for job in policy.gateways.values():
+        if not str(getattr(job, "ledger", "")).startswith(("postgresql://", "postgres://")):
+            raise InputError(
+                "several processes need one ledger that they share",
+                code="ledger-not-shared",
+                hint="give `ledger: postgresql://…`, or workers: 1",
+                file=path,
+            )
+    log_to_stderr()
     _several(path, policy.server.workers, settings, started)
 
 
@@ -103,7 +119,10 @@ def _worker(path: str, settings: ServerSettings, ready: Any) -> None:
 def _several(
     path: str | Path, count: int, settings: ServerSettings, started: Callable[[Addresses], None]
 ) -> None:
-    """Run several processes on the same ports; they share the ledger and the tokens' key."""
+    """Run several processes on the same ports; they share the ledger and the tokens' key.
+
+    One that dies is started again: the ledger holds all there is to know.
+    """
     if settings.port == 0 or settings.http_port == 0:
         raise InputError(
             "several processes need fixed ports",
@@ -113,29 +132,59 @@ def _several(
     # Spawned, not forked: engines and their threads do not survive a fork.
     context = multiprocessing.get_context("spawn")
     ready = context.Queue()
-    workers = [
-        context.Process(target=_worker, args=(str(path), settings, ready)) for _ in range(count)
-    ]
-    for worker in workers:
+    stopping = threading.Event()
+    workers: list[Any] = []  # Any: processes of the context
+
+    def start() -> Any:
+        worker = context.Process(target=_worker, args=(str(path), settings, ready))
         worker.start()
-    stopping = []
+        return worker
 
     def stop(*_: object) -> None:
-        stopping.append(True)
+        stopping.set()
         for worker in workers:
             if worker.pid is not None and worker.is_alive():
                 os.kill(worker.pid, signal.SIGTERM)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
-    address = ready.get()
-    for _ in range(count - 1):
-        ready.get()
-    started(address)
+    workers += [start() for _ in range(count)]
+    _watch(workers, start, ready, stopping, started)
     for worker in workers:
-        worker.join()
-    if not stopping and any(worker.exitcode for worker in workers):
-        raise InputError("a worker ended by itself", code="worker-ended", hint="see its log above")
+        worker.join(30)
+
+
+def _watch(
+    workers: list[Any],
+    start: Callable[[], Any],
+    ready: Any,
+    stopping: threading.Event,
+    started: Callable[[Addresses], None],
+) -> None:
+    """Tell when all are up, and replace those that die. Any: processes and their queue."""
+    up = deaths = 0
+    while not stopping.is_set():
+        with contextlib.suppress(queue.Empty):
+            address = ready.get(timeout=0.2)
+            up += 1
+            deaths = 0
+            if up == len(workers):
+                started(address)
+        for place, worker in enumerate(workers):
+            if worker.is_alive() or stopping.is_set():
+                continue
+            deaths += 1
+            if deaths > _MOST_DEATHS:
+                for other in workers:
+                    if other.is_alive():
+                        os.kill(other.pid, signal.SIGTERM)
+                raise EngineError(
+                    "workers end as soon as they start", code="worker-ended", hint="see the log"
+                )
+            logging.getLogger("discreet.server").error(
+                "worker ended", extra={"code": worker.exitcode, "started_again": True}
+            )
+            workers[place] = start()
 
 
 def serve_demo(rows: int, *, started: Callable[[Addresses, str], None]) -> None:

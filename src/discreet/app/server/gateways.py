@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import collections
+import dataclasses
+import datetime
+import itertools
 import logging
+import re
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +23,7 @@ from discreet.app.server.metrics import Metrics
 from discreet.app.server.postgres.catalog import Catalog
 from discreet.data.schema import Role
 from discreet.data.sql import Query, parse
+from discreet.data.sql.statement import LONGEST
 from discreet.errors import DiscreetError, InputError, RefusedError, nearest
 from discreet.queries.answer import Answer
 from discreet.queries.gateway import Gateway
@@ -24,6 +31,10 @@ from discreet.queries.gateway import Gateway
 __all__ = ["Desk"]
 
 log = logging.getLogger("discreet.server")
+
+_EXPLAIN = re.compile(r"\s*explain\b", re.IGNORECASE)
+_GUESSES = (0, "", datetime.date(2000, 1, 1), True)
+_MOST_GUESSES = 64
 
 
 class Desk:
@@ -44,6 +55,7 @@ class Desk:
             for name, gate in gateways.items()
         }
         self._catalog = Catalog(self._shown)
+        self._given = Given()
 
     def close(self) -> None:
         """Close the gateways; their ledgers are complete at any moment."""
@@ -61,12 +73,23 @@ class Desk:
 
     def ask(self, sql: str, user: User, parameters: Sequence[Any] = ()) -> Reply:
         """Answer one statement; the log says who, what came of it and how long, never a value."""
+        return self._logged(user, lambda: self._answer(sql, user, parameters))
+
+    def recall(self, sql: str, user: User, parameters: Sequence[Any] = ()) -> Reply | None:
+        """Return the answer to a statement this user was answered in this process already.
+
+        The ledger holds it, and it costs nothing: it needs neither the gateway nor a thread.
+        """
+        reply = self._given.get(_key(sql, user, parameters))
+        return None if reply is None else self._logged(user, lambda: reply)
+
+    def _logged(self, user: User, work: Callable[[], Reply]) -> Reply:
         started = time.perf_counter()
         outcome = "failed"
         try:
             user.require("analyst")
             self._rate.take(user.name)
-            reply = self._answer(sql, user, parameters)
+            reply = work()
             outcome = reply.kind
             return reply
         except RefusedError:
@@ -83,24 +106,32 @@ class Desk:
                 extra={"user": user.name, "outcome": outcome, "seconds": round(seconds, 6)},
             )
 
-    def describe(self, sql: str, user: User, parameters: Sequence[Any] = ()) -> pa.Schema | None:
-        """Return the columns an answer would have, without asking; None if that cannot be told."""
+    def describe(self, sql: str, user: User, parameters: int = 0) -> pa.Schema | None:
+        """Return the columns an answer would have, without asking; None if there are none."""
         user.require("analyst")
-        try:
-            gate = self._gateway(sql)
-        except DiscreetError:
-            return None
+        told = self._catalog.answer(sql, (None,) * parameters, user=user.name)
+        if told is not None:
+            return told.schema
+        gate = self._gateway(sql)
+        if explained(sql):
+            return pa.schema([("fact", pa.string()), ("value", pa.string())])
         # What a parameter is compared with says its type; its value does not matter here.
-        for guess in (0, "", "2000-01-01", True):
+        guesses = itertools.islice(itertools.product(_GUESSES, repeat=parameters), _MOST_GUESSES)
+        first: DiscreetError | None = None
+        for guess in guesses:
             try:
-                query = parse(sql, gate.catalog, parameters=[guess] * len(parameters))
-            except DiscreetError:
+                query = parse(sql, gate.catalog, parameters=guess)
+            except DiscreetError as error:
+                first = first or error
                 continue
-            return _result_schema(query, gate.guard.answers)
-        return None
+            answers = gate.guard_for(user.name, user.roles).answers
+            ranged = _ranged(query, gate.data.confidential) if answers == "interval" else set()
+            return _result_schema(query, ranged)
+        assert first is not None  # there is at least one guess
+        raise first
 
     def _answer(self, sql: str, user: User, parameters: Sequence[Any]) -> Reply:
-        told = self._catalog.answer(sql, parameters)
+        told = self._catalog.answer(sql, parameters, user=user.name)
         if told is not None:
             return Reply(told, "session")
         gate = self._gateway(sql)
@@ -109,14 +140,21 @@ class Desk:
             raise RefusedError(
                 answer.reason, code=answer.code or "refused", hint=answer.hint or None
             )
+        if answer.number is not None:  # recorded, so that it may be told again
+            again = dataclasses.replace(answer, spent={}, left={}, repeated=True)
+            self._given.put(
+                _key(sql, user, parameters),
+                Reply(answer.table, answer.kind, _notices(again), facts=_facts(again)),
+            )
         return Reply(answer.table, answer.kind, _notices(answer), facts=_facts(answer))
 
     def _gateway(self, sql: str) -> Gateway:
         if len(self._gateways) == 1:
             return next(iter(self._gateways.values()))
+        by_name = {name.lower(): gate for name, gate in self._gateways.items()}
         for name in _tables(sql):
-            if name in self._gateways:
-                return self._gateways[name]
+            if name.lower() in by_name:
+                return by_name[name.lower()]
         named = next(iter(_tables(sql)), "")
         guess = nearest(named, self._gateways)
         raise InputError(
@@ -126,29 +164,77 @@ class Desk:
         )
 
 
-def _result_schema(query: Query, answers: str) -> pa.Schema:
+def _ranged(query: Query, confidential: frozenset[str]) -> set[str]:
+    """Return the measures that guards with intervals answer by one: those that could tell."""
+    chosen = bool(query.predicate_columns & confidential)
+    return {
+        f"m{number}"
+        for number, measure in enumerate(query.measures)
+        if chosen or (measure.columns & confidential and measure.function != "count")
+    }
+
+
+def _result_schema(query: Query, ranged: set[str]) -> pa.Schema:
     types = {"integer": pa.int64(), "number": pa.float64(), "date": pa.date32()}
     types |= {"boolean": pa.bool_(), "timestamp": pa.timestamp("us")}
     fields = []
     for output in query.outputs:
-        is_key = (output.reference or "").startswith("k")
-        if answers == "interval" and not is_key:
+        used = {column.name for column in output.expression.find_all(exp.Column)}
+        if output.reference in ranged or (output.reference is None and used & ranged):
             fields += [(f"{output.label}_{end}", pa.float64()) for end in ("lower", "upper")]
+        elif output.reference is None:
+            fields.append((output.label, pa.float64()))
         else:
             fields.append((output.label, types.get(output.kind, pa.string())))
     return pa.schema(fields)
 
 
 def _tables(sql: str) -> list[str]:
-    text = sql.lstrip()
-    if text[:7].lower() == "explain":
-        text = text[7:]
+    text = _EXPLAIN.sub("", sql, count=1)
+    if len(text) > LONGEST:
+        return []
     try:
         return [
             table.name for table in sqlglot.parse_one(text, read="postgres").find_all(exp.Table)
         ]
-    except (SqlglotError, RecursionError):
-        return []
+    except (SqlglotError, RecursionError, ValueError, AttributeError, TypeError, IndexError):
+        return []  # the gateway says what is wrong with it
+
+
+def explained(sql: str) -> bool:
+    """Whether a statement asks what an answer would be, not for the answer."""
+    return _EXPLAIN.match(sql) is not None
+
+
+def _key(sql: str, user: User, parameters: Sequence[Any]) -> Hashable:
+    # 1, 1.0 and True are equal in Python and differ in SQL.
+    return user.name, user.roles, sql, tuple((type(value), value) for value in parameters)
+
+
+class Given:
+    """Answers given in this process, at hand until newer ones need their place."""
+
+    def __init__(self, most: int = 4096, largest: int = 64 << 10) -> None:
+        self._most, self._largest = most, largest
+        self._replies: collections.OrderedDict[Hashable, Reply] = collections.OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> Reply | None:
+        """Return the answer, if it is still at hand."""
+        with self._lock:
+            reply = self._replies.get(key)
+            if reply is not None:
+                self._replies.move_to_end(key)
+            return reply
+
+    def put(self, key: Hashable, reply: Reply) -> None:
+        """Keep an answer that is not too large."""
+        if reply.table.nbytes > self._largest:
+            return
+        with self._lock:
+            self._replies[key] = reply
+            while len(self._replies) > self._most:
+                self._replies.popitem(last=False)
 
 
 def _notices(answer: Answer) -> tuple[str, ...]:

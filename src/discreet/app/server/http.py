@@ -7,6 +7,7 @@ import base64
 import binascii
 import hmac
 import json
+import logging
 import time
 from collections.abc import Mapping
 from concurrent.futures import Executor
@@ -18,16 +19,22 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 import discreet
-from discreet.app.server.desk import Reply, Speaker, User
-from discreet.errors import DiscreetError
+from discreet.app.server.desk import Attempts, Reply, Speaker, User
+from discreet.errors import DiscreetError, RefusedError
 from discreet.report import plain
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
     from discreet.app.server.metrics import Metrics
 
 __all__ = ["Tokens", "build_http"]
 
+log = logging.getLogger("discreet.server.http")
+
 _TOKEN_SECONDS = 3600
+#: Statements are short; a body larger than this is not read to its end.
+_LARGEST = 1 << 20
 
 
 class Question(pydantic.BaseModel):
@@ -101,7 +108,10 @@ _FAILURES: dict[int | str, dict[str, Any]] = {
     401: {"model": Failure, "description": "No valid token"},
     403: {"model": Failure, "description": "Refused to protect someone, or the role is missing"},
     409: {"model": Failure, "description": "No safe answer exists"},
+    413: {"model": Failure, "description": "The body is too large"},
     422: {"model": Failure, "description": "The statement is mistaken"},
+    429: {"model": Failure, "description": "Too many statements or attempts"},
+    500: {"model": Failure, "description": "The server failed; its log says the kind"},
     502: {"model": Failure, "description": "The engine failed"},
 }
 
@@ -121,7 +131,12 @@ Asking = Annotated[User, Depends(_asking)]
 
 
 def build_http(
-    speaker: Speaker, users: Mapping[str, User], pool: Executor, tokens: Tokens, metrics: Metrics
+    speaker: Speaker,
+    users: Mapping[str, User],
+    pool: Executor,
+    tokens: Tokens,
+    metrics: Metrics,
+    attempts: Attempts | None = None,
 ) -> FastAPI:
     """Return the application."""
     app = FastAPI(
@@ -133,14 +148,28 @@ def build_http(
     )
 
     app.state.users, app.state.tokens = users, tokens
+    attempts = attempts or Attempts()
+    # Hashing is slow and takes memory on purpose: a few at a time, and never in statements' way.
+    hashing = asyncio.Semaphore(2)
+    app.add_middleware(_Bounded)
 
-    @app.post("/token", responses={401: _FAILURES[401]})
-    async def token(authorization: Annotated[str | None, Header()] = None) -> Token:
+    @app.post("/token", responses={401: _FAILURES[401], 429: _FAILURES[429]})
+    async def token(
+        request: Request, authorization: Annotated[str | None, Header()] = None
+    ) -> Token:
         """Exchange name and password (HTTP Basic) for a token."""
         name, password = _basic(authorization)
-        loop = asyncio.get_running_loop()
-        if not await loop.run_in_executor(pool, _verify, users.get(name), password):
+        host = request.client.host if request.client is not None else ""
+        if not attempts.allowed(host, name):
+            raise RefusedError(
+                "too many failed attempts", code="rate-limited", hint="wait a minute"
+            )
+        async with hashing:
+            right = await asyncio.to_thread(_verify, users.get(name), password)
+        if not right:
+            attempts.failed(host, name)
             raise _UnauthorizedError
+        attempts.succeeded(host, name)
         return tokens.issue(name)
 
     @app.post("/ask", responses=_FAILURES)
@@ -148,10 +177,13 @@ def build_http(
         """Answer a statement. `EXPLAIN SELECT …` tells cost and error without spending."""
         loop = asyncio.get_running_loop()
         parameters = tuple(question.parameters)
+        at_hand = speaker.recall(question.sql, user, parameters)
+        if at_hand is not None:
+            return _answered(at_hand)
         reply = await loop.run_in_executor(pool, speaker.ask, question.sql, user, parameters)
         return _answered(reply)
 
-    @app.get("/relations", responses={401: _FAILURES[401]})
+    @app.get("/relations", responses={401: _FAILURES[401], 403: _FAILURES[403]})
     async def relations(user: Asking) -> dict[str, dict[str, str]]:
         """Tell the relations that may be asked about, and their columns."""
         return speaker.relations(user)
@@ -175,7 +207,8 @@ def _handle_errors(app: FastAPI) -> None:
     async def ours(_: Request, error: DiscreetError) -> JSONResponse:
         # Facts may name columns the curator knows; clients get code, message and hint.
         body = {"error": error.code, "message": error.message, "hint": error.hint}
-        return JSONResponse(body, status_code=error.http_status)
+        status = 429 if error.code == "rate-limited" else error.http_status
+        return JSONResponse(body, status_code=status)
 
     @app.exception_handler(_UnauthorizedError)
     async def stranger(_: Request, __: Exception) -> JSONResponse:
@@ -189,11 +222,52 @@ def _handle_errors(app: FastAPI) -> None:
         body = {"error": "malformed-request", "message": f"{where}: {first['msg']}", "hint": None}
         return JSONResponse(body, status_code=400 if first["type"] == "json_invalid" else 422)
 
-    @app.exception_handler(Exception)
-    async def unknown(_: Request, __: Exception) -> JSONResponse:
-        return JSONResponse(
-            {"error": "internal", "message": "internal error", "hint": None}, status_code=500
-        )
+
+class _TooLargeError(Exception):
+    pass
+
+
+class _Bounded:
+    """Around everything: bodies end at a size, and a failure tells its kind and nothing else.
+
+    What an unexpected error says may quote a record, so neither client nor log may see it.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        size, begun = 0, False
+
+        async def bounded() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > _LARGEST:
+                raise _TooLargeError
+            return message
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, bounded, sending)
+        except Exception as error:
+            too_large = size > _LARGEST
+            if not too_large:
+                log.error("internal error", extra={"kind": type(error).__name__})
+            if begun:
+                return
+            code = "too-large" if too_large else "internal"
+            text = "the body is too large" if too_large else "internal error"
+            body = {"error": code, "message": text, "hint": None}
+            await JSONResponse(body, status_code=413 if too_large else 500)(scope, receive, send)
 
 
 def _answered(reply: Reply) -> Answered:

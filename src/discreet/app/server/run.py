@@ -86,7 +86,12 @@ async def serve(
         setting, host=settings.host, port=settings.port, reuse_port=settings.shared
     )
     http = Quiet(
-        _http_config(build_http(desk, users, pool, Tokens(settings.token_key), metrics), settings)
+        _http_config(
+            build_http(
+                desk, users, pool, Tokens(settings.token_key), metrics, setting.attempts
+            ),
+            settings,
+        )
     )
     stop = stop or asyncio.Event()
     _on_signals(stop)
@@ -126,6 +131,7 @@ def _http_config(app: Any, settings: ServerSettings) -> Any:
         ssl_keyfile=settings.key,
         h11_max_incomplete_event_size=64 * 1024,
         timeout_graceful_shutdown=5,
+        limit_concurrency=500,
     )
 
 

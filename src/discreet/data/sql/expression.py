@@ -360,9 +360,22 @@ def _comparison(node: exp.Expression, scope: Scope) -> Typed:
     left, right = _comparable(
         rebuild(node.this, scope), rebuild(node.expression, scope), node.key.upper()
     )
-    return _merge(
-        type(node)(this=_closed(left.tree), expression=_closed(right.tree)), "boolean", left, right
-    )
+    kind: type[Any] = type(node)
+    if left.is_literal and not right.is_literal:
+        # One spelling for one condition: the column first.
+        left, right, kind = right, left, _FLIPPED[kind]
+    tree = kind(this=_closed(left.tree), expression=_closed(right.tree))
+    return _merge(tree, "boolean", left, right)
+
+
+_FLIPPED: dict[type[Any], type[Any]] = {
+    exp.EQ: exp.EQ,
+    exp.NEQ: exp.NEQ,
+    exp.GT: exp.LT,
+    exp.GTE: exp.LTE,
+    exp.LT: exp.GT,
+    exp.LTE: exp.GTE,
+}
 
 
 def _between(node: exp.Expression, scope: Scope) -> Typed:

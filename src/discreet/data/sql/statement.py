@@ -58,7 +58,7 @@ def parse(
     ...     "select AVG(salary) from People where 30 <= age and age < $1", catalog, parameters=[60]
     ... )
     >>> query.question
-    'SELECT AVG("people"."salary") FROM people WHERE "people"."age" < 60 AND 30 <= "people"."age"'
+    'SELECT AVG("people"."salary") FROM people WHERE "people"."age" < 60 AND "people"."age" >= 30'
     >>> parse("SELECT salary FROM people", catalog)
     Traceback (most recent call last):
     discreet.errors.RefusedError: the statement asks for no aggregate; add COUNT(*), SUM or AVG [no-aggregate]

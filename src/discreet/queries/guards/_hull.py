@@ -194,6 +194,8 @@ class HullKeeper(Keeper):
         # Variance is convex in the weights: largest at a vector, smallest by a small programme.
         high = np.array([m.diagonal().max() for m in matrix])
         low = np.array([least_variance(m) for m in matrix])
+        # Cancellation leaves errors of the size of the largest entry, not of the smallest.
+        low = np.maximum(low - 1e-8 * high, 0.0)
         if function.endswith("samp"):
             with np.errstate(divide="ignore", invalid="ignore"):
                 factor = np.where(counts > 1, counts / (counts - 1), np.nan)
@@ -329,7 +331,7 @@ class HullKeeper(Keeper):
 def least_variance(matrix: Floats) -> float:
     """Return the least value of λ'Cλ over convex weights λ, exactly, by trying each support.
 
-    >>> float(least_variance(np.array([[4.0, 0.0], [0.0, 4.0]])))
+    >>> round(least_variance(np.array([[4.0, 0.0], [0.0, 4.0]])), 9)
     2.0
     """
     p = matrix.shape[0]
@@ -339,11 +341,15 @@ def least_variance(matrix: Floats) -> float:
     for size in range(2, p + 1):
         for support in itertools.combinations(range(p), size):
             part = matrix[np.ix_(support, support)]
-            weights = np.linalg.lstsq(part, np.ones(size), rcond=None)[0]
-            total = weights.sum()
-            if total <= 0 or (weights < -1e-12 * total).any():
+            # The conditions of the first order, which also hold where the matrix is singular.
+            scale = float(part.diagonal().max()) or 1.0
+            system = np.ones((size + 1, size + 1))
+            system[:size, :size] = part / scale
+            system[size, size] = 0.0
+            weights = np.linalg.lstsq(system, np.eye(size + 1)[size], rcond=None)[0][:size]
+            if (weights < -1e-9).any() or abs(weights.sum() - 1) > 1e-6:
                 continue
-            weights = np.maximum(weights / total, 0)
+            weights = np.maximum(weights, 0)
             weights /= weights.sum()
             best = min(best, float(weights @ part @ weights))
     return max(best, 0.0)

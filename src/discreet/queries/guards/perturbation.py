@@ -33,8 +33,8 @@ class Perturbation(Guard):
     ...     again = gate.ask("select count(*) n from people where 100000 < salary", user="ana")
     ...     second = gate.ask("SELECT AVG(salary) FROM people", user="ana")
     ...     third = gate.ask("SELECT SUM(salary) FROM people", user="ana")
-    >>> first.kind, first.spent, second.left["user"], third.code
-    ('noisy', {'epsilon': 0.5}, 0.0, 'budget-exhausted')
+    >>> first.kind, first.spent, again.repeated, second.left["user"], third.code
+    ('noisy', {'epsilon': 0.5}, True, 0.0, 'budget-exhausted')
     """
 
     name: ClassVar[str] = "perturbation"

@@ -73,6 +73,11 @@ class TableMethod(Member):
     #: Whether published totals are the sums of the published parts.
     is_additive: ClassVar[bool] = True
 
+    @property
+    def acting(self) -> TableMethod:
+        """The method that does the hiding in the end, by which the result is judged."""
+        return self
+
     def prepare(self, table: Table, rules: Sequence[Rule]) -> Table:
         """Return the table with its sensitive cells marked: what `hide` is then given.
 

@@ -13,8 +13,9 @@ import hmac
 import os
 import stringprep
 import unicodedata
+from collections.abc import Iterable
 
-__all__ = ["Exchange", "ScramError", "Verifier", "make_verifier"]
+__all__ = ["Exchange", "ScramError", "Strangers", "Verifier", "make_verifier"]
 
 _ITERATIONS = 15_000
 
@@ -92,6 +93,32 @@ def _prepared(password: str) -> str:
     return prepared
 
 
+class Strangers:
+    """What unknown users are shown, so that they cannot be told from known ones.
+
+    Salts and iterations of a name must stay the same from one process to another and over
+    restarts, as those of a user do. So they come from what only the server knows: its verifiers.
+    """
+
+    def __init__(self, verifiers: Iterable[str | None]) -> None:
+        texts = sorted(text for text in verifiers if text)
+        key = "\n".join(texts).encode() if texts else os.urandom(32)
+        self.secret = hmac.digest(key, b"strangers", "sha256")
+        self._iterations = []
+        for text in texts:
+            try:
+                self._iterations.append(Verifier.parse(text).iterations)
+            except ScramError:
+                continue  # its user cannot log in either
+
+    def iterations(self, user: str) -> int:
+        """Return the iterations told for a name: those of some user, always the same."""
+        if not self._iterations:
+            return _ITERATIONS
+        mark = hmac.digest(self.secret, b"iterations" + user.encode(), "sha256")
+        return self._iterations[int.from_bytes(mark[:8], "big") % len(self._iterations)]
+
+
 class Exchange:
     """One authentication: first message, challenge, proof, server's signature.
 
@@ -100,12 +127,18 @@ class Exchange:
     """
 
     def __init__(
-        self, verifier: Verifier | None, *, user: str, secret: bytes, binding: bytes | None = None
+        self,
+        verifier: Verifier | None,
+        *,
+        user: str,
+        secret: bytes,
+        binding: bytes | None = None,
+        iterations: int = _ITERATIONS,
     ) -> None:
         self._known = verifier is not None
         if verifier is None:
             salt = hmac.digest(secret, b"salt" + user.encode(), "sha256")[:16]
-            verifier = Verifier(_ITERATIONS, salt, os.urandom(32), os.urandom(32))
+            verifier = Verifier(iterations, salt, os.urandom(32), os.urandom(32))
         self._verifier = verifier
         self._binding = binding
         self._first = b""

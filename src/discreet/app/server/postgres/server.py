@@ -29,13 +29,13 @@ class PostgresServer:
         self._setting, self._host, self.port, self._most = setting, host, port, most
         self._reuse_port = reuse_port or None
         self._cancellations = Cancellations()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._sessions: dict[asyncio.Task[None], Session] = {}
         self._server: asyncio.Server | None = None
 
     @property
     def connections(self) -> int:
         """How many clients are connected."""
-        return len(self._tasks)
+        return len(self._sessions)
 
     async def start(self) -> None:
         """Listen; with port 0 the system chooses, and `port` then says which."""
@@ -49,26 +49,33 @@ class PostgresServer:
         if self._server is None:
             return
         self._server.close()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=patience)
-        for task in self._tasks:
+        for session in self._sessions.values():
+            session.leave()
+        if self._sessions:
+            await asyncio.wait(list(self._sessions), timeout=patience)
+        left = list(self._sessions)
+        for task in left:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*left, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        if len(self._tasks) >= self._most:
+        strangers = sum(not session.known for session in self._sessions.values())
+        # Those who have not said who they are may not keep the others out.
+        if len(self._sessions) >= self._most or strangers >= self._most // 2:
             writer.write(report(severity="FATAL", sqlstate="53300", summary="too many clients"))
-            with contextlib.suppress(ConnectionError):
-                await writer.drain()
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                async with asyncio.timeout(2.0):
+                    await writer.drain()
             writer.close()
             return
-        self._tasks.add(task)
+        session = Session(reader, writer, self._setting, self._cancellations)
+        self._sessions[task] = session
         try:
-            await Session(reader, writer, self._setting, self._cancellations).run()
+            await session.run()
         finally:
-            self._tasks.discard(task)
+            self._sessions.pop(task, None)
 
 
 def tls_context(certificate: str | Path, key: str | Path) -> ssl.SSLContext:

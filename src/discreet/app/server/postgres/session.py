@@ -8,22 +8,24 @@ import dataclasses
 import logging
 import os
 import ssl
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
 import discreet
-from discreet.app.server.desk import Reply, Speaker, User
+from discreet.app.server.desk import Attempts, Reply, Speaker, User
 from discreet.app.server.postgres import messages as m
 from discreet.app.server.postgres import types
-from discreet.app.server.postgres.scram import Exchange, ScramError, Verifier
+from discreet.app.server.postgres.scram import Strangers
 from discreet.app.server.postgres.session_statements import (
+    LONGEST,
     Transaction,
     placeholders,
     session_reply,
+    session_schema,
     split,
 )
+from discreet.app.server.postgres.startup import DeniedError, Startup, read_message
 from discreet.errors import DiscreetError, EngineError, InfeasibleError, InputError, RefusedError
 
 __all__ = ["Cancellations", "Session", "Setting"]
@@ -37,12 +39,33 @@ _SQLSTATES: dict[type[DiscreetError], str] = {
     EngineError: "58000",
 }
 _BY_CODE = {
+    "syntax": "42601",
     "unknown-column": "42703",
     "unknown-relation": "42P01",
+    "unknown-statement": "26000",
+    "repeated-statement": "42P05",
+    "unknown-portal": "34000",
+    "unknown-setting": "42704",
+    "malformed-parameter": "22P02",
+    "wrong-parameters": "08P01",
+    "unsupported-encoding": "22023",
+    "no-cursors": "0A000",
+    "no-copy": "0A000",
+    "transaction-failed": "25P02",
+    "too-many-statements": "53400",
     "rate-limited": "53400",
     "budget-exhausted": "53400",
+    "too-complex": "54001",
+    "busy": "40001",
 }
 _HANDSHAKE_SECONDS = 30.0
+#: What one connection may keep: prepared statements and their size, open portals.
+_MOST_STATEMENTS = 1000
+_MOST_KEPT = 8 << 20
+_MOST_PORTALS = 100
+_MOST_AT_ONCE = 100
+#: Rows that are encoded and sent before the client must have taken some.
+_BATCH = 500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,9 +79,16 @@ class Setting:
     #: Hash of the server's certificate, for channel binding.
     binding: bytes | None = None
     require_tls: bool = True
-    #: Makes the salt of unknown users; new with each process.
-    secret: bytes = dataclasses.field(default_factory=lambda: os.urandom(32))
     idle_seconds: float = 3600.0
+    #: How long a client may leave an answer unread.
+    unread_seconds: float = 60.0
+    attempts: Attempts = dataclasses.field(default_factory=Attempts)
+    #: What unknown users are shown.
+    strangers: Strangers = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        strangers = Strangers(user.scram for user in self.users.values())
+        object.__setattr__(self, "strangers", strangers)
 
 
 class Cancellations:
@@ -118,26 +148,42 @@ class Session:
         self._promised: dict[str, Any] = {}
         self._transaction = Transaction()
         self._running: asyncio.Future[Reply] | None = None
+        self._task: asyncio.Task[Any] | None = None
         self._failed = False
-        self._encrypted = False
+        self._idle = True
+        self._leaving = False
+
+    @property
+    def known(self) -> bool:
+        """Whether the client has proved who it is."""
+        return self._user is not None
 
     def interrupt(self) -> None:
         """Cancel the running statement."""
         if self._running is not None:
             self._running.cancel()
 
+    def leave(self) -> None:
+        """End the connection: at once if it waits, otherwise after the statement it is at."""
+        self._leaving = True
+        if self._idle and self._task is not None:
+            self._task.cancel()
+
     async def run(self) -> None:
         """Serve the connection to its end."""
         key = None
+        self._task = asyncio.current_task()
         try:
             async with asyncio.timeout(_HANDSHAKE_SECONDS):
-                parameters = await self._start()
-                if parameters is None:
+                startup = Startup(
+                    self._reader, self._writer, self._setting, self._cancellations.cancel
+                )
+                self._user = await startup.run()
+                if self._user is None:
                     return
-                await self._authenticate(parameters.get("user", ""))
             key = self._cancellations.add(self)
             self._welcome(key)
-            await self._writer.drain()
+            await self._drain()
             await self._serve()
         except (
             _LeftError,
@@ -149,80 +195,29 @@ class Session:
             pass
         except m.ProtocolError as error:
             self._error("08P01", str(error), severity="FATAL")
-        except ScramError:
-            self._error("28P01", "authentication failed", severity="FATAL")
+        except DeniedError as error:
+            self._error(error.sqlstate, error.summary, severity="FATAL")
+        except asyncio.CancelledError:
+            if not self._leaving or self._task is None:
+                raise
+            self._task.uncancel()
+            self._error("57P01", "the server is stopping", severity="FATAL")
+        except Exception as error:  # its text may quote a record: only its kind is told
+            log.error("connection failed", extra={"kind": type(error).__name__})
         finally:
             if key is not None:
                 self._cancellations.remove(key)
-            with contextlib.suppress(ConnectionError, ssl.SSLError, TimeoutError):
+            await self._hang_up()
+
+    async def _hang_up(self) -> None:
+        """Close; a client that does not read what is left for it is cut off."""
+        try:
+            async with asyncio.timeout(2.0):
                 await self._writer.drain()
                 self._writer.close()
                 await self._writer.wait_closed()
-
-    # -- start-up --------------------------------------------------------------------------------
-    async def _start(self) -> dict[str, str] | None:
-        while True:
-            (size,) = struct.unpack("!i", await self._reader.readexactly(4))
-            if not 8 <= size <= 10_000:
-                raise m.ProtocolError("the start-up message has an impossible size")
-            body = await self._reader.readexactly(size - 4)
-            (code,) = struct.unpack("!i", body[:4])
-            if code == m.CANCEL_REQUEST:
-                if len(body) == 12:
-                    self._cancellations.cancel((struct.unpack("!i", body[4:8])[0], body[8:]))
-                return None
-            if code == m.SSL_REQUEST and self._setting.tls is not None and not self._encrypted:
-                await self._encrypt(self._setting.tls)
-            elif code in (m.SSL_REQUEST, m.GSS_REQUEST):
-                self._writer.write(b"N")
-                await self._writer.drain()
-            elif code >> 16 == 3:
-                if self._setting.require_tls and not self._encrypted:
-                    self._error(
-                        "28000",
-                        "this server speaks only over TLS; use sslmode=require",
-                        severity="FATAL",
-                    )
-                    return None
-                return m.read_startup(body[4:])
-            else:
-                raise m.ProtocolError("an unknown version of the protocol")
-
-    async def _encrypt(self, context: ssl.SSLContext) -> None:
-        # Bytes sent before the handshake would be taken as if they had come encrypted.
-        if self._reader._buffer:  # type: ignore[attr-defined]  # asyncio offers no other look
-            raise m.ProtocolError("data before encryption")
-        self._writer.write(b"S")
-        await self._writer.drain()
-        await self._writer.start_tls(context)
-        self._encrypted = True
-
-    async def _authenticate(self, name: str) -> None:
-        user = self._setting.users.get(name)
-        verifier = Verifier.parse(user.scram) if user is not None and user.scram else None
-        binding = self._setting.binding if self._encrypted else None
-        exchange = Exchange(verifier, user=name, secret=self._setting.secret, binding=binding)
-        offered = ["SCRAM-SHA-256-PLUS"] * (binding is not None) + ["SCRAM-SHA-256"]
-        self._writer.write(m.authentication(10, b"".join(m.text(o) for o in offered) + b"\0"))
-        await self._writer.drain()
-        reader = m.Reader(await self._expect(b"p"))
-        mechanism = reader.text()
-        if mechanism not in offered:
-            raise m.ProtocolError("a mechanism that was not offered")
-        first = reader.take(reader.int32())
-        self._writer.write(m.authentication(11, exchange.challenge(first, mechanism)))
-        await self._writer.drain()
-        # Deriving and comparing keys is quick; the password's cost was paid by the client.
-        proof = await self._expect(b"p")
-        self._writer.write(m.authentication(12, exchange.finish(proof)))
-        assert user is not None
-        self._user = user
-
-    async def _expect(self, kind: bytes) -> bytes:
-        found, body = await self._message()
-        if found != kind:
-            raise m.ProtocolError("an unexpected message during authentication")
-        return body
+        except (ConnectionError, ssl.SSLError, TimeoutError):
+            self._writer.transport.abort()
 
     def _welcome(self, key: tuple[int, bytes]) -> None:
         self._writer.write(m.authentication(0))
@@ -248,29 +243,41 @@ class Session:
             b"D": self._describe,
             b"E": self._execute,
             b"C": self._close,
+            b"Q": self._simple,
+            b"F": self._call,
         }
-        while True:
-            async with asyncio.timeout(self._setting.idle_seconds):
-                kind, body = await self._message()
+        while not self._leaving:
+            kind, body = await self._next()
             if kind == b"X":
                 return
             if kind == b"S":
                 self._failed = False
-                self._portals.pop("", None)
+                if self._transaction.state == b"I":
+                    self._portals.clear()
                 self._writer.write(m.ready(self._transaction.state))
-                await self._writer.drain()
-            elif kind == b"H":
-                await self._writer.drain()
-            elif kind == b"Q":
-                self._failed = False
-                await self._simple(body)
             elif kind in handlers:
                 if not self._failed:  # after an error everything is skipped until Sync
-                    await self._guarded(handlers[kind](body))
-            elif kind in (b"d", b"c", b"f"):
-                continue  # COPY is never begun, so its data is nobody's
-            else:
+                    await handlers[kind](body)
+            elif kind not in (b"H", b"d", b"c", b"f"):  # COPY is never begun: its data is nobody's
                 raise m.ProtocolError("an unknown message")
+            # Also what is not a whole answer must be taken by the client, or it would pile up.
+            await self._drain()
+        self._error("57P01", "the server is stopping", severity="FATAL")
+
+    async def _next(self) -> tuple[bytes, bytes]:
+        self._idle = True
+        try:
+            async with asyncio.timeout(self._setting.idle_seconds):
+                found = await read_message(self._reader)
+        finally:
+            self._idle = False
+        if found is None:
+            raise _LeftError
+        return found
+
+    async def _drain(self) -> None:
+        async with asyncio.timeout(self._setting.unread_seconds):
+            await self._writer.drain()
 
     async def _guarded(self, work: Any) -> bool:
         """Run one step; an error is sent to the client and ends the batch."""
@@ -288,9 +295,7 @@ class Session:
             if task is not None and task.cancelling():  # the server is stopping
                 raise
             self._error("57014", "canceling statement due to user request")
-        except m.ProtocolError:
-            raise
-        except ConnectionError:
+        except (m.ProtocolError, ConnectionError, TimeoutError):
             raise
         except Exception as error:  # its text may quote a record: only its kind is told
             log.error("internal error", extra={"kind": type(error).__name__})
@@ -305,38 +310,66 @@ class Session:
         reader = m.Reader(body)
         sql = reader.text()
         reader.done()
+        # As in PostgreSQL, a simple query ends the unnamed statement and portal.
+        self._statements.pop("", None)
+        self._portals.pop("", None)
 
         async def all_statements() -> None:
-            statements = split(sql)
+            statements = await self._split(sql)
             if not statements:
                 self._writer.write(m.message(b"I"))
+            if len(statements) > _MOST_AT_ONCE:
+                raise InputError(
+                    f"{len(statements)} statements at once are too many",
+                    code="too-many-statements",
+                    hint=f"send at most {_MOST_AT_ONCE}",
+                )
             for statement in statements:
                 reply = await self._ask(statement, ())
                 formats = (0,) * reply.table.num_columns
-                if reply.kind != "session" or reply.table.num_columns:
+                if reply.table.num_columns:
                     self._writer.write(m.row_description(_columns(reply), formats))
-                self._send(reply, formats, 0)
+                await self._send(reply, formats, 0)
 
         await self._guarded(all_statements())
         self._failed = False
         self._writer.write(m.ready(self._transaction.state))
-        await self._writer.drain()
 
     async def _parse(self, body: bytes) -> None:
         statement = m.read_parse(body)
-        if len(self._statements) > 1000:
+        await self._guarded(self._prepare(statement))
+
+    async def _prepare(self, statement: m.Parse) -> None:
+        kept = sum(len(s.sql) for n, s in self._statements.items() if n != statement.name)
+        if len(self._statements) >= _MOST_STATEMENTS or kept + len(statement.sql) > _MOST_KEPT:
             raise RefusedError(
                 "too many prepared statements", code="too-many-statements", hint="close some"
             )
-        if len(split(statement.sql)) > 1:
+        if statement.name and statement.name in self._statements:
+            raise InputError("the prepared statement exists", code="repeated-statement")
+        several = await self._split(statement.sql)
+        if len(several) > 1:
             raise InputError("one statement at a time can be prepared", code="several-statements")
+        statement = dataclasses.replace(statement, sql=several[0] if several else "")
         self._statements[statement.name] = statement
         self._promised.pop(statement.name, None)
         self._writer.write(m.message(b"1"))
 
     async def _bind(self, body: bytes) -> None:
-        bind = m.read_bind(body)
+        await self._guarded(self._open(m.read_bind(body)))
+
+    async def _open(self, bind: m.Bind) -> None:
         statement = self._statement(bind.statement)
+        if bind.portal and bind.portal in self._portals:
+            raise InputError("the portal exists", code="repeated-statement")
+        if len(self._portals) >= _MOST_PORTALS:
+            raise RefusedError("too many portals", code="too-many-statements", hint="close some")
+        wanted = max(placeholders(statement.sql), len(statement.types))
+        if len(bind.values) != wanted:
+            raise InputError(
+                f"the statement has {wanted} parameters, found {len(bind.values)}",
+                code="wrong-parameters",
+            )
         formats = _spread(bind.formats, len(bind.values))
         kinds = (*statement.types, *([0] * len(bind.values)))[: len(bind.values)]
         parameters = tuple(map(types.decode, bind.values, kinds, formats))
@@ -348,52 +381,70 @@ class Session:
 
     async def _describe(self, body: bytes) -> None:
         kind, name = m.read_target(body)
-        if kind == "S":
-            statement = self._statement(name)
-            wanted = placeholders(statement.sql)
-            kinds = [*statement.types, *([25] * wanted)][:wanted]
-            self._writer.write(m.parameter_description([k or 25 for k in kinds]))
-            if wanted:
-                # The columns depend on nothing but the statement; the values are not known yet.
-                assert self._user is not None
-                told = self._setting.speaker.describe(statement.sql, self._user, (None,) * wanted)
-                self._promised[name] = told
-                self._writer.write(
-                    m.message(b"n")
-                    if told is None
-                    else m.row_description(_fields(told), (0,) * len(told))
-                )
-                return
-            reply = await self._ask(statement.sql, ())
-            formats: tuple[int, ...] = (0,) * reply.table.num_columns
-        else:
-            portal = self._portal(name)
-            reply = await self._reply(portal)
-            formats = _spread(portal.formats, reply.table.num_columns)
+        await self._guarded(
+            self._describe_statement(name) if kind == "S" else self._describe_portal(name)
+        )
+
+    async def _describe_statement(self, name: str) -> None:
+        """Tell parameters and columns; nothing is asked, so nothing is spent."""
+        statement = self._statement(name)
+        wanted = max(placeholders(statement.sql), len(statement.types))
+        kinds = [*statement.types, *([25] * wanted)][:wanted]
+        assert self._user is not None
+        own, told = session_schema(statement.sql)
+        if not own:
+            told = await asyncio.get_running_loop().run_in_executor(
+                self._setting.pool,
+                self._setting.speaker.describe,
+                statement.sql,
+                self._user,
+                wanted,
+            )
+        self._promised[name] = told
+        self._writer.write(m.parameter_description([k or 25 for k in kinds]))
+        self._writer.write(
+            m.message(b"n")
+            if told is None
+            else m.row_description(_fields(told), (0,) * len(told))
+        )
+
+    async def _describe_portal(self, name: str) -> None:
+        """Tell the columns of an answer; clients execute what they describe, so it is asked now."""
+        portal = self._portal(name)
+        reply = await self._reply(portal)
         if reply.table.num_columns == 0:
             self._writer.write(m.message(b"n"))
-        else:
-            self._writer.write(m.row_description(_columns(reply), formats))
+            return
+        formats = _spread(portal.formats, reply.table.num_columns)
+        self._writer.write(m.row_description(_columns(reply), formats))
 
     async def _execute(self, body: bytes) -> None:
         reader = m.Reader(body)
-        portal, most = self._portal(reader.text()), reader.int32()
+        name, most = reader.text(), reader.int32()
         reader.done()
-        if not portal.sql.strip().strip(";"):
+        await self._guarded(self._deliver(name, most))
+
+    async def _deliver(self, name: str, most: int) -> None:
+        portal = self._portal(name)
+        if not portal.sql:
             self._writer.write(m.message(b"I"))
             return
         reply = await self._reply(portal)
         formats = _spread(portal.formats, reply.table.num_columns)
-        portal.sent = self._send(reply, formats, portal.sent, most)
-        await self._writer.drain()
+        portal.sent = await self._send(reply, formats, portal.sent, most)
 
     async def _close(self, body: bytes) -> None:
         kind, name = m.read_target(body)
         if kind == "S":
             self._statements.pop(name, None)
+            self._promised.pop(name, None)
         else:
             self._portals.pop(name, None)
         self._writer.write(m.message(b"3"))
+
+    async def _call(self, _: bytes) -> None:
+        self._error("0A000", "functions are not called here; use SQL")
+        self._writer.write(m.ready(self._transaction.state))
 
     async def _reply(self, portal: _Portal) -> Reply:
         if portal.reply is None:
@@ -403,15 +454,32 @@ class Session:
             portal.reply = reply
         return portal.reply
 
+    async def _split(self, sql: str) -> tuple[str, ...]:
+        """Take a text apart; a long one where it holds nobody up."""
+        if len(sql) > LONGEST:
+            raise InputError(
+                f"the text has {len(sql):,} characters",
+                code="too-complex",
+                hint=f"send at most {LONGEST:,}",
+            )
+        if len(sql) < 4000:
+            return split(sql)
+        return await asyncio.get_running_loop().run_in_executor(self._setting.pool, split, sql)
+
     async def _ask(self, sql: str, parameters: Sequence[Any]) -> Reply:
         assert self._user is not None
-        own = session_reply(sql, self._transaction, self._user)
+        own = session_reply(sql, self._transaction)
         if own is not None:
+            if own.tag in ("DEALLOCATE", "DISCARD"):
+                self._deallocate(sql)
             return own
         if self._transaction.state == b"E":
-            raise RefusedError(
+            raise InputError(
                 "the transaction has failed", code="transaction-failed", hint="write ROLLBACK first"
             )
+        at_hand = self._setting.speaker.recall(sql, self._user, parameters)
+        if at_hand is not None:
+            return at_hand
         loop = asyncio.get_running_loop()
         work = loop.run_in_executor(
             self._setting.pool, self._setting.speaker.ask, sql, self._user, tuple(parameters)
@@ -422,18 +490,19 @@ class Session:
         finally:
             self._running = None
 
-    def _send(self, reply: Reply, formats: Sequence[int], start: int, most: int = 0) -> int:
+    async def _send(self, reply: Reply, formats: Sequence[int], start: int, most: int = 0) -> int:
         """Send rows from `start` on, at most `most` if given; return how many are out."""
         columns = _columns(reply)
         size = int(reply.table.num_rows)
         stop = size if most <= 0 else min(start + most, size)
-        for row in zip(
-            *(c.slice(start, stop - start).to_pylist() for c in reply.table.columns), strict=True
-        ):
-            cells = [
-                types.encode(v, c.oid, f) for v, c, f in zip(row, columns, formats, strict=True)
-            ]
-            self._writer.write(m.data_row(cells))
+        for first in range(start, stop, _BATCH):
+            piece = reply.table.slice(first, min(_BATCH, stop - first))
+            for row in zip(*(c.to_pylist() for c in piece.columns), strict=True):
+                cells = [
+                    types.encode(v, c.oid, f) for v, c, f in zip(row, columns, formats, strict=True)
+                ]
+                self._writer.write(m.data_row(cells))
+            await self._drain()
         if stop < size:
             self._writer.write(m.message(b"s"))
             return stop
@@ -441,19 +510,19 @@ class Session:
             self._writer.write(
                 m.report(severity="NOTICE", sqlstate="00000", summary=notice, notice=True)
             )
-        rows = f" {size}" if reply.tag == "SELECT" else ""
+        rows = f" {stop - start}" if reply.tag == "SELECT" else ""
         self._writer.write(m.command_complete(reply.tag + rows))
         return stop
 
     # -- small things ----------------------------------------------------------------------------
-    async def _message(self) -> tuple[bytes, bytes]:
-        head = await self._reader.read(1)
-        if not head:
-            raise _LeftError
-        (size,) = struct.unpack("!i", await self._reader.readexactly(4))
-        if not 4 <= size <= m.LARGEST:
-            raise m.ProtocolError("a message has an impossible size")
-        return head, await self._reader.readexactly(size - 4)
+    def _deallocate(self, sql: str) -> None:
+        words = sql.rstrip("; ").split()
+        if words[-1].upper() == "ALL":
+            self._statements.clear()
+            self._promised.clear()
+        elif words[0].upper() == "DEALLOCATE":
+            self._statements.pop(words[-1].strip('"'), None)
+            self._promised.pop(words[-1].strip('"'), None)
 
     def _statement(self, name: str) -> m.Parse:
         if name not in self._statements:
@@ -502,5 +571,5 @@ def _spread(formats: tuple[int, ...], count: int) -> tuple[int, ...]:
     if len(formats) == count:
         return formats
     if len(formats) > 1:
-        raise m.ProtocolError("formats and values differ in number")
+        raise InputError("formats and values differ in number", code="wrong-parameters")
     return (formats[0] if formats else 0,) * count

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import re
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
-import discreet
 from discreet.app.server.desk import Reply
 from discreet.errors import InputError
 
-if TYPE_CHECKING:
-    from discreet.app.server.desk import User
+__all__ = ["LONGEST", "Transaction", "placeholders", "session_reply", "session_schema", "split"]
 
-__all__ = ["Transaction", "placeholders", "session_reply", "split"]
+#: A text longer than this is no question.
+LONGEST = 100_000
 
 _SHOWN = {
     "server_version": "15.0",
@@ -37,9 +36,13 @@ _SHOWN = {
     "is_superuser": "off",
     "default_transaction_read_only": "on",
 }
-_QUIET = {"SET", "RESET", "DISCARD", "DEALLOCATE", "LISTEN", "UNLISTEN", "CLOSE"}
+_QUIET = {
+    "SET", "RESET", "DISCARD", "DEALLOCATE", "LISTEN", "UNLISTEN", "CLOSE", "SAVEPOINT", "RELEASE",
+}  # fmt: skip
 _BEGIN = {"BEGIN", "START"}
 _END = {"COMMIT", "END", "ROLLBACK", "ABORT"}
+_WORD = re.compile(r"[A-Za-z_]+")
+_NOTHING = pa.table({})
 
 
 @dataclasses.dataclass
@@ -57,17 +60,23 @@ class Transaction:
         """Close it."""
         self.state = b"I"
 
+    def recover(self) -> None:
+        """Go back to a savepoint."""
+        if self.state == b"E":
+            self.state = b"T"
+
     def fail(self) -> None:
         """Remember that a statement in it failed."""
         if self.state == b"T":
             self.state = b"E"
 
 
-def split(sql: str) -> list[str]:
+@functools.lru_cache(maxsize=256)
+def split(sql: str) -> tuple[str, ...]:
     r"""Return the statements of a text; semicolons inside quotes and comments do not count.
 
     >>> split("SELECT ';'; -- no; \n SHOW x;")
-    ["SELECT ';'", 'SHOW x']
+    ("SELECT ';'", 'SHOW x')
     """
     try:
         found = Postgres().tokenize(sql)
@@ -87,9 +96,10 @@ def split(sql: str) -> list[str]:
         end = token.end
     if start is not None:
         statements.append(sql[start : end + 1])
-    return [statement.strip() for statement in statements]
+    return tuple(statement.strip() for statement in statements)
 
 
+@functools.lru_cache(maxsize=256)
 def placeholders(sql: str) -> int:
     """Return how many parameters ($1 …) a statement has."""
     try:
@@ -103,50 +113,65 @@ def placeholders(sql: str) -> int:
     return min(max(numbers), 1000)
 
 
-def session_reply(sql: str, transaction: Transaction, user: User) -> Reply | None:
+def session_reply(sql: str, transaction: Transaction) -> Reply | None:
     """Answer a statement about the session; None for anything else."""
-    words = re.findall(r"[A-Za-z_]+", sql[:200])
-    if not words:
-        return Reply(pa.table({}), "session", tag="")
-    first = words[0].upper()
+    word = _WORD.match(sql)
+    if word is None:
+        return None if sql.strip() else Reply(_NOTHING, "session", tag="")
+    first = word[0].upper()
     if first in _BEGIN:
         transaction.begin()
-        return Reply(pa.table({}), "session", tag="BEGIN")
+        return Reply(_NOTHING, "session", tag="BEGIN")
     if first in _END:
+        if "TO" in sql.upper().split()[1:4]:  # ROLLBACK TO SAVEPOINT: nothing was ever changed
+            transaction.recover()
+            return Reply(_NOTHING, "session", tag="ROLLBACK")
         failed = transaction.state == b"E"
         transaction.end()
         tag = "ROLLBACK" if failed or first in ("ROLLBACK", "ABORT") else "COMMIT"
-        return Reply(pa.table({}), "session", tag=tag)
-    if first in ("SAVEPOINT", "RELEASE"):
-        return Reply(pa.table({}), "session", tag=first)
+        return Reply(_NOTHING, "session", tag=tag)
+    if first == "SET":
+        _check_encoding(sql)
     if first in _QUIET:
-        return Reply(pa.table({}), "session", tag="SET" if first == "SET" else first)
+        return Reply(_NOTHING, "session", tag=first)
     if first == "SHOW":
-        name = " ".join(sql.strip().rstrip(";").split()[1:]).strip('"').lower()
-        if name not in _SHOWN:
-            raise InputError(f"there is no setting {name[:63]!r}", code="unknown-setting")
-        return Reply(_one(name.replace(" ", "_"), _SHOWN[name]), "session", tag="SHOW")
-    return _known(sql, user)
-
-
-def _known(sql: str, user: User) -> Reply | None:
-    """Answer the handful of functions that clients call on connecting."""
-    text = re.sub(r"\s+", " ", sql.strip().rstrip(";")).lower().replace("pg_catalog.", "")
-    known = {
-        "select version()": ("version", f"PostgreSQL 15.0 (discreet {discreet.__version__})"),
-        "select current_schema()": ("current_schema", "public"),
-        "select current_schema": ("current_schema", "public"),
-        "select current_user": ("current_user", user.name),
-        "select current_database()": ("current_database", "discreet"),
-        "show transaction isolation level": ("transaction_isolation", "read committed"),
-        "select pg_is_in_recovery()": ("pg_is_in_recovery", "f"),
-    }
-    if text in known:
-        return Reply(_one(*known[text]), "session")
-    if text == "select 1":
-        return Reply(pa.table({"?column?": pa.array([1], pa.int32())}), "session")
+        return Reply(_shown(sql), "session", tag="SHOW")
+    if first in ("DECLARE", "FETCH", "MOVE"):
+        raise InputError(
+            "there are no cursors on the server",
+            code="no-cursors",
+            hint="ask without a cursor: answers are aggregates, and small",
+        )
+    if first == "COPY":
+        raise InputError("COPY is not offered", code="no-copy", hint="ask SELECT …")
     return None
 
 
-def _one(name: str, value: str) -> pa.Table:
-    return pa.table({name: [value]})
+def session_schema(sql: str) -> tuple[bool, pa.Schema | None]:
+    """Return whether a statement is about the session, and the columns it would give, if any.
+
+    Nothing happens to the session.
+    """
+    reply = session_reply(sql, Transaction())
+    if reply is None:
+        return False, None
+    return True, reply.table.schema if reply.table.num_columns else None
+
+
+def _check_encoding(sql: str) -> None:
+    words = re.findall(r"[\w-]+", sql.lower())
+    if ("client_encoding" in words or "names" in words[1:2]) and not (
+        {"utf8", "utf-8", "unicode", "default"} & set(words)
+    ):
+        raise InputError(
+            "only UTF8 is spoken here", code="unsupported-encoding", hint="use UTF8"
+        )
+
+
+def _shown(sql: str) -> pa.Table:
+    name = " ".join(sql.strip().rstrip(";").split()[1:]).strip('"').lower()
+    if name == "all":
+        return pa.table({"name": list(_SHOWN), "setting": list(_SHOWN.values())})
+    if name not in _SHOWN:
+        raise InputError(f"there is no setting {name[:63]!r}", code="unknown-setting")
+    return pa.table({name.replace(" ", "_"): [_SHOWN[name]]})

@@ -8,7 +8,7 @@ import math
 import struct
 from typing import Any
 
-from discreet.app.server.postgres.messages import ProtocolError
+from discreet.errors import InputError
 
 __all__ = ["OIDS", "decode", "encode", "oid_of"]
 
@@ -23,9 +23,10 @@ OIDS = {
     "float64": 701,
     "date": 1082,
     "timestamp": 1114,
+    "timestamptz": 1184,
     "numeric": 1700,
 }
-_SIZES = {16: 1, 20: 8, 21: 2, 23: 4, 25: -1, 700: 4, 701: 8, 1082: 4, 1114: 8, 1700: -1}
+_SIZES = {16: 1, 20: 8, 21: 2, 23: 4, 25: -1, 700: 4, 701: 8, 1082: 4, 1114: 8, 1184: 8, 1700: -1}
 _TEXTS = {18, 19, 25, 705, 1042, 1043, 0}
 _PACK = {16: "!?", 20: "!q", 21: "!h", 23: "!i", 700: "!f", 701: "!d"}
 _EPOCH = datetime.date(2000, 1, 1)
@@ -42,6 +43,8 @@ def oid_of(arrow_type: Any) -> tuple[int, int]:
         oid = 16
     elif word in ("int8", "int16", "int32", "uint8", "uint16"):
         oid = 23
+    elif word == "uint64":
+        oid = 1700
     elif word.startswith(("int", "uint")):
         oid = 20
     elif word in ("float", "double", "halffloat"):
@@ -51,7 +54,7 @@ def oid_of(arrow_type: Any) -> tuple[int, int]:
     elif word.startswith("date"):
         oid = 1082
     elif word.startswith("timestamp"):
-        oid = 1114
+        oid = 1184 if "tz=" in word else 1114
     else:
         oid = 25
     return oid, _SIZES[oid]
@@ -65,12 +68,16 @@ def encode(value: Any, oid: int, binary: int) -> bytes | None:
         return struct.pack(_PACK[oid], value)
     if binary and oid == 1082:
         return struct.pack("!i", (value - _EPOCH).days)
-    if binary and oid == 1114:
+    if oid == 1184:
+        value = value.astimezone(datetime.UTC)
+    if binary and oid in (1114, 1184):
         return struct.pack(
             "!q", (value.replace(tzinfo=None) - _EPOCH_TIME) // datetime.timedelta(microseconds=1)
         )
     if binary and oid == 1700:
         return _numeric(decimal.Decimal(str(value)))
+    if oid == 25 and isinstance(value, list | tuple):
+        value = _array(value)
     return _text(value, oid).encode("utf-8")
 
 
@@ -86,6 +93,15 @@ def _text(value: Any, oid: int) -> str:
     if isinstance(value, datetime.datetime):
         return value.isoformat(sep=" ")
     return str(value)
+
+
+def _array(values: Any) -> str:
+    """Return a list as PostgreSQL writes an array. Any: cells of a list column."""
+    quoted = (
+        "NULL" if v is None else '"' + str(v).replace("\\", "\\\\").replace('"', '\\"') + '"'
+        for v in values
+    )
+    return "{" + ",".join(quoted) + "}"
 
 
 def _numeric(value: decimal.Decimal) -> bytes:
@@ -122,6 +138,8 @@ def decode(raw: bytes | None, oid: int, binary: int) -> Any:
     if raw is None:
         return None
     try:
+        if binary and oid in (700, 701):
+            return _finite(struct.unpack(_PACK[oid], raw)[0])
         if binary and oid in _PACK:
             return struct.unpack(_PACK[oid], raw)[0]
         if binary and oid == 1082:
@@ -131,10 +149,14 @@ def decode(raw: bytes | None, oid: int, binary: int) -> Any:
         if binary and oid == 1700:
             return _numeric_value(raw)
         if binary and oid not in _TEXTS:
-            raise ProtocolError(f"binary parameters of type {oid} are not read; send text")
+            raise InputError(
+                f"binary parameters of type {oid} are not read",
+                code="malformed-parameter",
+                hint="send text",
+            )
         return _parse(raw.decode("utf-8"), oid)
     except (struct.error, UnicodeDecodeError, ValueError, OverflowError, decimal.InvalidOperation):
-        raise ProtocolError("a parameter does not fit its type") from None
+        raise InputError("a parameter does not fit its type", code="malformed-parameter") from None
 
 
 def _parse(text: str, oid: int) -> Any:
@@ -145,12 +167,12 @@ def _parse(text: str, oid: int) -> Any:
     if oid in (20, 21, 23, 26):
         return int(text)
     if oid in (700, 701):
-        return float(text)
+        return _finite(float(text))
     if oid == 1700:
-        return float(decimal.Decimal(text))
+        return _finite(float(decimal.Decimal(text)))
     if oid == 1082:
         return datetime.date.fromisoformat(text)
-    if oid == 1114:
+    if oid in (1114, 1184):
         return datetime.datetime.fromisoformat(text)
     return text
 
@@ -164,4 +186,10 @@ def _numeric_value(raw: bytes) -> float:
         (decimal.Decimal(g) * decimal.Decimal(10000) ** (weight - i) for i, g in enumerate(groups)),
         decimal.Decimal(0),
     )
-    return float(-value if sign else value)
+    return _finite(float(-value if sign else value))
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError("not a finite number")
+    return value

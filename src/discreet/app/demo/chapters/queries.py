@@ -1,0 +1,113 @@
+"""Queries: five questions and five attacks, on the raw database and under each guard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from discreet.app.demo.stage import Stage
+from discreet.page import Section
+
+TITLE = "Queries: the same questions under each guard, and what an attacker gets"
+ORDER = 50
+
+QUESTIONS = (
+    "SELECT COUNT(*) FROM people WHERE salary > 100000",
+    "SELECT SUM(salary) FROM people WHERE sector = 'HC'",
+    "SELECT COUNT(*) FROM people WHERE sector = 'IT' AND region = 'TGN'",
+    "SELECT COUNT(*) FROM people WHERE sector = 'Fin' AND region = 'TGN'",
+    "SELECT AVG(salary) FROM people WHERE sector = 'Fin' AND region = 'TGN'",
+)
+
+
+def run(stage: Stage) -> None:
+    """Ask, attack, and tabulate both."""
+    from discreet.attacks._raw import RawDatabase
+    from discreet.demo.datasets import salaries
+
+    guards = _guards()
+    targets: dict[str, Any] = {"raw": RawDatabase(salaries())}
+    targets |= {name: _gate(guard) for name, guard in guards.items()}
+    header = ("question", *targets)
+    rows = [
+        (sql.removeprefix("SELECT "), *(_shown(target.ask(sql, user="ana")) for target in targets.values()))
+        for sql in QUESTIONS
+    ]
+    stage.say("    Fifteen persons, five questions; the last two are about one person.")
+    stage.show((header, rows))
+    stage.section(
+        Section(
+            "Five questions under each guard",
+            text="Restriction answers exactly or not at all; camouflage answers intervals that "
+            "hold the truth; perturbation adds noise of a known size.",
+            table=(header, rows),
+        )
+    )
+    attacked = _attacks(guards)
+    stage.say("    Five attacks on the same person's salary: what the attacker concludes.")
+    stage.show(attacked)
+    stage.section(
+        Section(
+            "Attacks before and after",
+            text="Each attack finds the salary in the raw database, and fails under each guard.",
+            table=attacked,
+        )
+    )
+    for target in targets.values():
+        if hasattr(target, "close"):
+            target.close()
+
+
+def _guards() -> dict[str, Any]:
+    from discreet.queries.guards.camouflage import Camouflage
+    from discreet.queries.guards.perturbation import Perturbation
+    from discreet.queries.guards.restriction import Restriction
+
+    return {
+        "restriction": Restriction(k=3),
+        "camouflage": Camouflage(bound=0.3),
+        "perturbation": Perturbation(epsilon=5.0, per_query=1.0, bounds={"salary": (0, 500_000)}),
+    }
+
+
+def _gate(guard: Any) -> Any:
+    from discreet.demo.datasets import salaries
+    from discreet.queries.gateway import Gateway
+
+    return Gateway(salaries(), guard=guard)
+
+
+def _attacks(guards: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    from discreet.attacks import FAMILY
+    from discreet.attacks._base import Victim
+    from discreet.attacks._raw import RawDatabase
+    from discreet.demo.datasets import salaries
+
+    victim = Victim(
+        "people", "salary", "sector = 'Fin' AND region = 'TGN'", "region = 'TGN'", "sector = 'IT'"
+    )
+    rows = []
+    for name, attack in FAMILY.members().items():
+        row: list[Any] = [name]
+        raw = attack().run(RawDatabase(salaries()), victim, 150_000)
+        row.append(_found(raw))
+        for guard in guards.values():
+            with _gate(guard) as gate:  # a fresh history for each attack
+                row.append(_found(attack().run(gate, victim, 150_000)))
+        rows.append(tuple(row))
+    return ("attack", "raw", *guards), rows
+
+
+def _found(report: Any) -> str:
+    if report.lower is None:
+        return "refused"
+    if report.lower == report.upper:
+        verdict = "found" if report.succeeded else "wrong"
+        return f"{report.lower:,.0f} ({verdict})"
+    return f"{report.lower:,.0f} … {report.upper:,.0f}"
+
+
+def _shown(answer: Any) -> str:
+    if answer.kind == "refused":
+        return "refused"
+    row = [column[0].as_py() for column in answer.table.columns]
+    return " … ".join("–" if cell is None else f"{cell:,.0f}" for cell in row)

@@ -1,0 +1,276 @@
+"""Perturbation: privacy verified on draws, errors as the ideal mechanism's, budgets, keys."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import discreet as dc
+from discreet.data.sql import parse
+from discreet.errors import InputError, RefusedError
+from discreet.queries.guards._ranges import bounds_of
+
+BOUNDS = {"salary": (0, 10)}
+
+
+def people(salary, **columns):
+    table = pa.table({"c": list(range(len(salary))), "salary": salary, **columns})
+    return dc.read(table, roles={"c": "quasi", "salary": "confidential"}, name="people")
+
+
+def draws(gate, sql, times):
+    """Ask the guard itself, so that each draw is fresh; the engine computes its part once."""
+    keeper = gate._keeper(gate.guard)
+    query = parse(sql, gate.catalog)
+    exact = keeper._rows_of(query, keeper._planned(query)[0])
+    keeper._rows_of = lambda query, statistics: exact
+    return np.array([keeper.answer(query, "x").rows.column("m0")[0].as_py() for _ in range(times)])
+
+
+def loss_bound(one, other, confidence=1e-4):
+    """Return a lower confidence bound on the largest log ratio over half-lines."""
+    both = np.concatenate([one, other])
+    worst = 0.0
+    for cut in np.unique(np.quantile(both, np.linspace(0.05, 0.95, 13))):
+        for side in (np.less_equal, np.greater):
+            a, b = int(side(one, cut).sum()), int(side(other, cut).sum())
+            low = stats.beta.ppf(confidence, a, one.size - a + 1) if a else 0.0
+            high = stats.beta.ppf(1 - confidence, b + 1, other.size - b) if b < other.size else 1.0
+            if low > 0:
+                worst = max(worst, math.log(low / high))
+    return worst
+
+
+@pytest.mark.parametrize(
+    "measure", ["COUNT(*)", "SUM(salary)", "AVG(salary)", "VAR_POP(salary)", "STDDEV(salary)"]
+)
+@pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
+def test_neighbouring_data_cannot_be_told_apart(measure, mechanism):
+    # One person with the largest value more: the observed loss stays within ε.
+    accountant = "basic" if mechanism == "laplace" else "zcdp"
+    guard = dc.Perturbation(
+        epsilon=1, per_query=1.0, bounds=BOUNDS, mechanism=mechanism, accountant=accountant
+    )
+    sql = f"SELECT {measure} FROM people"
+    samples = []
+    for salary in ([0, 1, 2, 3], [0, 1, 2, 3, 10]):
+        with dc.Gateway(people(salary), guard=guard) as gate:
+            samples.append(draws(gate, sql, 400))
+    allowed = 1.0 if mechanism == "laplace" else 3.0  # ρ = 1/2 at a δ below what is visible here
+    assert loss_bound(samples[0], samples[1]) <= allowed
+    assert loss_bound(samples[1], samples[0]) <= allowed
+
+
+def test_the_check_itself_finds_too_little_noise():
+    rng = np.random.default_rng(1)
+    one, other = rng.laplace(0, 0.3, 400), rng.laplace(1, 0.3, 400)
+    assert loss_bound(other, one) > 1.0
+
+
+@pytest.mark.parametrize(
+    ("measure", "ideal"),
+    [("COUNT(*)", 2 * math.exp(-1) / (1 - math.exp(-2))), ("SUM(salary)", 10.0)],
+)
+def test_error_is_that_of_the_ideal_mechanism(measure, ideal):
+    guard = dc.Perturbation(epsilon=1, per_query=1.0, bounds=BOUNDS)
+    with dc.Gateway(people([5] * 100), guard=guard) as gate:
+        truth = 100 if measure == "COUNT(*)" else 500
+        error = np.abs(draws(gate, f"SELECT {measure} FROM people", 800) - truth)
+    assert abs(error.mean() - ideal) <= 4 * error.std() / math.sqrt(error.size) + 0.01 * ideal
+
+
+@pytest.mark.parametrize(
+    ("measure", "truth"), [("COUNT(*)", 200), ("SUM(salary)", 1000), ("AVG(salary)", 5)]
+)
+def test_error_95_holds_95_of_100(measure, truth):
+    guard = dc.Perturbation(epsilon=1, per_query=0.5, bounds=BOUNDS)
+    with dc.Gateway(people([5] * 200), guard=guard) as gate:
+        query = parse(f"SELECT {measure} FROM people", gate.catalog)
+        width = gate._keeper(guard).answer(query, "x").error_95["m0"]
+        misses = np.abs(draws(gate, f"SELECT {measure} FROM people", 600) - truth) > width
+    assert misses.mean() <= 0.09
+
+
+def test_values_are_cut_to_their_bounds():
+    guard = dc.Perturbation(epsilon=1e6, per_query=1e5, bounds={"salary": (0, 10)})
+    with dc.Gateway(people([-50, 5, 1000, None]), guard=guard) as gate:
+        answer = gate.ask("SELECT SUM(salary) s, AVG(salary) a, COUNT(salary) n FROM people")
+    row = answer.table.to_pylist()[0]
+    assert row["s"] == 15
+    assert row["a"] == pytest.approx(5, abs=0.01)
+    assert row["n"] == 3
+
+
+def test_decimals_are_summed_in_grains():
+    guard = dc.Perturbation(epsilon=1e9, per_query=1e8, bounds={"salary": (0, 10)})
+    with dc.Gateway(people([0.111, 2.229, 3.333]), guard=guard) as gate:
+        assert gate.ask("SELECT SUM(salary) FROM people").value() == pytest.approx(5.67)
+        assert gate.ask("SELECT SUM(salary * 2 + 1) FROM people").value() == pytest.approx(14.34, abs=0.02)
+
+
+def test_declared_keys_are_always_shown_and_others_never():
+    guard = dc.Perturbation(
+        epsilon=1e6, per_query=1e4, bounds=BOUNDS, keys={"g": ("a", "b", "nobody")}
+    )
+    data = people([1] * 6, g=["a", "a", "a", "b", "b", "secret"])
+    with dc.Gateway(data, guard=guard) as gate:
+        rows = gate.ask("SELECT g, COUNT(*) n FROM people GROUP BY g ORDER BY g").table.to_pylist()
+    assert rows == [{"g": "a", "n": 3}, {"g": "b", "n": 2}, {"g": "nobody", "n": 0}]
+
+
+def test_undeclared_keys_pass_a_threshold():
+    guard = dc.Perturbation(epsilon=100, per_query=1, delta=1e-6, bounds=BOUNDS)
+    data = people([1] * 203, g=["large"] * 100 + ["other"] * 100 + ["rare"] * 3)
+    with dc.Gateway(data, guard=guard) as gate:
+        shown = gate.ask("SELECT g, COUNT(*) n FROM people GROUP BY g").table.column("g")
+        assert shown.to_pylist() == ["large", "other"]
+        assert "delta 1e-08" in gate.ledger.spent("people", "dataset")
+    strict = dc.Perturbation(epsilon=100, per_query=1, delta=0.0, bounds=BOUNDS)
+    with dc.Gateway(data, guard=strict) as gate:
+        assert gate.ask("SELECT g, COUNT(*) FROM people GROUP BY g").code == "private-keys"
+
+
+def test_threshold_hides_a_single_person_with_the_stated_chance():
+    guard = dc.Perturbation(epsilon=2, per_query=1, delta=0.1, bounds=BOUNDS)
+    with dc.Gateway(people([1], g=["alone"]), guard=guard) as gate:
+        keeper, query = gate._keeper(guard), parse(
+            "SELECT g, COUNT(*) FROM people GROUP BY g", gate.catalog
+        )  # fmt: skip
+        exact = keeper._rows_of(query, keeper._planned(query)[0])
+        keeper._rows_of = lambda query, statistics: exact
+        seen = sum(keeper.answer(query, "x").rows.num_rows for _ in range(600))
+    # δ of one question is half of 0.1 here.
+    assert seen <= stats.binom.ppf(0.9999, 600, 0.05)
+
+
+def test_units_with_several_records_are_cut_to_their_contribution():
+    table = pa.table({"u": [1, 1, 1, 2, 3], "salary": [1, 2, 3, 4, 5]})
+    data = dc.read(table, roles={"salary": "confidential"}, unit="u", name="people")
+    guard = dc.Perturbation(epsilon=1e6, per_query=1e4, bounds=BOUNDS, contribution=2)
+    with dc.Gateway(data, guard=guard) as gate:
+        row = gate.ask("SELECT COUNT(*) n, COUNT(DISTINCT u) u FROM people").table.to_pylist()[0]
+        assert row == {"n": 4, "u": 3}
+        assert gate.ask("SELECT SUM(salary) FROM people").value() == 12
+
+
+def test_several_aggregates_share_one_cost():
+    guard = dc.Perturbation(epsilon=1, per_query=0.5, bounds=BOUNDS)
+    with dc.Gateway(people([5] * 50), guard=guard) as gate:
+        answer = gate.ask("SELECT COUNT(*), SUM(salary), AVG(salary), COUNT(salary) FROM people")
+        assert answer.spent == {"epsilon": 0.5}
+        assert answer.left == {"user": 0.5, "dataset": 0.5}
+
+
+def test_average_agrees_with_sum_and_count():
+    guard = dc.Perturbation(epsilon=1, per_query=1, bounds=BOUNDS, complete=("salary",))
+    with dc.Gateway(people([5] * 500), guard=guard) as gate:
+        row = gate.ask("SELECT COUNT(*) n, SUM(salary) s, AVG(salary) a FROM people")
+    cells = row.table.to_pylist()[0]
+    assert cells["a"] == pytest.approx(min(max(cells["s"] / cells["n"], 0), 10))
+
+
+@pytest.mark.parametrize("accountant", ["basic", "zcdp", "rdp", "pld"])
+def test_budget_ends_where_the_accountant_says(accountant):
+    guard = dc.Perturbation(
+        epsilon=0.5, per_query=0.1, delta=1e-6, accountant=accountant, bounds=BOUNDS
+    )
+    with dc.Gateway(people([5] * 50), guard=guard) as gate:
+        kinds = []
+        for number in range(12):
+            answer = gate.ask(f"SELECT COUNT(*) FROM people WHERE salary > {number}")
+            kinds.append(answer.kind)
+            if answer.refused:
+                break
+        spent = gate.ledger.spent("people", "dataset")
+        keeper = gate._keeper(guard)
+        assert keeper._budgets.accountant.epsilon(spent) <= 0.5 + 1e-9
+        one_more = {name: count + 1 for name, count in spent.items()}
+        assert keeper._budgets.accountant.epsilon(one_more) > 0.5
+    assert kinds.count("noisy") >= 5
+
+
+def test_gaussian_noise_with_concentrated_accounting():
+    guard = dc.Perturbation(
+        epsilon=3, per_query=0.2, mechanism="gaussian", accountant="zcdp", bounds=BOUNDS
+    )
+    with dc.Gateway(people([5] * 100), guard=guard) as gate:
+        assert gate.ask("SELECT COUNT(*), SUM(salary) FROM people").kind == "noisy"
+        assert gate.ledger.spent("people", "dataset") == {
+            name: 2 for name in gate.ledger.spent("people", "dataset")
+        }
+
+
+def test_input_noise_is_drawn_once_and_charged_once(tmp_path):
+    guard = dc.Perturbation(epsilon=2, per_query=1, bounds=BOUNDS, mode="input")
+    sums = []
+    for user in ("ana", "bob"):
+        with dc.Gateway(
+            people(list(range(10))), guard=guard, ledger=tmp_path / "l.db"
+        ) as gate:
+            sums.append(gate.ask("SELECT SUM(salary) FROM people", user=user).value())
+            assert gate.ledger.spent("people", "dataset") == {"pure 2.0": 1}
+            assert gate.ask("SELECT MAX(salary) FROM people").kind == "noisy"
+    assert sums[0] == sums[1]
+
+
+def test_input_noise_has_the_promised_spread():
+    guard = dc.Perturbation(epsilon=1, per_query=1, bounds=BOUNDS, mode="input")
+    with dc.Gateway(people([5] * 3000), guard=guard) as gate:
+        deviation = gate._keeper(guard)._noises["salary"].deviation
+        mean = gate.ask("SELECT AVG(salary) FROM people").value()
+        spread = gate.ask("SELECT MAX(salary) - MIN(salary) FROM people").value()
+        assert abs(mean - 5) <= 4 * deviation / math.sqrt(3000)
+        assert spread > 4 * deviation
+        # The spread of the noise is known and taken off again.
+        assert gate.ask("SELECT VAR_POP(salary) FROM people").value() <= 0.3 * deviation**2
+
+
+@pytest.mark.parametrize(
+    ("settings_", "match"),
+    [
+        ({"per_query": 2.0}, "a question costs"),
+        ({"mechanism": "gaussian"}, "cannot be accounted for"),
+        ({"bounds": {"salary": (3, 3)}}, "are empty"),
+        ({"accountant": "rdp", "delta": 0.0}, "needs a delta"),
+        ({"epsilon": 0.0}, "must be above 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_explained(settings_, match):
+    with pytest.raises(InputError, match=match):
+        dc.Perturbation(**settings_)
+
+
+@pytest.mark.parametrize("measure", ["MIN(salary)", "MEDIAN(salary)", "SUM(c)"])
+def test_what_has_no_noise_is_refused(measure):
+    with dc.Gateway(
+        people([1, 2]), guard=dc.Perturbation(epsilon=1, per_query=1, bounds=BOUNDS)
+    ) as gate:
+        assert gate.ask(f"SELECT {measure} FROM people").code in (
+            "unsupported-noise", "missing-bounds",
+        )  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(-50, 50), st.integers(-5, 5), st.integers(1, 5), st.integers(-20, 20))
+def test_bounds_of_expressions_hold_every_value(x, factor, divisor, shift):
+    from sqlglot import parse_one
+
+    tree = parse_one(f"CASE WHEN x > 0 THEN ABS({factor} * x) ELSE -(x - {shift}) / {divisor} END")
+    low, high = bounds_of(tree, {"x": (-50, 50)})
+    value = abs(factor * x) if x > 0 else -(x - shift) / divisor
+    assert low <= value <= high
+
+
+def test_bounds_that_are_not_known_are_refused():
+    from sqlglot import parse_one
+
+    with pytest.raises(RefusedError, match="no declared bounds"):
+        bounds_of(parse_one("x + y"), {"x": (0, 1)})
+    with pytest.raises(RefusedError, match="are not known"):
+        bounds_of(parse_one("LN(x)"), {"x": (0, 1)})

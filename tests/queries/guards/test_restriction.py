@@ -1,0 +1,249 @@
+"""Restriction: safe against brute force through SQL, simulatable, and known attacks refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as dc
+from discreet.attacks import FAMILY as ATTACKS
+from discreet.attacks import Victim
+from discreet.errors import InputError
+from discreet.queries.guards._bounds import Knowledge
+from tests.queries.history.test_auditor import isolates
+
+
+def people(rows, *, salary):
+    """Records of which each can be named by its public columns."""
+    table = pa.table(
+        {
+            "a": pa.array([n % 3 for n in range(rows)]),
+            "b": pa.array(["xyz"[n // 3 % 3] for n in range(rows)]),
+            "c": pa.array(list(range(rows))),
+            "salary": pa.array(salary, type=pa.int64()),
+        }
+    )
+    roles = {"a": "quasi", "b": "quasi", "c": "quasi", "salary": "confidential"}
+    return dc.read(table, roles=roles, name="people")
+
+
+def members(condition, rows):
+    kind, value = condition
+    tests = {
+        "a": lambda n: n % 3 == value % 3,
+        "b": lambda n: n // 3 % 3 == value % 3,
+        "upto": lambda n: n <= value,
+        "not": lambda n: n != value,
+        "in": lambda n: n in (value, value + 1, value + 3, value + 4),
+    }
+    return [int(tests[kind](n)) for n in range(rows)]
+
+
+def sql_of(condition):
+    kind, value = condition
+    return {
+        "a": f"a = {value % 3}",
+        "b": f"b = '{'xyz'[value % 3]}'",
+        "upto": f"c <= {value}",
+        "not": f"c <> {value}",
+        "in": f"c IN ({value}, {value + 1}, {value + 3}, {value + 4})",
+    }[kind]
+
+
+conditions = st.tuples(st.sampled_from(["a", "b", "upto", "not", "in"]), st.integers(0, 9))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(5, 10),
+    st.integers(2, 4),
+    st.lists(st.tuples(conditions, st.sampled_from(["ana", "bob", "eve"])), max_size=8),
+)
+def test_answered_sql_never_isolates_fewer_than_k(rows, k, asked):
+    with dc.Gateway(
+        people(rows, salary=list(range(rows))), guard=dc.Restriction(k=k)
+    ) as gate:
+        history = [[1] * rows]
+        for condition, user in asked:
+            answer = gate.ask(
+                f"SELECT SUM(salary) FROM people WHERE {sql_of(condition)}", user=user
+            )
+            row = members(condition, rows)
+            if answer.kind == "exact":
+                assert answer.value() == sum(n for n, held in enumerate(row) if held)
+                history.append(row)
+            else:
+                assert not any(row) or isolates([*history, row], rows, k)
+        assert not isolates(history, rows, k)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(st.tuples(conditions, st.sampled_from(["sum", "avg", "count"])), max_size=8),
+    st.lists(st.integers(0, 10**6), min_size=9, max_size=9),
+)
+def test_refusals_do_not_depend_on_values(asked, salary):
+    outcomes = []
+    for values in (salary, salary[::-1], [0] * 9):
+        with dc.Gateway(people(9, salary=values), guard=dc.Restriction(k=3)) as gate:
+            outcome = []
+            for condition, function in asked:
+                what = "COUNT(*)" if function == "count" else f"{function}(salary)"
+                answer = gate.ask(f"SELECT {what} FROM people WHERE {sql_of(condition)}")
+                outcome.append((answer.kind, answer.code, answer.reason, answer.withheld))
+            outcomes.append(outcome)
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+def test_groups_are_withheld_with_a_partner():
+    # Three groups of 4 and one of 2: with the total known, the group of 2 needs a partner.
+    table = pa.table({"g": list("aaaabbbbccccdd"), "salary": list(range(14))})
+    data = dc.read(table, roles={"g": "quasi", "salary": "confidential"}, name="people")
+    with dc.Gateway(data, guard=dc.Restriction(k=3)) as gate:
+        answer = gate.ask("SELECT g, SUM(salary) AS s FROM people GROUP BY g ORDER BY g")
+    assert answer.withheld == 2
+    assert len(answer.table) == 2
+    assert "d" not in answer.table.column("g").to_pylist()
+
+
+def test_missing_values_count_as_absent():
+    table = pa.table({"g": list("aaaabbbb"), "salary": [1, None, None, None, 1, 2, 3, 4]})
+    data = dc.read(table, roles={"g": "quasi", "salary": "confidential"}, name="people")
+    with dc.Gateway(data, guard=dc.Restriction(k=3)) as gate:
+        assert gate.ask("SELECT SUM(salary) FROM people WHERE g = 'a'").refused
+        assert gate.ask("SELECT COUNT(*) FROM people WHERE g = 'a'").value() == 4
+        assert gate.ask("SELECT COUNT(salary) FROM people WHERE g = 'a'").refused
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELECT MAX(salary) FROM people", "not-linear"),
+        ("SELECT VARIANCE(salary) FROM people", "not-linear"),
+        ("SELECT SUM(salary * 2) FROM people", "not-a-column"),
+        ("SELECT COUNT(*) FROM people WHERE salary > 3", "confidential-condition"),
+        ("SELECT salary, COUNT(*) FROM people GROUP BY salary", "confidential-condition"),
+        ("SELECT SUM(salary) FROM people WHERE a = 99", "too-few-records"),
+    ],
+)
+def test_what_is_not_answered_exactly(sql, code):
+    with dc.Gateway(people(9, salary=range(9)), guard=dc.Restriction(k=2)) as gate:
+        assert gate.ask(sql).code == code
+
+
+def test_partition_answers_unions_of_cells_only():
+    guard = dc.Restriction(k=3, mode="partition")
+    with dc.Gateway(people(9, salary=range(9)), guard=guard) as gate:
+        keeper = gate._keeper(guard)
+        assert np.bincount(keeper._cells).min() >= 3
+        assert gate.ask("SELECT SUM(salary) FROM people").value() == 36
+        assert gate.ask("SELECT SUM(salary) FROM people WHERE c <> 4").refused
+        kinds = {gate.ask(f"SELECT SUM(salary) FROM people WHERE a = {n}").kind for n in range(3)}
+        assert kinds == {"exact"}
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(6, 10), st.integers(2, 3), st.lists(conditions, max_size=8))
+def test_partition_never_isolates_fewer_than_k(rows, k, asked):
+    guard = dc.Restriction(k=k, mode="partition")
+    with dc.Gateway(people(rows, salary=range(rows)), guard=guard) as gate:
+        history = [[1] * rows]
+        for condition in asked:
+            sql = f"SELECT SUM(salary) FROM people WHERE {sql_of(condition)}"
+            if not gate.ask(sql).refused:
+                history.append(members(condition, rows))
+        assert not isolates(history, rows, k)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(st.integers(0, 100), min_size=8, max_size=8),
+    st.lists(conditions, max_size=6),
+    st.sampled_from([10.0, 30.0]),
+)
+def test_interval_is_never_narrowed_below_its_width(salary, asked, width):
+    guard = dc.Restriction(k=2, interval=width, bounds={"salary": (0.0, 100.0)})
+    knowledge = Knowledge(np.ones(8, np.int64), 0.0, 100.0)
+    with dc.Gateway(people(8, salary=salary), guard=guard) as gate:
+        for condition in asked:
+            sql = f"SELECT SUM(salary) FROM people WHERE {sql_of(condition)}"
+            answer = gate.ask(sql)
+            if not answer.refused:
+                inside = np.flatnonzero(members(condition, 8))
+                knowledge.add(inside, float(answer.value()))
+    assert knowledge.narrowest() >= width - 1e-6
+
+
+def test_settings_that_make_no_sense_are_explained():
+    with pytest.raises(InputError, match="interval needs bounds"):
+        dc.Restriction(k=2, interval=3.0)
+    with pytest.raises(InputError, match="more than the 9 records"):
+        dc.Gateway(people(9, salary=range(9)), guard=dc.Restriction(k=10))
+    table = pa.table({"u": [1, 1, 2], "salary": [1, 2, 3]})
+    data = dc.read(table, roles={"salary": "confidential"}, unit="u", name="people")
+    with pytest.raises(InputError, match="several records"):
+        dc.Gateway(data, guard=dc.Restriction(k=2))
+
+
+def large(rows):
+    rng = np.random.default_rng(3)
+    table = pa.table(
+        {
+            "sector": pa.array(np.char.add("s", rng.integers(0, 20, rows).astype(str))),
+            "region": pa.array(np.char.add("r", rng.integers(0, 50, rows).astype(str))),
+            "age": pa.array(rng.integers(18, 90, rows)),
+            "salary": pa.array(rng.integers(10_000, 200_000, rows)),
+        }
+    )
+    roles = {"sector": "quasi", "region": "quasi", "age": "quasi", "salary": "confidential"}
+    return dc.read(table, roles=roles, name="people")
+
+
+def attack_everybody(rows, victims):
+    """Run every attack on small groups of a large table; return the reports."""
+    data = large(rows)
+    cells = data.frequencies(["sector", "region", "age"]).to_pylist()
+    few = [cell for cell in cells if cell["count"] <= 4][:victims]
+    assert few
+    reports = []
+    with dc.Gateway(data, guard=dc.Restriction(k=5)) as gate:
+        for cell in few:
+            who = " AND ".join(
+                f"{name} = {value!r}" for name, value in cell.items() if name != "count"
+            )
+            victim = Victim(
+                "people", "salary", who, f"region = {cell['region']!r}",
+                f"sector IN ('s1', 's2', 's3', {cell['sector']!r}) AND age < 50",
+            )  # fmt: skip
+            truth = RawSum(data).of(who)
+            for attack in ATTACKS.members().values():
+                reports.append(attack().run(gate, victim, truth))
+            reports.append(ATTACKS.get("tracker")(kind="individual").run(gate, victim, truth))
+    return reports
+
+
+class RawSum:
+    def __init__(self, data):
+        self._data = data
+
+    def of(self, condition):
+        from discreet.attacks import RawDatabase
+
+        sql = f"SELECT SUM(salary) FROM people WHERE {condition}"
+        return float(RawDatabase(self._data).ask(sql).table.column(0)[0].as_py())
+
+
+def test_known_attacks_are_refused():
+    reports = attack_everybody(20_000, 4)
+    assert all(report.refused for report in reports)
+    assert not any(report.lower is not None for report in reports)
+
+
+@pytest.mark.slow
+def test_known_attacks_are_refused_on_a_million_rows():
+    reports = attack_everybody(1_000_000, 25)
+    assert all(report.refused for report in reports)
+    assert not any(report.lower is not None for report in reports)

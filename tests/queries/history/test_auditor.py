@@ -1,0 +1,167 @@
+"""The history audit against brute force: exact in both directions, and blind to values."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.queries.history.auditor import Auditor
+from discreet.queries.history.light_words import has_light_word
+
+
+def rank(rows):
+    """Rank over the rationals, by elimination."""
+    rows = [[Fraction(int(x)) for x in row] for row in rows]
+    done = 0
+    for column in range(len(rows[0]) if rows else 0):
+        chosen = next((i for i in range(done, len(rows)) if rows[i][column]), None)
+        if chosen is None:
+            continue
+        rows[done], rows[chosen] = rows[chosen], rows[done]
+        for i in range(done + 1, len(rows)):
+            factor = rows[i][column] / rows[done][column]
+            if factor:
+                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[done], strict=True)]
+        done += 1
+        if done == len(rows):
+            break
+    return done
+
+
+def isolates(rows, n, k):
+    """Whether some combination of the rows lives on fewer than k of the n records."""
+    full = rank(rows)
+    for size in range(1, k):
+        for members in itertools.combinations(range(n), size):
+            rest = [[row[j] for j in range(n) if j not in members] for row in rows]
+            if rank(rest) < full:
+                return True
+    return False
+
+
+def play(n, k, questions):
+    """Ask questions of an auditor and of brute force; return how many were answered."""
+    history = [[1] * n]  # the total is taken as known
+    auditor = Auditor(np.ones(n, np.int64), k)
+    answered = 0
+    for members in questions:
+        row = [int(j in members) for j in range(n)]
+        decision = auditor.decide(np.array(sorted(members), np.int64))
+        unsafe = not members or isolates([*history, row], n, k)
+        assert decision.safe == (not unsafe)
+        if decision.safe:
+            assert decision.known == (rank([*history, row]) == rank(history))
+            auditor.accept(decision)
+            history.append(row)
+            answered += 1
+            assert auditor.rank == rank(history)
+    assert not isolates(history, n, k)
+    return answered
+
+
+sequences = st.integers(3, 9).flatmap(
+    lambda n: st.tuples(
+        st.just(n),
+        st.integers(2, min(4, n)),
+        st.lists(st.sets(st.integers(0, n - 1)), max_size=10),
+    )
+)
+
+
+@settings(max_examples=250, deadline=None)
+@given(sequences)
+def test_decisions_equal_brute_force(sequence):
+    play(*sequence)
+
+
+@pytest.mark.slow
+def test_thousands_of_random_histories_equal_brute_force():
+    rng = np.random.default_rng(1)
+    answered = 0
+    for _ in range(3000):
+        n = int(rng.integers(4, 11))
+        k = int(rng.integers(2, 5))
+        questions = [
+            set(np.flatnonzero(rng.random(n) < rng.choice([0.4, 0.5, 0.7])).tolist())
+            for _ in range(12)
+        ]
+        answered += play(n, min(k, n), questions)
+    assert answered > 3000
+
+
+def test_union_of_small_atoms_below_k_is_refused():
+    # Each step is harmless alone; the fourth answer would give the sum of two records.
+    auditor = Auditor(np.ones(12, np.int64), 3)
+    sets = [{0, 1, 2, 3, 4, 5}, {0, 2, 6, 7, 8}, {1, 6, 7, 8, 3}]
+    for members in sets:
+        decision = auditor.decide(np.array(sorted(members)))
+        assert decision.safe
+        auditor.accept(decision)
+    # {0, 2} + {6, 7, 8} minus {1, 3} + {6, 7, 8} and so on: the pair {0, 2} is at stake.
+    assert not auditor.decide(np.array([6, 7, 8])).safe
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 6), min_size=3, max_size=6), st.data())
+def test_profiles_of_several_records_behave_as_single_records(counts, data):
+    k = data.draw(st.integers(2, 4))
+    n = sum(counts)
+    owners = np.repeat(np.arange(len(counts)), counts)
+    if n < k:
+        return
+    grouped = Auditor(np.array(counts, np.int64), k)
+    single = Auditor(np.ones(n, np.int64), k)
+    for _ in range(6):
+        members = data.draw(st.sets(st.integers(0, len(counts) - 1)))
+        a = grouped.decide(np.array(sorted(members), np.int64))
+        b = single.decide(np.flatnonzero(np.isin(owners, list(members))))
+        assert (a.safe, a.known) == (b.safe, b.known)
+        if a.safe:
+            grouped.accept(a)
+            single.accept(b)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_light_words_equal_brute_force(data):
+    rows = data.draw(st.integers(1, 4))
+    columns = data.draw(st.integers(1, 7))
+    matrix = np.array(
+        data.draw(
+            st.lists(
+                st.lists(st.integers(-2, 2), min_size=columns, max_size=columns),
+                min_size=rows,
+                max_size=rows,
+            )
+        )
+    )
+    if rank(matrix.tolist()) < rows:
+        return
+    sizes = np.array(data.draw(st.lists(st.integers(1, 3), min_size=columns, max_size=columns)))
+    k = data.draw(st.integers(2, 5))
+    light = any(
+        rank(np.delete(matrix, members, axis=1).tolist() if len(members) < columns else [[0]])
+        < rows
+        for size in range(1, columns + 1)
+        for members in itertools.combinations(range(columns), size)
+        if sizes[list(members)].sum() < k
+    )
+    assert has_light_word(matrix, sizes, k, effort=10_000) == light
+
+
+def test_search_without_effort_refuses():
+    rows = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 0], [1, 0, 0, 1, 0, 1]])
+    sizes = np.ones(6, np.int64)
+    assert not has_light_word(rows, sizes, 2, effort=100)
+    assert has_light_word(rows, sizes, 2, effort=0)
+
+
+def test_refused_decision_cannot_be_accepted():
+    auditor = Auditor(np.ones(5, np.int64), 3)
+    with pytest.raises(ValueError, match="refused"):
+        auditor.accept(auditor.decide(np.array([1])))
