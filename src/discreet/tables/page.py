@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.data.table import Status, Table
 from discreet.page import Page, Section, svg
-from discreet.report import Rows, shown
+from discreet.tables.layout import layout, legend, sides
 
 if TYPE_CHECKING:
     from discreet.tables.release import TableRelease
@@ -17,13 +17,12 @@ __all__ = ["curator_page", "release_page"]
 
 #: Larger tables are shown from the top, and drawn by their coarsest codes.
 _ROWS, _CODES, _INTERVALS = 400, 40, 400
-_MARK = {Status.PRIMARY: "c", Status.SECONDARY: "x"}
 
 
 def release_page(release: TableRelease) -> Page:
     """Return the page that is published: nothing in it says more than the published cells."""
     evidence = release.evidence()
-    sections = [Section("The table", _legend(release), table=_layout(release))]
+    sections = [Section("The table", legend(release), table=layout(release))]
     sections.append(
         Section(
             "Where cells are withheld or changed",
@@ -80,56 +79,6 @@ def _title(table: Table) -> str:
     return f"{what}{of} by {', '.join(table.by)}"
 
 
-def _legend(release: TableRelease) -> str:
-    if release.withholds:
-        return "c: withheld, confidential; x: withheld to protect another cell."
-    return "Values were changed to protect contributors; see below how."
-
-
-def _layout(release: TableRelease) -> Rows:
-    """Return a cross table where there are two attributes, else one line per cell."""
-    table = release.table
-    if len(table.dimensions) == 2 and min(len(d.codes) for d in table.dimensions) <= _CODES:
-        return _cross(release)
-    cells = range(min(len(table), _ROWS))
-    return [*table.by, "value"], [[*table.labels(cell), _text(release, cell)] for cell in cells]
-
-
-def _text(release: TableRelease, cell: int) -> str:
-    """Return what is printed for a cell."""
-    protected, frame = release.protected, release._frame
-    if not protected.withheld[cell]:
-        return shown(float(frame["value"][cell]))
-    if protected.prints_intervals:
-        return f"{shown(float(frame['lower'][cell]))} – {shown(float(frame['upper'][cell]))}"
-    return _MARK.get(Status(int(protected.status[cell])), "c")
-
-
-def _sides(table: Table) -> tuple[int, int]:
-    """Return which attribute goes down and which across: the longer one down."""
-    if len(table.dimensions) < 2:
-        return 0, 0
-    longer = len(table.dimensions[1].codes) > len(table.dimensions[0].codes)
-    return (1, 0) if longer else (0, 1)
-
-
-def _cross(release: TableRelease) -> Rows:
-    table = release.table
-    down, right = _sides(table)
-    rows, columns = table.dimensions[down], table.dimensions[right]
-    used = sorted(set(table.codes[:, down].tolist()))[:_ROWS]
-    across = sorted(set(table.codes[:, right].tolist()))
-    place = {(int(code[down]), int(code[right])): cell for cell, code in enumerate(table.codes)}
-    # Totals come last, as people read tables.
-    used, across = [*used[1:], *used[:1]], [*across[1:], *across[:1]]
-    header = [f"{rows.name} \\ {columns.name}", *(columns.codes[c] for c in across)]
-    body = [
-        [rows.codes[r], *(_text(release, place[r, c]) if (r, c) in place else "" for c in across)]
-        for r in used
-    ]
-    return header, body
-
-
 def _drawn(table: Table) -> list[int]:
     """Return the cells of the first two attributes, the others at their total."""
     keep = (table.codes[:, 2:] == 0).all(axis=1)
@@ -147,7 +96,7 @@ def _heat_map(release: TableRelease) -> Any:
     import pandas as pd
 
     table, protected = release.table, release.protected
-    cells, (down, right) = _drawn(table), _sides(table)
+    cells, (down, right) = _drawn(table), sides(table)
     single = down == right
     data = pd.DataFrame(
         {

@@ -212,6 +212,8 @@ def tabulate(
         return number_alike(several) if len(several) > 1 else tuple(several)
     names = tuple(str(name) for name in by)
     require_columns(data, names, measure, statistic, (unit, weight, request))
+    for name in names:
+        data.schema.require_dimension(name)
     unit = data.unit if unit is None else unit
     weight = data.weight if weight is None else weight
     hierarchies = {name: data.schema.hierarchies(name) for name in names}

@@ -42,6 +42,12 @@ Hierarchies = Annotated[
     list[str] | None,
     typer.Option("--hierarchy", help="attribute=file: .hrc, child,parent pairs, or ARX lines."),
 ]
+Roles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role", help="column=role (identifier, quasi, confidential, other); else guessed."
+    ),
+]
 Value = Annotated[
     str | None,
     typer.Option(help="Ready-made cells: the column of values.", rich_help_panel="Cells"),
@@ -79,10 +85,11 @@ class _Input:
     request: str | None = None
     missing: str | None = None
     argus: Path | None = None
+    roles: tuple[str, ...] = ()
 
     def tables(self) -> list[Table]:
         """Return the tables."""
-        from discreet.app.cli.members import parse_hierarchies
+        from discreet.app.cli.members import parse_hierarchies, parse_roles
         from discreet.data.dataset import read
         from discreet.errors import InputError
         from discreet.tables.tabulation import tabulate
@@ -100,7 +107,13 @@ class _Input:
                 code="no-attributes",
                 hint="write --by sector,region",
             )
-        data = read(self.file, hierarchies=hierarchies, unit=self.unit, weight=self.weight)
+        data = read(
+            self.file,
+            roles=parse_roles(self.roles),
+            hierarchies=hierarchies,
+            unit=self.unit,
+            weight=self.weight,
+        )
         if self.statistic not in ("sum", "mean"):
             raise InputError(
                 f"there is no statistic {self.statistic!r}",
@@ -184,6 +197,7 @@ def _protect(
     unit: Unit = None,
     weight: Weight = None,
     hierarchy: Hierarchies = None,
+    role: Roles = None,
     value: Value = None,
     column: Columns = None,
     argus: Argus = None,
@@ -201,6 +215,7 @@ def _protect(
     from discreet.audit.exposure import expose
     from discreet.audit.sensitivity import mark
     from discreet.errors import InputError
+    from discreet.tables.layout import legend, published_text
     from discreet.tables.methods import TableMethod
     from discreet.tables.protection import protect
 
@@ -225,6 +240,7 @@ def _protect(
         request,
         missing,
         argus,
+        tuple(role or ()),
     )
     with console.progress() as progress:
         tables = given.tables()
@@ -244,6 +260,8 @@ def _protect(
         return
     for report in attacks:
         console.show(report, title="What publishing as it is would give away (confidential)")
+    for part in getattr(release, "releases", (release,)):
+        console.show(f"{published_text(part)}\n{legend(part)}\n")
     rows = [("verdict", evidence.verdict), *evidence.loss.items()]
     console.show((("", ""), rows))
     console.note(
@@ -263,6 +281,7 @@ def _compare(
     unit: Unit = None,
     weight: Weight = None,
     hierarchy: Hierarchies = None,
+    role: Roles = None,
     value: Value = None,
     column: Columns = None,
     argus: Argus = None,
@@ -284,6 +303,7 @@ def _compare(
         value,
         tuple(column or ()),
         argus=argus,
+        roles=tuple(role or ()),
     )
     methods = [parse_member(TableMethod, text) for text in method or ()] or None
     with console.progress() as progress:

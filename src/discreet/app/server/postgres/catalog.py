@@ -70,9 +70,7 @@ class Catalog:
         ):
             return None
         try:
-            tree = sqlglot.parse_one(
-                _COLLATE.sub("", _OPERATOR.sub(r" \1 ", sql)), read="postgres"
-            )
+            tree = sqlglot.parse_one(_COLLATE.sub("", _OPERATOR.sub(r" \1 ", sql)), read="postgres")
         except (SqlglotError, RecursionError, ValueError, AttributeError, TypeError, IndexError):
             return _empty_by_text(sql)
         if not isinstance(tree, exp.Query) or not self._is_catalog(tree):
@@ -107,7 +105,9 @@ class Catalog:
     def _asked(self, tree: exp.Query, user: str) -> pa.Table:
         common = {cte.alias for cte in tree.find_all(exp.CTE)}
         tables = list(tree.find_all(exp.Table))
-        if len(tables) > _MOST_TABLES or any(w.args.get("recursive") for w in tree.find_all(exp.With)):
+        if len(tables) > _MOST_TABLES or any(
+            w.args.get("recursive") for w in tree.find_all(exp.With)
+        ):
             return _empty(tree)
         named = _names(tree)
         for table in tables:
@@ -117,7 +117,9 @@ class Catalog:
                 continue
             if not table.db and table.name in common:
                 continue
-            full = name if table.db.lower() != "information_schema" else f"information_schema.{name}"
+            full = (
+                name if table.db.lower() != "information_schema" else f"information_schema.{name}"
+            )
             if full not in self._tables:
                 return _empty(tree)
             alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))

@@ -44,13 +44,7 @@ TYPES: tuple[tuple[int, str, int, str, str], ...] = (
 
 #: Functions of any database that read nothing and cannot grow without bound.
 ALLOWED = frozenset(
-    """abs all and any array array_agg array_length array_size array_to_string arrayany arraycontains
-    arraysize avg bool_and bool_or case cast ceil coalesce concat concat_ws count current_date
-    current_timestamp decode exists extract floor greatest if in is_inf is_nan left length least
-    logical_and logical_or lower ltrim max min mod now nullif or position quote_ident regexp_i_like
-    regexp_ilike regexp_like regexp_replace replace right round row_number rtrim split_part
-    starts_with str_position string_agg group_concat strpos substr substring sum to_char trim
-    try_cast upper xor""".split()
+    ["abs", "all", "and", "any", "array", "array_agg", "array_length", "array_size", "array_to_string", "arrayany", "arraycontains", "arraysize", "avg", "bool_and", "bool_or", "case", "cast", "ceil", "coalesce", "concat", "concat_ws", "count", "current_date", "current_timestamp", "decode", "exists", "extract", "floor", "greatest", "if", "in", "is_inf", "is_nan", "left", "length", "least", "logical_and", "logical_or", "lower", "ltrim", "max", "min", "mod", "now", "nullif", "or", "position", "quote_ident", "regexp_i_like", "regexp_ilike", "regexp_like", "regexp_replace", "replace", "right", "round", "row_number", "rtrim", "split_part", "starts_with", "str_position", "string_agg", "group_concat", "strpos", "substr", "substring", "sum", "to_char", "trim", "try_cast", "upper", "xor"]
 )
 
 Arguments = Sequence[exp.Expression]
@@ -127,9 +121,7 @@ def value_of(name: str) -> str | None:
     return _SETTINGS.get(name.lower())
 
 
-def replaced(
-    node: exp.Expression, names: Mapping[str, int], user: str
-) -> exp.Expression | None:
+def replaced(node: exp.Expression, names: Mapping[str, int], user: str) -> exp.Expression | None:
     """Return what a node becomes; itself if it may stay, None if it may not stand here.
 
     `names` are the numbers of the relations.
@@ -188,4 +180,10 @@ def _cast(node: exp.Cast, names: Mapping[str, int]) -> exp.Expression:
     return node
 
 
-_OF_CATALOG = {"pg_class": 1259, "pg_type": 1247, "pg_namespace": 2615, "pg_database": 1262, "pg_proc": 1255}
+_OF_CATALOG = {
+    "pg_class": 1259,
+    "pg_type": 1247,
+    "pg_namespace": 2615,
+    "pg_database": 1262,
+    "pg_proc": 1255,
+}
