@@ -33,9 +33,9 @@ def insiders(ordered_classes, starts, u, most):
                 values[at] = u[ordered_classes[i]]
             counts[at] += 1
         rare = np.zeros(most + 1, np.int64)  # how many values have so many records
-        for count in counts:
-            if count <= most:
-                rare[count] += 1
+        for held in counts:
+            if held <= most:
+                rare[held] += 1
         for number in range(1, most + 1):
             gone = 0
             unused = number

@@ -21,7 +21,7 @@ from discreet.randomness import Randomness
 from discreet.registry import build
 from discreet.report import Report, Rows
 
-__all__ = ["Comparison", "Sweep", "compare", "sweep"]
+__all__ = ["Comparison", "Sweep", "compare", "generated", "sweep", "write_page"]
 
 Floats = npt.NDArray[np.float64]
 _PARTITIONS = ("sequential", "min-sum", "min-max", "weighted", "local")
@@ -192,23 +192,22 @@ def sweep(
     *,
     k: int = 5,
     e: float = 0.0,
-    records: int = 2000,
+    records: int = 600,
     width: float = 10,
-    noise: Sequence[float] = (1, 3, 10, 30, 100, 300, 1000),
+    noise: Sequence[float] = (3, 10, 30, 100, 300, 1000),
     partitions: Sequence[str | Partition] = _PARTITIONS,
     rng: Randomness | None = None,
     progress: Progress = silent,
 ) -> Sweep:
     """Repeat range queries on generated people whose loss follows their age more and more loosely.
 
-    A person of a given age has a loss of 1,000 + 20 · (age − 17), plus normal noise, in whole units.
+    Losses are those of `generated`.
     """
     rng = rng or Randomness.secure()
     errors: dict[str, list[float]] = {}
     for done, deviation in enumerate(noise):
         progress("noise", done, len(noise))
-        age = rng.integers(17, 91, records).astype(np.float64)
-        loss = np.rint(1000 + 20 * (age - 17) + rng.normal(records, 0.0, deviation))
+        age, loss = generated(records, deviation, rng=rng)
         problem = Problem.of(loss, Demand(k, e), quasi=age, quasi_names=("age",))
         work = [Workload.ranges(age, width=width)]
         classes = problem.classes.astype(np.int64)
@@ -220,6 +219,13 @@ def sweep(
             found = float(work[0].errors(labels, loss).mean())
             errors.setdefault(_called(wanted), []).append(found)
     return Sweep(k, e, width, tuple(noise), {m: tuple(found) for m, found in errors.items()})
+
+
+def generated(records: int, deviation: float, *, rng: Randomness) -> tuple[Floats, Floats]:
+    """Return ages, and losses that follow them: 1,000 + 20 · (age − 17) plus noise, in steps of 25."""
+    age = rng.integers(17, 91, records).astype(np.float64)
+    loss = 25 * np.rint((1000 + 20 * (age - 17) + rng.normal(records, 0.0, deviation)) / 25)
+    return age, loss
 
 
 def write_page(path: str | Path, comparisons: Sequence[Comparison], swept: Sweep | None) -> Path:
