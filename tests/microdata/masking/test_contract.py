@@ -208,8 +208,9 @@ def test_the_engine_does_what_the_arrays_do(people, method):
     ],
 )
 def test_a_pipeline_runs_on_other_engines(people, request, server, tmp_path):
-    from discreet.data.engines import connect
     from tests.servers import SPARK_OPTIONS
+
+    from discreet.data.engines import connect
 
     options = {**SPARK_OPTIONS, "spark.sql.warehouse.dir": str(tmp_path / "warehouse")}
     with connect(
