@@ -66,15 +66,15 @@ def _python() -> str:
             continue
         thing = getattr(discreet, name)
         lines += [f"## dc.{name}", ""]
-        lines += ["```python", f"dc.{name}{_signature(thing)}", "```", ""]
+        lines += ["```text", f"dc.{name}{_signature(thing)}", "```", ""]
         lines += _text(inspect.getdoc(thing) or "")
         for method, value in inspect.getmembers(thing) if inspect.isclass(thing) else ():
             own = next((b for b in thing.__mro__ if method in vars(b)), None)
-            if method.startswith("_") or own is None or own in (object, Exception, BaseException):
+            if method.startswith("_") or own is None or not own.__module__.startswith("discreet"):
                 continue
             if callable(value) and inspect.getdoc(value):
                 lines += [f"### {name}.{method}", ""]
-                lines += ["```python", f"{method}{_signature(value)}", "```", ""]
+                lines += ["```text", f"{method}{_signature(value)}", "```", ""]
                 lines += _text(inspect.getdoc(value) or "")
     if classes:
         lines += ["## Members of families", ""]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from tests.tables.instances import random_table
 
 import discreet as dc
-from tests.tables.instances import random_table
 
 RULES = [dc.PPercent(20), dc.MinimumFrequency(2)]
 
@@ -18,7 +18,9 @@ def attack(release):
     equations = table.equations.toarray()
     lower = np.where(done.withheld, 0.0, done.value) if done.lower is None else done.lower
     upper = np.where(done.withheld, np.inf, done.value) if done.upper is None else done.upper
-    bounds = [(low, None if np.isinf(high) else high) for low, high in zip(lower, upper, strict=True)]
+    bounds = [
+        (low, None if np.isinf(high) else high) for low, high in zip(lower, upper, strict=True)
+    ]
     found = {}
     for cell in np.flatnonzero(table.status == 2):
         ends = []

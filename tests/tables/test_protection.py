@@ -125,7 +125,7 @@ def test_linked_tables_that_disagree():
     two = pd.DataFrame({"region": ["Total", "N", "S"], "v": [11.0, 5.0, 6.0]})
     tables = [Table.from_cells(one, ["sector"], "v"), Table.from_cells(two, ["region"], "v")]
     with pytest.raises(dc.InputError, match="Total"):
-        dc.protect(tables, [], dc.Suppression(attacker="outsider"))
+        dc.protect(tables, method=dc.ControlledRounding(5))
 
 
 def test_totals_that_do_not_add_up_are_named():
@@ -163,6 +163,9 @@ def test_no_safe_pattern_names_the_cells():
 
 def test_wrong_demands_are_explained():
     people = salaries()
+    with pytest.raises(dc.InputError, match="nothing says which cells are sensitive"):
+        salary_table().protect()
+    assert salary_table().protect(method=dc.ControlledRounding(1000)).cells.shape[0] == 12
     with pytest.raises(dc.InputError, match="'regio'"):
         dc.tabulate(people, by=["regio"])
     with pytest.raises(dc.InputError, match="holds no numbers"):

@@ -256,20 +256,26 @@ def _meet(
         assert problem.prior is not None
         left = decision.left[(cell, direction)]
         who = min(left)
+        ceiling = problem.prior.ceiling(who, cell, direction)
         fixed, floors = problem.knowledge.view(who, cell)
-        found = model.cheapest(cell, amount, fixed=fixed, floors=floors)
-        if found is not None:
-            decision.harvest(*found)
-            continue
-        if not whole:
+        if ceiling >= need:
+            found = model.cheapest(cell, amount, fixed=fixed, floors=floors)
+            if found is not None:
+                decision.harvest(*found)
+                continue
+        # Less is asked where it could exclude as much before publication.
+        for reach in (ceiling, None):
+            if reach is None:
+                reach = problem.prior.reach(who, cell, direction) if whole else np.inf
+            if reach >= need * (1 - TOLERANCE):
+                continue
+            less = direction * reach * (1 - TOLERANCE)
+            if reach <= TOLERANCE * need or (
+                model.cheapest(cell, less, fixed=fixed, floors=floors) is not None
+            ):
+                break
+        else:
             return
-        reach = problem.prior.reach(who, cell, direction)
-        if reach >= need * (1 - TOLERANCE):
-            return
-        if reach > TOLERANCE * need:
-            amount_left = direction * reach * (1 - TOLERANCE)
-            if model.cheapest(cell, amount_left, fixed=fixed, floors=floors) is None:
-                return
         decision.left[(cell, direction)] = left - {who}
         met[cell] = len(left) == 1
 

@@ -184,7 +184,7 @@ def audit_table(
         knowledge = Contributors.of(table, value, counted)
         knowledge = knowledge.pooled(coalition) if (coalition := list(coalition)) else knowledge
         unit = float(np.median(upper_need[wanted])) if wanted.any() else 1.0
-        prior = Prior(table.equations, counted, down, up, knowledge, max(unit, 1e-12))
+        prior = Prior(table, value, counted, down, up, knowledge, max(unit, 1e-12))
     problem = Problem(
         equations.tocsc(), down, up, lower_need, upper_need, wanted, knowledge, prior, exact
     )

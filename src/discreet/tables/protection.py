@@ -82,6 +82,13 @@ def protect(
     """
     method = FAMILY.get("suppression")() if method is None else method
     rng = Randomness.secure() if rng is None else rng
+    tables = [table] if isinstance(table, Table) else list(table)
+    if method.needs_rules and not rules and all(one.status is None for one in tables):
+        raise InputError(
+            f"nothing says which cells are sensitive, and {method.name} protects only those",
+            code="no-rules",
+            hint="give rules=[…], or a table with a column of statuses",
+        )
     if not isinstance(table, Table):
         return _protect_linked(table, rules, method, rng, progress)
     release = _protect_one(table, rules, method, rng, progress)

@@ -9,11 +9,11 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.queries.corpus import CATALOG, accepted, refused
 
 from discreet.data.sql import parse
 from discreet.data.sql.query import raw_query
 from discreet.errors import RefusedError
-from tests.queries.corpus import CATALOG, accepted, refused
 
 
 @pytest.mark.parametrize(("code", "sql"), refused())
@@ -179,8 +179,7 @@ ENGINE = _engine()
 def _runs_if_accepted(sql):
     try:
         query = parse(sql, CATALOG)
-    except RefusedError as error:
-        assert error.hint
+    except RefusedError:
         return
     from sqlglot import exp
 

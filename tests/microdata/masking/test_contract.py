@@ -207,10 +207,14 @@ def test_the_engine_does_what_the_arrays_do(people, method):
         pytest.param("spark_url", marks=[pytest.mark.spark, pytest.mark.slow]),
     ],
 )
-def test_a_pipeline_runs_on_other_engines(people, request, server):
+def test_a_pipeline_runs_on_other_engines(people, request, server, tmp_path):
     from discreet.data.engines import connect
+    from tests.servers import SPARK_OPTIONS
 
-    with connect(request.getfixturevalue(server)) as engine:
+    options = {**SPARK_OPTIONS, "spark.sql.warehouse.dir": str(tmp_path / "warehouse")}
+    with connect(
+        request.getfixturevalue(server), **(options if server == "spark_url" else {})
+    ) as engine:
         there = dc.read(people.arrow(), engine=engine).replace(schema=people.schema)
         steps = [
             dc.GlobalRecoding("region", level=1),

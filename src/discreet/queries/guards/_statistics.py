@@ -169,20 +169,21 @@ def _middle(low: float, high: float, grain: float) -> float:
 
 def _whole(argument: exp.Expression, low: float, high: float, grain: float) -> exp.Expression:
     """Return the value cut to its bounds, in whole grains."""
-    cut = exp.Least(
-        this=exp.Greatest(this=argument.copy(), expressions=[_number(low)], ignore_nulls=False),
-        expressions=[_number(high)],
-        ignore_nulls=False,
+    # Comparisons keep missing values missing, and are cheaper than GREATEST and LEAST, which
+    # engines disagree about. A value that is not a number counts as the largest, in all of them.
+    cut = exp.Case(
+        ifs=[
+            exp.If(this=exp.LT(this=argument.copy(), expression=_number(low)), true=_number(low)),
+            exp.If(this=exp.GT(this=argument.copy(), expression=_number(high)), true=_number(high)),
+        ],
+        default=argument.copy(),
     )
     if grain == 1.0 and _is_whole(low) and _is_whole(high):
         inner: exp.Expression = cut
     else:
         scaled = exp.Mul(this=exp.cast(cut, "double"), expression=_number(1 / grain))
         inner = exp.Round(this=scaled)
-    # GREATEST and LEAST pass over nulls, so a missing value must be kept out by hand.
-    missing = exp.Is(this=argument.copy(), expression=exp.Null())
-    whole = exp.cast(inner, "bigint")
-    return exp.Case(ifs=[exp.If(this=missing, true=exp.Null())], default=whole)
+    return exp.cast(inner, "bigint")
 
 
 def _is_whole(value: float) -> bool:

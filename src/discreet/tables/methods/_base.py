@@ -68,6 +68,8 @@ class TableMethod(Member):
     #: How the release is judged: "intervals" (feasibility intervals against protection levels, by
     #: the auditor), "distance" (how far sensitive cells were moved) or "noise" (its distribution).
     risk: ClassVar[str] = "intervals"
+    #: Whether only sensitive cells are protected, so that without a rule nothing would be.
+    needs_rules: ClassVar[bool] = True
     #: Whether the result depends on a random draw.
     is_random: ClassVar[bool] = False
     #: Whether published totals are the sums of the published parts.

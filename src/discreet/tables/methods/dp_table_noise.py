@@ -45,6 +45,7 @@ class DPTableNoise(TableMethod):
 
     name: ClassVar[str] = "dp-noise"
     reference: ClassVar[str] = "Dwork et al. (2006), TCC; Hay et al. (2010), VLDB 3"
+    needs_rules: ClassVar[bool] = False
     risk: ClassVar[str] = "noise"
     is_random: ClassVar[bool] = True
 

@@ -144,6 +144,11 @@ class Search:
                 found.append(certificate)
             if task.knowledge is None:
                 break
+            if who is not None and not _reaches(target, amount, certificate):
+                # Less than the amount was owed to this contributor, and to no other.
+                assert left is not None
+                left = left - {who}
+                continue
             refuted = task.knowledge.refuting(target, cells, moves)
             left = refuted if left is None else (left & refuted) - {who}
         self._keep(demand, tuple(found), step)
@@ -162,16 +167,21 @@ class Search:
         assert self.task.knowledge is not None
         assert self.task.prior is not None
         fixed, floors = self.task.knowledge.view(who, target)
-        found = self.model.cheapest(target, amount, fixed, floors)
+        direction = 1 if amount > 0 else -1
+        ceiling = self.task.prior.ceiling(who, target, direction)
+        nothing = np.zeros(0, np.int64), np.zeros(0)
+        if ceiling <= TOLERANCE * abs(amount):
+            return nothing
+        less = direction * min(abs(amount), ceiling * (1 - TOLERANCE / 2))
+        found = self.model.cheapest(target, less, fixed, floors)
         if found is not None:
             return found
-        reach = self.task.prior.reach(who, target, 1 if amount > 0 else -1)
-        if reach >= abs(amount) * (1 - TOLERANCE):
+        reach = self.task.prior.reach(who, target, direction)
+        if reach >= abs(less) * (1 - TOLERANCE):
             return None
         if reach <= TOLERANCE * abs(amount):
-            return np.zeros(0, np.int64), np.zeros(0)
-        less = np.sign(amount) * reach * (1 - TOLERANCE / 2)
-        return self.model.cheapest(target, float(less), fixed, floors)
+            return nothing
+        return self.model.cheapest(target, direction * reach * (1 - TOLERANCE / 2), fixed, floors)
 
     def _keep(self, demand: int, found: tuple[Certificate, ...], step: _Step) -> None:
         step.before.setdefault(demand, self.certificates[demand])
@@ -352,6 +362,11 @@ class Search:
             if 2 <= len(members) <= _GROUP and tuple(members.tolist()) not in seen:
                 seen.add(tuple(members.tolist()))
         yield from sorted(seen, key=lambda g: (len(g), -float(self.task.price[list(g)].sum()), g))
+
+
+def _reaches(target: int, amount: float, certificate: Certificate) -> bool:
+    cells, moves = certificate
+    return bool((np.abs(moves[cells == target]) >= abs(amount) * (1 - 1e-9)).any())
 
 
 def _scaled(price: Floats, live: Bools) -> Floats:

@@ -1,0 +1,77 @@
+"""`discreet gateway evaluate`: what guards cost and leave open, over a workload."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.app.cli import console
+
+
+def add(app: typer.Typer) -> None:
+    """Register the command in the group `gateway`."""
+    # The file's name sorts behind that of the group, so the group is there already.
+    group = next((g.typer_instance for g in app.registered_groups if g.name == "gateway"), None)
+    if group is None:
+        group = typer.Typer(no_args_is_help=True, help="Ask under a guard.")
+        app.add_typer(group, name="gateway")
+    group.command("evaluate")(_evaluate)
+
+
+def _evaluate(
+    policy: Annotated[Path, typer.Argument(help="The policy file with `gateways:`.")],
+    guard: Annotated[
+        list[str] | None,
+        typer.Option(help="Another guard to compare, as a policy writes it: 'restriction: {k: 3}'."),
+    ] = None,
+    recorded: Annotated[
+        Path | None, typer.Option(help="An exported ledger whose questions are asked again.")
+    ] = None,
+    questions: Annotated[
+        int, typer.Option(min=1, help="How many questions to generate without one.")
+    ] = 200,
+    html: Annotated[Path | None, typer.Option(help="Write a page with a picture there.")] = None,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Compare guards over the same questions: refusals, widths, noise against theory, time, risk.
+
+    Every guard starts from an empty ledger in memory; nothing is charged. For the curator.
+    """
+    import yaml
+
+    from discreet.app.policy.load import load_policy
+    from discreet.app.policy.run import open_source
+    from discreet.data.atomic import atomic_file
+    from discreet.errors import InputError
+    from discreet.queries import evaluation
+    from discreet.queries.guards import Guard
+    from discreet.randomness import Randomness
+    from discreet.registry import build
+
+    loaded = load_policy(policy)
+    dataset = open_source(loaded, policy.parent)
+    guards = {name: getattr(job, "guard", None) for name, job in loaded.gateways.items()}
+    for text in guard or []:
+        try:
+            guards[text] = build(Guard, yaml.safe_load(text))
+        except yaml.YAMLError:
+            raise InputError(
+                "the guard cannot be read",
+                code="malformed-guard",
+                hint="write it as in a policy: --guard 'restriction: {k: 3}'",
+            ) from None
+    asked = (
+        evaluation.generated(dataset, questions, rng=Randomness.seeded(1))
+        if recorded is None
+        else evaluation.recorded(recorded)
+    )
+    with console.progress() as progress:
+        found = evaluation.evaluate(
+            dataset, {n: g for n, g in guards.items() if g is not None}, asked, progress=progress
+        )
+    if html is not None:
+        with atomic_file(html) as file:
+            file.write_text(found.page().html(), encoding="utf-8")
+    console.show(found, as_json=as_json)

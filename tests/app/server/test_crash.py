@@ -1,0 +1,134 @@
+"""Power cuts: whatever was answered is in the ledger, whatever was spent is spent once."""
+
+import random
+import threading
+import time
+
+import psycopg
+import pyarrow as pa
+import pytest
+
+from discreet.ledger import open_ledger
+from tests.app.server.serving import Served, write_people, write_policy
+from tests.app.server.test_serve import _database
+
+pytestmark = pytest.mark.xdist_group("wire")
+
+GUARD = {"perturbation": {"epsilon": 1000.0, "per_query": 0.01, "bounds": {"salary": [0, 200_000]}}}
+USERS = tuple(f"user{n}" for n in range(6))
+QUESTIONS = [
+    f"SELECT {what} AS x FROM people WHERE age < {limit}"
+    for limit in range(22, 66)
+    for what in ("COUNT(*)", "SUM(salary)", "AVG(salary)")
+]
+
+
+class Load:
+    """Clients that ask without pause, connect again when cut off, and note what they were told."""
+
+    def __init__(self, served: Served) -> None:
+        self.served = served
+        self.told: list[tuple[str, str, float]] = []
+        self.wrong: list[str] = []
+        self.stop = threading.Event()
+        self._threads = [threading.Thread(target=self._ask, args=(who,)) for who in USERS]
+        for thread in self._threads:
+            thread.start()
+
+    def _ask(self, who: str) -> None:
+        choice = random.Random(who)
+        while not self.stop.is_set():
+            try:
+                with self.served.connect(who, connect_timeout=5) as client:
+                    while not self.stop.is_set():
+                        sql = choice.choice(QUESTIONS)
+                        (value,) = client.execute(sql).fetchone()
+                        self.told.append((who, sql, float(value)))
+            except psycopg.OperationalError:
+                time.sleep(0.05)  # cut off, or not up again yet
+            except Exception as error:
+                self.wrong.append(f"{type(error).__name__}: {error}")
+                return
+
+    def end(self) -> None:
+        self.stop.set()
+        for thread in self._threads:
+            thread.join(60)
+
+
+def survive(folder, ledger: str, kills: int, seed: int) -> dict[str, int]:
+    """Kill a server under load again and again; check the ledger; return figures."""
+    write_people(folder)
+    path = write_policy(
+        folder, gateway={"guard": GUARD, "ledger": ledger}, users=("ana", *USERS), workers=1
+    )
+    served, chance = Served(path), random.Random(seed)
+    try:
+        served.wait()
+        load = Load(served)
+        try:
+            for _ in range(kills):
+                time.sleep(chance.uniform(0.0, 0.8))
+                served.kill()
+                served.restart()
+                # From "not up yet" to "under load": any moment may be the last.
+                if chance.random() < 0.9:
+                    served.wait()
+            served.wait()
+            time.sleep(0.5)
+        finally:
+            load.end()
+        assert served.stop() == 0
+    finally:
+        served.kill()
+    assert load.wrong == []
+    return check(ledger if "://" in ledger else str(folder / ledger), load.told) | {"kills": kills}
+
+
+def check(ledger: str, told: list[tuple[str, str, float]]) -> dict[str, int]:
+    with open_ledger(ledger) as book:
+        verified = book.verify()
+        assert verified.intact, verified.reason
+        entries = [entry for entry in book.entries() if entry.kind == "noisy"]
+        spent = {who: book.spent("people", f"user:{who}") for who in USERS}
+        dataset = book.spent("people", "dataset")
+    recorded: dict[tuple[str, float], int] = {}
+    for entry in entries:
+        with pa.ipc.open_stream(entry.answer) as reader:
+            (value,) = reader.read_all().column("m0").to_pylist()
+        recorded[entry.user, float(value)] = entry.number
+    missing = [(who, sql) for who, sql, value in told if (who, value) not in recorded]
+    assert missing == [], f"{len(missing)} answers were delivered that the ledger does not hold"
+    # Nobody was charged twice for a question, and nothing charged was lost.
+    questions = [(entry.user, entry.digest) for entry in entries]
+    assert len(questions) == len(set(questions))
+    for who in USERS:
+        mine = [entry for entry in entries if entry.user == who]
+        charged = [entry.details["charges"][f"user:{who}"] for entry in mine]
+        assert sum(sum(events.values()) for events in charged) == sum(spent[who].values())
+    assert sum(dataset.values()) == sum(sum(events.values()) for events in spent.values())
+    # The same question had one answer, before and after any crash.
+    answers: dict[tuple[str, str], set[float]] = {}
+    for who, sql, value in told:
+        answers.setdefault((who, sql), set()).add(value)
+    assert all(len(values) == 1 for values in answers.values())
+    assert len(told) > 0
+    return {"answers": len(told), "entries": len(entries)}
+
+
+def test_sqlite_survives(tmp_path):
+    survive(tmp_path, "ledger.db", 3, seed=1)
+
+
+def test_postgres_survives(tmp_path, postgres_url):
+    survive(tmp_path, _database(postgres_url, "crash"), 3, seed=2)
+
+
+@pytest.mark.slow
+def test_sqlite_survives_a_hundred(tmp_path):
+    print(survive(tmp_path, "ledger.db", 100, seed=3))
+
+
+@pytest.mark.slow
+def test_postgres_survives_a_hundred(tmp_path, postgres_url):
+    print(survive(tmp_path, _database(postgres_url, "crash100"), 100, seed=4))
