@@ -8,8 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from discreet.data.engines import Engine, connect
+
+# Machines are busy at times, so no example has a deadline; under CI hypothesis' own profile holds,
+# which draws the same examples every time.
+settings.register_profile("discreet", deadline=None)
+if not os.environ.get("CI"):
+    settings.load_profile("discreet")
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 

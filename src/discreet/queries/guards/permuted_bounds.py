@@ -81,7 +81,7 @@ class _Keeper(Keeper):
             select = select.where(query.predicate.copy())
         if query.keys:
             select = select.group_by(*(key.expression.copy() for key in query.keys))
-        answer = self._release.ask(select.sql(dialect="postgres"))
+        answer = self._release.ask(select.sql(dialect="duckdb"))
         return Proposal("interval", _bounds(_arrow(answer)))
 
 

@@ -81,10 +81,10 @@ class Perturbation(Guard):
                 parameter="accountant",
                 hint="write accountant='zcdp' or 'rdp'",
             )
-        for column, (low, high) in self.bounds.items():
-            if not low < high:
+        for column, given in self.bounds.items():
+            if not (len(given) == 2 and given[0] < given[1]):
                 raise InputError(
-                    f"perturbation: the bounds of {column!r} are empty",
+                    f"perturbation: {column!r} needs two bounds, the smaller first",
                     code="parameter-range",
                     parameter="bounds",
                     column=column,
