@@ -87,9 +87,7 @@ async def serve(
     )
     http = Quiet(
         _http_config(
-            build_http(
-                desk, users, pool, Tokens(settings.token_key), metrics, setting.attempts
-            ),
+            build_http(desk, users, pool, Tokens(settings.token_key), metrics, setting.attempts),
             settings,
         )
     )

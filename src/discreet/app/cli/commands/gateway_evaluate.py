@@ -24,7 +24,9 @@ def _evaluate(
     policy: Annotated[Path, typer.Argument(help="The policy file with `gateways:`.")],
     guard: Annotated[
         list[str] | None,
-        typer.Option(help="Another guard to compare, as a policy writes it: 'restriction: {k: 3}'."),
+        typer.Option(
+            help="Another guard to compare, as a policy writes it: 'restriction: {k: 3}'."
+        ),
     ] = None,
     recorded: Annotated[
         Path | None, typer.Option(help="An exported ledger whose questions are asked again.")

@@ -70,9 +70,7 @@ class Catalog:
         ):
             return None
         try:
-            tree = sqlglot.parse_one(
-                _COLLATE.sub("", _OPERATOR.sub(r" \1 ", sql)), read="postgres"
-            )
+            tree = sqlglot.parse_one(_COLLATE.sub("", _OPERATOR.sub(r" \1 ", sql)), read="postgres")
         except (SqlglotError, RecursionError, ValueError, AttributeError, TypeError, IndexError):
             return _empty_by_text(sql)
         if not isinstance(tree, exp.Query) or not self._is_catalog(tree):
@@ -107,7 +105,9 @@ class Catalog:
     def _asked(self, tree: exp.Query, user: str) -> pa.Table:
         common = {cte.alias for cte in tree.find_all(exp.CTE)}
         tables = list(tree.find_all(exp.Table))
-        if len(tables) > _MOST_TABLES or any(w.args.get("recursive") for w in tree.find_all(exp.With)):
+        if len(tables) > _MOST_TABLES or any(
+            w.args.get("recursive") for w in tree.find_all(exp.With)
+        ):
             return _empty(tree)
         named = _names(tree)
         for table in tables:
@@ -117,7 +117,9 @@ class Catalog:
                 continue
             if not table.db and table.name in common:
                 continue
-            full = name if table.db.lower() != "information_schema" else f"information_schema.{name}"
+            full = (
+                name if table.db.lower() != "information_schema" else f"information_schema.{name}"
+            )
             if full not in self._tables:
                 return _empty(tree)
             alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
@@ -146,7 +148,7 @@ class Catalog:
                 timer.cancel()
 
 
-def _harmless(function: exp.Expression) -> bool:
+def _harmless(function: exp.Expr) -> bool:
     name = function.expression if isinstance(function, exp.Dot) else function
     text = (name.name if isinstance(name, exp.Anonymous) else name.sql("postgres")).lower()
     return text.startswith(("pg_", "_pg_", "unnest", "generate_s", "aclexplode"))
@@ -169,7 +171,7 @@ def _filled(tree: exp.Query, parameters: Sequence[Any]) -> exp.Query:
         at = int(number) - 1 if number.isdigit() else 0
         value = parameters[at] if 0 <= at < len(parameters) else None
         if isinstance(value, bool) or value is None:
-            new: exp.Expression = exp.null() if value is None else exp.convert(value)
+            new: exp.Expr = exp.null() if value is None else exp.convert(value)
         elif isinstance(value, int | float):
             new = exp.Literal.number(value)
         else:
@@ -194,7 +196,7 @@ def _names(tree: exp.Query) -> list[str]:
     return [] if select is None else [_name(shown) for shown in select.expressions]
 
 
-def _name(shown: exp.Expression) -> str:
+def _name(shown: exp.Expr) -> str:
     if isinstance(shown, exp.Alias | exp.Column):
         return shown.alias_or_name
     if isinstance(shown, exp.Cast):

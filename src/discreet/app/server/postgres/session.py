@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import logging
 import os
@@ -403,9 +402,7 @@ class Session:
         self._promised[name] = told
         self._writer.write(m.parameter_description([k or 25 for k in kinds]))
         self._writer.write(
-            m.message(b"n")
-            if told is None
-            else m.row_description(_fields(told), (0,) * len(told))
+            m.message(b"n") if told is None else m.row_description(_fields(told), (0,) * len(told))
         )
 
     async def _describe_portal(self, name: str) -> None:

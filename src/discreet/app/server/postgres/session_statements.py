@@ -163,9 +163,7 @@ def _check_encoding(sql: str) -> None:
     if ("client_encoding" in words or "names" in words[1:2]) and not (
         {"utf8", "utf-8", "unicode", "default"} & set(words)
     ):
-        raise InputError(
-            "only UTF8 is spoken here", code="unsupported-encoding", hint="use UTF8"
-        )
+        raise InputError("only UTF8 is spoken here", code="unsupported-encoding", hint="use UTF8")
 
 
 def _shown(sql: str) -> pa.Table:
