@@ -73,7 +73,7 @@ def main(rows: int, times: int) -> None:
             from discreet.data.sql import parse
 
             query = parse(sql, gate.catalog)
-            alone = cpu(lambda _, query=query: keeper.answer(query, "u"), times)
+            alone = cpu(lambda _, query=query, keeper=keeper: keeper.answer(query, "u"), times)
             print(
                 f"{name}: raw {base:.2f} ms, gateway {ours:.2f} ms ({ours / base:.2f}×), "
                 f"of which engine and noise {alone:.2f} ms"

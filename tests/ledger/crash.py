@@ -112,8 +112,8 @@ def main(ledger: str, rounds: int) -> None:
         delivered += len(answers)
         entries = compare(ledger, answers)
         if number % 20 == 19:
-            print(f"{number + 1} rounds, {delivered} answers delivered", file=sys.stderr)
-    print(f"{rounds} kills, {delivered} answers delivered, {entries} entries, intact")
+            sys.stderr.write(f"{number + 1} rounds, {delivered} answers delivered\n")
+    sys.stdout.write(f"{rounds} kills, {delivered} delivered, {entries} entries, intact\n")
 
 
 if __name__ == "__main__":

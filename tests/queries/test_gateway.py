@@ -173,7 +173,9 @@ def test_declared_joins():
             "GROUP BY r.coast ORDER BY n"
         )
         assert answer.table.to_pylist() == [{"coast": "south", "n": 7}, {"coast": "north", "n": 8}]
-        assert gate.ask("SELECT COUNT(*) FROM people JOIN regions ON TRUE").code == "unsupported-join"
+        assert (
+            gate.ask("SELECT COUNT(*) FROM people JOIN regions ON TRUE").code == "unsupported-join"
+        )
     twice = dc.read(pa.table({"code": ["BCN", "BCN"]}), name="regions")
     with pytest.raises(InputError, match="not unique"):
         dc.Gateway(
@@ -207,7 +209,9 @@ def test_explain_says_what_would_happen_and_spends_nothing():
         assert as_rows.kind == "explanation"
         assert gate.ask("EXPLAIN SELECT salary FROM people").reason.startswith("the statement asks")
     with dc.Gateway(salaries(), guard=dc.Restriction(k=3)) as gate:
-        told = gate.explain("SELECT AVG(salary) FROM people WHERE sector = 'Fin' AND region = 'TGN'")
+        told = gate.explain(
+            "SELECT AVG(salary) FROM people WHERE sector = 'Fin' AND region = 'TGN'"
+        )
         assert told.kind == "refused"
         assert gate.ask(told.instead).kind == "exact"
 

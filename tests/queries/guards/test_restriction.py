@@ -63,9 +63,7 @@ conditions = st.tuples(st.sampled_from(["a", "b", "upto", "not", "in"]), st.inte
     st.lists(st.tuples(conditions, st.sampled_from(["ana", "bob", "eve"])), max_size=8),
 )
 def test_answered_sql_never_isolates_fewer_than_k(rows, k, asked):
-    with dc.Gateway(
-        people(rows, salary=list(range(rows))), guard=dc.Restriction(k=k)
-    ) as gate:
+    with dc.Gateway(people(rows, salary=list(range(rows))), guard=dc.Restriction(k=k)) as gate:
         history = [[1] * rows]
         for condition, user in asked:
             answer = gate.ask(
@@ -219,8 +217,7 @@ def attack_everybody(rows, victims):
                 f"sector IN ('s1', 's2', 's3', {cell['sector']!r}) AND age < 50",
             )  # fmt: skip
             truth = RawSum(data).of(who)
-            for attack in ATTACKS.members().values():
-                reports.append(attack().run(gate, victim, truth))
+            reports += [a().run(gate, victim, truth) for a in ATTACKS.members().values()]
             reports.append(ATTACKS.get("tracker")(kind="individual").run(gate, victim, truth))
     return reports
 

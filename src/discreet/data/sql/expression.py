@@ -383,9 +383,7 @@ def _between(node: exp.Expression, scope: Scope) -> Typed:
     value = rebuild(node.this, scope)
     value, low = _comparable(value, rebuild(node.args["low"], scope), "BETWEEN")
     value, high = _comparable(value, rebuild(node.args["high"], scope), "BETWEEN")
-    tree = exp.Between(
-        this=_closed(value.tree), low=_closed(low.tree), high=_closed(high.tree)
-    )
+    tree = exp.Between(this=_closed(value.tree), low=_closed(low.tree), high=_closed(high.tree))
     return _merge(tree, "boolean", value, low, high)
 
 

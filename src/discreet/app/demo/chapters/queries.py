@@ -29,7 +29,10 @@ def run(stage: Stage) -> None:
     targets |= {name: _gate(guard) for name, guard in guards.items()}
     header = ("question", *targets)
     rows = [
-        (sql.removeprefix("SELECT "), *(_shown(target.ask(sql, user="ana")) for target in targets.values()))
+        (
+            sql.removeprefix("SELECT "),
+            *(_shown(target.ask(sql, user="ana")) for target in targets.values()),
+        )
         for sql in QUESTIONS
     ]
     stage.say("    Fifteen persons, five questions; the last two are about one person.")
