@@ -144,9 +144,10 @@ def linkage(n: int) -> None:
     before = rng.normal(size=(n, 8))
     print(f"\nNearest-neighbour linkage {n:,} × {n:,}, 8 numbers")
     for alpha in (0.1, 0.5, 1.0):
-        files = linking.Points(before, before + alpha * rng.normal(size=before.shape), np.arange(n))
+        after = before + alpha * rng.normal(size=before.shape)
+        files = linking.Points.of(before, after, np.arange(n))
         wall = time.perf_counter()
-        seconds, found = timed(lambda f=files: linking.nearest(f, np.arange(n)))
+        seconds, found = timed(lambda f=files: linking.nearest(f))
         show(f"noise {alpha:g}: {found.mean():.1%} linked", seconds)
         print(f"{'':52s} {time.perf_counter() - wall:8.3f} s by the clock")
 

@@ -1,8 +1,8 @@
 """How time and memory of suppression grow with the table, from thousands of cells to a million.
 
-    python benchmarks/tables_scale.py                  # 10k and 30k cells
-    python benchmarks/tables_scale.py --cells 100000 --attacker outsider
-    python benchmarks/tables_scale.py --moonshot       # 3,000 × 10 × 2 × 75 × 10, minimum frequency 3
+python benchmarks/tables_scale.py                  # 10k and 30k cells
+python benchmarks/tables_scale.py --cells 100000 --attacker outsider
+python benchmarks/tables_scale.py --moonshot       # 3,000 × 10 × 2 × 75 × 10, minimum frequency 3
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ def tree(name: str, *branches: int) -> Dimension:
     """Return an attribute whose total splits into so many codes, each of which splits again."""
     pairs, level = [("Total", "")], ["Total"]
     for depth, width in enumerate(branches):
-        parts = [
-            f"{name}{depth}.{number}" for number in range(len(level) * width)
-        ]
+        parts = [f"{name}{depth}.{number}" for number in range(len(level) * width)]
         pairs += [(part, level[number // width]) for number, part in enumerate(parts)]
         level = parts
     return Dimension.of(name, Hierarchy.from_pairs(pairs))
@@ -117,7 +115,7 @@ def merge(pieces: list[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
 
 def synthetic(cells: int) -> Table:
     """Return a hierarchical three-way table with about so many non-empty cells."""
-    scale = max((cells / 8_000) ** (1 / 3), 0.3)
+    scale = max((cells / 9_500) ** (1 / 3), 0.3)
     shape = [max(2, round(width * scale**0.5)) for width in (5, 5, 4, 5, 3, 5)]
     dimensions = [
         tree("a", shape[0], shape[1]),
@@ -137,9 +135,7 @@ def moonshot(rows: int = 650_000) -> Table:
         tree("e", 10),
     ]
     draw = np.random.default_rng(3)
-    leaves = [
-        draw.choice(np.flatnonzero(d.is_leaf), size=rows) for d in dimensions
-    ]
+    leaves = [draw.choice(np.flatnonzero(d.is_leaf), size=rows) for d in dimensions]
     count = draw.geometric(0.45, size=rows)
     people = np.repeat(np.stack(leaves, axis=1), count, axis=0)
     table = cube(dimensions, people, np.ones(len(people)))

@@ -1,15 +1,16 @@
 """Writes the reference from the program itself, so that it cannot fall behind."""
 
 import ast
+import inspect
 import shutil
 from pathlib import Path
 
 import click
 import typer.main
 
-from discreet.app.catalogue import member_page
+import discreet
 from discreet.app.cli.main import build
-from discreet.registry import families, members
+from discreet.registry import Member, describe_type, families, members
 
 SOURCE = Path(__file__).parent.parent / "src" / "discreet"
 
@@ -20,6 +21,7 @@ def write(folder: Path) -> None:
     folder.mkdir(parents=True)
     for family in families():
         (folder / f"family-{family}.md").write_text(_family(family), encoding="utf-8")
+    (folder / "python.md").write_text(_python(), encoding="utf-8")
     (folder / "commands.md").write_text(_commands(), encoding="utf-8")
     (folder / "errors.md").write_text(_errors(), encoding="utf-8")
 
@@ -30,8 +32,69 @@ def _family(family: str) -> str:
         lines += [f"## {name}", "", f"`dc.{cls.__name__}`: {cls.summary()}", ""]
         if cls.reference:
             lines += [f"*{cls.reference}*", ""]
-        lines += ["```text", str(member_page(name)), "```", ""]
+        lines += _parameters(cls)
+        rest = inspect.getdoc(cls) or ""
+        lines += _text(rest.partition("\n")[2])
     return "\n".join(lines)
+
+
+def _parameters(cls: type[Member]) -> list[str]:
+    """Return the parameters as a table, in the words of their declarations."""
+    if not cls.parameters():
+        return []
+    lines = ["| parameter | type | default | meaning |", "|---|---|---|---|"]
+    for item in cls.parameters():
+        default = "required" if item.required else f"`{item.default}`"
+        meaning = f"{item.help} ({item.range})" if item.range else item.help
+        cells = (f"`{item.name}`", describe_type(item.type), default, meaning)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return [*lines, ""]
+
+
+def _text(text: str) -> list[str]:
+    """Return a docstring as it is written, examples included."""
+    text = text.strip("\n")
+    return ["````text", text, "````", ""] if text.strip() else []
+
+
+def _python() -> str:
+    """Return every public name with its call and its docstring; members have their own pages."""
+    lines = ["# Python", "", "Everything that `import discreet as dc` offers, by name.", ""]
+    classes = {cls.__name__ for family in families() for cls in members(family).values()}
+    for name in public_names():
+        if name in classes:
+            continue
+        thing = getattr(discreet, name)
+        lines += [f"## dc.{name}", ""]
+        lines += ["```text", f"dc.{name}{_signature(thing)}", "```", ""]
+        lines += _text(inspect.getdoc(thing) or "")
+        for method, value in inspect.getmembers(thing) if inspect.isclass(thing) else ():
+            own = next((b for b in thing.__mro__ if method in vars(b)), None)
+            if method.startswith("_") or own is None or not own.__module__.startswith("discreet"):
+                continue
+            if callable(value) and inspect.getdoc(value):
+                lines += [f"### {name}.{method}", ""]
+                lines += ["```text", f"{method}{_signature(value)}", "```", ""]
+                lines += _text(inspect.getdoc(value) or "")
+    if classes:
+        lines += ["## Members of families", ""]
+        lines += ["One class each; their pages say what they do.", ""]
+        lines += [", ".join(f"`dc.{name}`" for name in sorted(classes)), ""]
+    return "\n".join(lines)
+
+
+def public_names() -> list[str]:
+    """Return what `dir(discreet)` shows."""
+    return [name for name in dir(discreet) if not name.startswith("_")]
+
+
+def _signature(thing: object) -> str:
+    if not callable(thing):
+        return ""
+    try:
+        return str(inspect.signature(thing)).replace("'", "")
+    except ValueError:
+        return "(…)"
 
 
 def _commands() -> str:

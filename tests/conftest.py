@@ -23,7 +23,7 @@ _SERVERS = {
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what needs a server, and keep it on one worker, so that each server starts once.
 
     Tests with a group of their own that also need a server draw their whole group along.
@@ -46,6 +46,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item, found in labels.items():
         if found:
             _regroup(item, leader(found[0]))
+            if getattr(config.option, "loadgroup", False):
+                _name_group(item, leader(found[0]))
 
 
 def _labels(item: pytest.Item) -> list[str]:
@@ -63,6 +65,13 @@ def _regroup(item: pytest.Item, name: str) -> None:
     item.own_markers[:] = [mark for mark in item.own_markers if mark.name != "xdist_group"]
     if inherited != {name}:
         item.add_marker(pytest.mark.xdist_group(name))
+
+
+def _name_group(item: pytest.Item, name: str) -> None:
+    # The scheduler reads the group from the end of the test's name. xdist 3.8 writes it where
+    # pytest from 9.2 on does not look, and then runs the groups' tests anywhere.
+    if hasattr(item, "_id"):
+        item._id = type(item._id).parse(f"{item.nodeid}@{name}")
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -97,3 +98,23 @@ def test_spawned_sources_differ_and_keep_their_kind():
 
 def test_bernoulli_share():
     assert abs(Randomness.seeded(11).bernoulli(0.3, 100_000).mean() - 0.3) < 0.01
+
+
+def test_a_forked_process_draws_numbers_of_its_own():
+    import os
+
+    secure, seeded = Randomness.secure(), Randomness.seeded(1)
+    secure.bytes(8)
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads of numpy's, none of ours
+        child = os.fork()
+    if child == 0:
+        os.write(writer, secure.bytes(16) + seeded.bytes(16))
+        os._exit(0)
+    os.waitpid(child, 0)
+    drawn = os.read(reader, 32)
+    os.close(reader)
+    os.close(writer)
+    assert drawn[:16] != secure.bytes(16)
+    assert drawn[16:] == seeded.bytes(16)

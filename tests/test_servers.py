@@ -49,6 +49,7 @@ def run_inner(tmp_path):
         )
         return done.stdout
 
+    run.folder = tmp_path
     return run
 
 
@@ -84,6 +85,24 @@ def test_a_group_that_needs_a_server_is_drawn_along(run_inner):
     assert len(set(said[:4])) == 1
     assert said[0].split()[1:] in (["postgres"], ["spark"], ["wire"])
     assert said[4:] == ["GROUP other", "GROUP"]
+
+
+def test_a_group_runs_on_one_worker(run_inner):
+    found = run_inner(
+        """
+        import os
+        import pytest
+
+        @pytest.mark.parametrize("n", range(6))
+        @pytest.mark.postgres
+        def test_server(n):
+            with open("workers", "a") as file:
+                file.write(os.environ["PYTEST_XDIST_WORKER"] + " ")
+        """,
+        PYTEST_ADDOPTS="-n 2 --dist loadgroup",
+    )
+    assert "6 passed" in found
+    assert len(set((run_inner.folder / "workers").read_text().split())) == 1
 
 
 @pytest.mark.parametrize(("ci", "outcome"), [("", "1 skipped"), ("true", "1 error")])

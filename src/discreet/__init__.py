@@ -36,6 +36,9 @@ _PACKAGES = (
 _KERNEL = {"Randomness": "discreet.randomness", "Report": "discreet.report"}
 
 
+_ERRORS = (DiscreetError, EngineError, InfeasibleError, InputError, RefusedError)
+
+
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
@@ -61,10 +64,12 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     from discreet.registry import families
 
-    names = {*globals(), *_KERNEL}
+    names = {"__version__", *_KERNEL}
+    # Of what stands here, the errors are public; what is only used here is not.
+    names |= {error.__name__ for error in _ERRORS}
     for package in _PACKAGES:
         names.update(getattr(importlib.import_module(f"discreet.{package}"), "__all__", ()))
     for folders in families().values():
         for folder in folders:
             names.update(member.__name__ for member in folder.members().values())
-    return sorted(name for name in names if not name.startswith("_") or name == "__version__")
+    return sorted(names)

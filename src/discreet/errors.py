@@ -123,28 +123,46 @@ def _rebuild(kind: type[DiscreetError], message: str, keywords: dict[str, Any]) 
 
 
 class InputError(DiscreetError):
-    """The caller made a mistake that the caller can correct."""
+    """The caller made a mistake that the caller can correct.
+
+    >>> print(InputError("the file is empty", code="empty-file", file="people.csv"))
+    people.csv: the file is empty [empty-file]
+    """
 
     exit_code = 2
     http_status = 422
 
 
 class RefusedError(DiscreetError):
-    """The answer is denied to protect someone; the text discloses nothing."""
+    """The answer is denied to protect someone; the text discloses nothing.
+
+    >>> RefusedError("too few records", code="query-set-size").http_status
+    403
+    """
 
     exit_code = 3
     http_status = 403
 
 
 class InfeasibleError(DiscreetError):
-    """No safe output exists for this demand; the hint says what would be feasible."""
+    """No safe output exists for this demand; the hint says what would be feasible.
+
+    >>> print(
+    ...     InfeasibleError("k is above the number of records", code="k-too-large", hint="k ≤ 15")
+    ... )
+    k is above the number of records; k ≤ 15 [k-too-large]
+    """
 
     exit_code = 4
     http_status = 409
 
 
 class EngineError(DiscreetError):
-    """A database, a solver or the file system underneath failed."""
+    """A database, a solver or the file system underneath failed.
+
+    >>> EngineError("PostgreSQL cannot be reached", code="cannot-connect").exit_code
+    5
+    """
 
     exit_code = 5
     http_status = 502

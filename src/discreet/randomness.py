@@ -46,6 +46,7 @@ class Randomness:
         # The key goes into the cipher and is not kept: it must not be found in a dump or a pickle.
         self._stream = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
         self._lock = threading.Lock()
+        self._process = os.getpid()
         self.is_secure = secure
 
     @classmethod
@@ -84,11 +85,19 @@ class Randomness:
 
     def bytes(self, size: int) -> bytes:
         """Return random bytes."""
+        if self.is_secure and self._process != os.getpid():
+            self._start_anew()
         with self._lock:
             if size <= _CHUNK:
                 return self._stream.update(bytes(size))
             parts = [min(_CHUNK, size - start) for start in range(0, size, _CHUNK)]
             return b"".join(self._stream.update(bytes(part)) for part in parts)
+
+    def _start_anew(self) -> None:
+        # A forked process has a copy of the stream: both would draw the same numbers.
+        self._stream = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
+        self._lock = threading.Lock()  # another thread may have held it while forking
+        self._process = os.getpid()
 
     def words(self, size: int) -> npt.NDArray[np.uint64]:
         """Return uniform 64-bit words."""

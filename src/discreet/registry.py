@@ -100,6 +100,17 @@ class Parameter:
             and (self.below is None or value < self.below)
         )
 
+    def require(self, value: Any, *, owner: str) -> None:
+        """Raise an InputError if a value is not of the declared type or range."""
+        wanted, code = "", ""
+        if not _fits(value, self.type):
+            wanted, code = describe_type(self.type), "parameter-type"
+        elif not self.allows(value):
+            wanted, code = self.range, "parameter-range"
+        if code:
+            message = f"{owner}: {self.name} must be {wanted}, found {value!r}"
+            raise InputError(message, code=code, parameter=self.name)
+
 
 @dataclasses.dataclass(frozen=True)
 class Member:
@@ -125,19 +136,7 @@ class Member:
 
     def __post_init__(self) -> None:
         for item in self.parameters():
-            value = getattr(self, item.name)
-            if not _fits(value, item.type):
-                raise InputError(
-                    f"{self.name}: {item.name} must be {describe_type(item.type)}, found {value!r}",
-                    code="parameter-type",
-                    parameter=item.name,
-                )
-            if not item.allows(value):
-                raise InputError(
-                    f"{self.name}: {item.name} must be {item.range}, found {value!r}",
-                    code="parameter-range",
-                    parameter=item.name,
-                )
+            item.require(getattr(self, item.name), owner=self.name)
 
     @classmethod
     def parameters(cls) -> tuple[Parameter, ...]:
@@ -274,13 +273,19 @@ def members(family: str, enable: Sequence[str] = ()) -> dict[str, type[Member]]:
 
 
 def build(
-    kind: Any, data: Any, *, path: tuple[str | int, ...] = (), enable: Sequence[str] = ()
+    kind: Any,
+    data: Any,
+    *,
+    path: tuple[str | int, ...] = (),
+    enable: Sequence[str] = (),
+    mistakes: list[InputError] | None = None,
 ) -> Any:
     """Make a value of an annotated type from plain data, as a policy file or a command gives it.
 
     A member may be written ``name``, ``name: value of its first parameter``,
     ``name: {parameter: value, …}`` or ``{name: …, parameter: value, …}``. Errors carry the `path`
-    of the mistake, from which the policy file finds line and column.
+    of the mistake, from which the policy file finds line and column; with a list of `mistakes` all
+    of them are collected there, and what is returned then means nothing.
 
     Any: the types come from annotations at run time.
     """
@@ -288,12 +293,15 @@ def build(
         return None
     for option in _options(kind):
         if isinstance(option, type) and issubclass(option, Member) and not isinstance(data, option):
-            return _build_member(option, data, path, enable)
+            return _build_member(option, data, path, enable, mistakes)
     origin = get_origin(kind)
     if origin in (tuple, list, Sequence) and isinstance(data, list | tuple):
         inner = get_args(kind)
         if not (origin is tuple and len(inner) > 1 and inner[1] is not Ellipsis):
-            items = [build(inner[0], d, path=(*path, n), enable=enable) for n, d in enumerate(data)]
+            items = [
+                build(inner[0], item, path=(*path, n), enable=enable, mistakes=mistakes)
+                for n, item in enumerate(data)
+            ]
             return items if origin is list else tuple(items)
         return tuple(data)
     if origin is tuple and isinstance(data, str) and "," in data:
@@ -305,12 +313,40 @@ def build(
         return tuple(data)
     if isinstance(data, str) and not _fits(data, kind):
         return _from_text(data, kind)
+    if isinstance(data, float) and data.is_integer() and not _fits(data, kind):
+        return int(data)  # JSON does not tell 5.0 from 5
     return data
 
 
 def _build_member(
-    base: type[Member], data: Any, path: tuple[str | int, ...], enable: Sequence[str]
-) -> Member:
+    base: type[Member],
+    data: Any,
+    path: tuple[str | int, ...],
+    enable: Sequence[str],
+    mistakes: list[InputError] | None,
+) -> Member | None:
+    found: list[InputError] = []
+    try:
+        made = _made_member(base, data, path, enable, found)
+    except InputError as error:
+        error.facts.setdefault("path", path)
+        found.append(error)
+    if not found:
+        return made
+    if mistakes is None:
+        raise found[0]
+    mistakes += found
+    return None
+
+
+def _made_member(
+    base: type[Member],
+    data: Any,
+    path: tuple[str | int, ...],
+    enable: Sequence[str],
+    mistakes: list[InputError],
+) -> Member | None:
+    """Return a member, or None where its parameters have mistakes, which are collected."""
     name, given, inner = _spelled(base, data, path)
     folder = getattr(base, "family_name", None)
     if folder is None or (base.name and base.name == name):
@@ -327,6 +363,7 @@ def _build_member(
             )
         cls = available[name]
     expected = {item.name: item for item in cls.parameters()}
+    said = given
     if not isinstance(given, Mapping):
         if not expected:
             raise InputError(f"{name} has no parameters", code="unknown-parameter", path=inner)
@@ -334,18 +371,35 @@ def _build_member(
     values = {}
     for key, value in given.items():
         field = str(key).replace("-", "_")
+        place = (*inner, str(key)) if given is said else inner
         if field not in expected:
             guess = nearest(field, expected)
-            raise InputError(
-                f"{name} has no parameter {key!r}",
-                code="unknown-parameter",
-                hint=f"write {guess!r}" if guess else "choose one of " + ", ".join(expected),
-                path=(*inner, str(key)),
+            mistakes.append(
+                InputError(
+                    f"{name} has no parameter {key!r}",
+                    code="unknown-parameter",
+                    hint=f"write {guess!r}" if guess else "choose one of " + ", ".join(expected),
+                    path=place,
+                )
             )
-        values[field] = build(expected[field].type, value, path=(*inner, str(key)), enable=enable)
+            continue
+        wrong: list[InputError] = []
+        values[field] = build(
+            expected[field].type, value, path=place, enable=enable, mistakes=wrong
+        )
+        try:
+            if not wrong:
+                expected[field].require(values[field], owner=name)
+        except InputError as error:
+            error.facts["path"] = place
+            wrong.append(error)
+        mistakes += wrong
     missing = [item.name for item in expected.values() if item.required and item.name not in values]
     if missing:
-        raise InputError(f"{name} needs {', '.join(missing)}", code="missing-parameter", path=inner)
+        text = f"{name} needs {', '.join(missing)}"
+        mistakes.append(InputError(text, code="missing-parameter", path=inner))
+    if mistakes:
+        return None
     try:
         return cls(**values)
     except InputError as error:
@@ -510,7 +564,7 @@ def class_file(name: str) -> str:
 
 
 def find_class(name: str) -> type[Member] | None:
-    """Return the member class of that name by its file, without importing the other members."""
+    """Return the member class of that name, by its file if possible: others are not imported then."""
     file = class_file(name)
     for folders in families().values():
         for folder in folders:
@@ -519,4 +573,9 @@ def find_class(name: str) -> type[Member] | None:
                 found = getattr(importlib.import_module(f"{folder.package}.{file}"), name, None)
                 if found is not None:
                     return typing.cast("type[Member]", found)
+    # A file may be called by what is typed (`table.py` holds `TableJob`): then all are looked at.
+    for family in families():
+        for member in members(family).values():
+            if member.__name__ == name:
+                return member
     return None

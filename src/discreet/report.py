@@ -12,6 +12,7 @@ import datetime
 import enum
 import html
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -163,7 +164,8 @@ def text_table(header: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
     IT      949,000
     Fin           –
     """
-    cells = [[shown(cell) for cell in row] for row in body]
+    header = [_visible(name) for name in header]
+    cells = [[_visible(shown(cell)) for cell in row] for row in body]
     columns = range(len(header))
     numeric = [_is_numeric([row[c] for row in body]) for c in columns]
     width = [max([len(header[c]), *(len(row[c]) for row in cells)]) for c in columns]
@@ -174,6 +176,15 @@ def text_table(header: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
         ).rstrip()
         for line in lines
     )
+
+
+# Control characters and marks that change the direction of writing: a column's name or a code could
+# otherwise move the cursor of a terminal or hide a line.
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def _visible(text: str) -> str:
+    return _CONTROLS.sub(lambda found: ascii(found.group())[1:-1], text)
 
 
 def _is_numeric(column: Sequence[Any]) -> bool:

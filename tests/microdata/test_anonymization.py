@@ -122,27 +122,10 @@ ENGINE_CASES = {
 }
 
 
-@pytest.mark.postgres
 @pytest.mark.parametrize("case", ENGINE_CASES)
-def test_postgres_gives_what_duckdb_gives(postgres_url, case):
-    from discreet.data.engines import connect
-
+def test_every_engine_gives_what_duckdb_gives(engine, case):
     method, models = ENGINE_CASES[case]
-    with connect(postgres_url) as engine:
-        found = facts(on_engine(engine, method, models))
-    assert found == facts(on_engine(None, method, models))
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-@pytest.mark.parametrize("case", ENGINE_CASES)
-def test_spark_gives_what_duckdb_gives(spark_url, case):
-    from discreet.data.engines import connect
-
-    method, models = ENGINE_CASES[case]
-    with connect(spark_url) as engine:
-        found = facts(on_engine(engine, method, models))
-    assert found == facts(on_engine(None, method, models))
+    assert facts(on_engine(engine, method, models)) == facts(on_engine(None, method, models))
 
 
 def test_a_parquet_file_is_never_numbered_beyond_the_limit(tmp_path, monkeypatch):

@@ -58,8 +58,8 @@ def test_methods_and_parameters_side_by_side(people, tmp_path):
 def test_a_choice_is_done_again_from_the_policy(people):
     way = [dc.Microaggregation("age", k=4), dc.GlobalRecoding("job", rare=70)]
     found = dc.frontier(people, {"mine": way})
-    said = found.policy("mine")["releases"]["microdata"]["mask"]
-    job = build(Mask, {"mask": json.loads(json.dumps(said))})
+    said = json.loads(json.dumps(found.policy("mine")))["releases"][0]
+    job = build(Mask, {said["kind"]: {"methods": said["methods"]}})
     assert job.methods == tuple(way)
     again = job.run(people).frame
     pd.testing.assert_frame_equal(again, dc.mask(people, way).frame)

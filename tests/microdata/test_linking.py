@@ -34,15 +34,15 @@ def test_nearest_is_what_brute_force_finds(n, axes, seed):
         rng.permutation(n)[: n // 2 + 1]
     ]
     origin = np.arange(n)[: n // 2 + 1]
-    files = linking.Points(before, after, origin)
-    assert linking.nearest(files, np.arange(n)) == pytest.approx(brute(before, after, origin))
+    files = linking.Points.of(before, after, origin)
+    assert linking.nearest(files) == pytest.approx(brute(before, after, origin))
 
 
 def test_one_to_one_beats_nearest_where_records_crowd():
     before = np.array([[0.0], [1.0], [2.0]])
     after = np.array([[0.9], [1.1], [1.2]])
-    files = linking.Points(before, after, np.arange(3))
-    assert linking.assigned(files, np.arange(3), RNG).tolist() == [1.0, 1.0, 1.0]
+    files = linking.Points.of(before, after, np.arange(3))
+    assert linking.assigned(files, RNG).tolist() == [1.0, 1.0, 1.0]
 
 
 def test_one_to_one_is_not_told_the_answer_by_the_order():
@@ -68,8 +68,8 @@ def test_the_intruder_knows_a_published_recoding():
 def test_a_missing_category_is_half_way_to_all():
     raw = pd.DataFrame({"job": ["a", "b", "c"]})
     safe = pd.DataFrame({"job": ["a", "b", None]})
-    files = linking.points(Pair.of(raw, safe, keys=["job"]))
-    away = ((files.before[:, None] - files.after[None]) ** 2).sum(-1)
+    files = linking.points(Pair.of(raw, safe, keys=["job"]), np.arange(3))
+    away = ((files.before[:, None] - files.spots[files.spot][None]) ** 2).sum(-1)
     assert away[:, 2] == pytest.approx([0.5, 0.5, 0.5])
     assert away[0, 1] == pytest.approx(1.0)
 
@@ -96,3 +96,12 @@ def test_files_that_cannot_be_paired_are_refused():
     with pytest.raises(dc.InputError) as caught:
         Pair.of(pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1]}))
     assert caught.value.code == "unpaired-records"
+
+
+def test_a_guessed_secret_is_no_protection():
+    frame = pd.DataFrame(
+        {"income": np.linspace(1000, 2000, 60), "sales": np.linspace(5, 9, 60) ** 2}
+    )
+    assert Pair.of(frame).keys == ("income", "sales")
+    given = dc.read(frame, roles={"sales": "confidential"})
+    assert Pair.of(given).keys == ("income",)

@@ -82,6 +82,15 @@ def test_parquet_for_other_libraries(people, tmp_path):
     assert pq.read_table(folder / "people.parquet").column_names == ["age", "pay"]
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+def test_files_go_out_in_the_format_they_came_in(people, tmp_path, suffix):
+    source = people.write(tmp_path / f"people.{suffix}")
+    read = dc.read(source, roles={"name": "identifier", "age": "quasi"})
+    folder = dc.mask(read, dc.Rounding("age", 10)).write(tmp_path / "out")
+    assert (folder / f"people.{suffix}").exists()
+    assert len(dc.read(folder / f"people.{suffix}")) == 300
+
+
 def test_the_verdict_says_what_is_wrong(people):
     raw = dc.mask(people, dc.Rounding("pay", 10))
     assert raw.verdict.startswith("not k-anonymous: ")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from tests.tables.instances import castro, random_table, salaries
 
 import discreet as dc
 from discreet.data.table import Table
-from tests.tables.instances import castro, random_table, salaries
 
 RULES = [dc.PPercent(10), dc.MinimumFrequency(3)]
 
@@ -100,12 +100,32 @@ def test_linked_tables_share_their_fate():
     assert (totals.sort_index() == alone.sort_index()).all()
 
 
+def test_a_person_alone_in_two_linked_tables_is_one_attacker():
+    frame = pd.DataFrame(
+        {
+            "who": ["ann", "bob", "cat", "dan", "eve", "ann"],
+            "a": ["x", "y", "y", "y", "y", "x"],
+            "b": ["u", "w", "w", "u", "w", "u"],
+            "c": ["k", "l", "l", "l", "l", "k"],
+            "v": [10.0, 20, 30, 40, 50, 5],
+        }
+    )
+    people = dc.read(frame, unit="who")
+    first, second = dc.tabulate(people, by=[["a", "b"], ["c", "b"]], measure="v")
+    one = first.contributors[first.cell("x", "u"), 0]
+    two = second.contributors[second.cell("k", "u"), 0]
+    assert one == two
+    others = set(first.contributors[first.cell("y", "w")]) - {-1}
+    assert one not in others
+    assert first.numbering is second.numbering
+
+
 def test_linked_tables_that_disagree():
     one = pd.DataFrame({"sector": ["Total", "IT", "Fin"], "v": [10.0, 7.0, 3.0]})
     two = pd.DataFrame({"region": ["Total", "N", "S"], "v": [11.0, 5.0, 6.0]})
     tables = [Table.from_cells(one, ["sector"], "v"), Table.from_cells(two, ["region"], "v")]
     with pytest.raises(dc.InputError, match="Total"):
-        dc.protect(tables, [], dc.Suppression(attacker="outsider"))
+        dc.protect(tables, method=dc.ControlledRounding(5))
 
 
 def test_totals_that_do_not_add_up_are_named():
@@ -143,6 +163,9 @@ def test_no_safe_pattern_names_the_cells():
 
 def test_wrong_demands_are_explained():
     people = salaries()
+    with pytest.raises(dc.InputError, match="nothing says which cells are sensitive"):
+        salary_table().protect()
+    assert salary_table().protect(method=dc.ControlledRounding(1000)).cells.shape[0] == 12
     with pytest.raises(dc.InputError, match="'regio'"):
         dc.tabulate(people, by=["regio"])
     with pytest.raises(dc.InputError, match="holds no numbers"):

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tables.instances import instance, random_table, salaries
 
 import discreet as dc
 from discreet.data.table import Table
-from tests.tables.instances import instance, random_table, salaries
 
 
 def secret_table(seed: int) -> Table:
@@ -233,3 +233,37 @@ def test_rounded_file_audited_within_its_base():
     frame = pd.DataFrame({"row": ["Total", "a", "b"], "value": [10, 5, 5]})
     found = dc.audit_published(frame, within=2)
     assert found.intervals[["lower", "upper"]].to_numpy().tolist() == [[8, 12], [3, 7], [3, 7]]
+
+
+def test_means_of_changed_sums_do_not_tell_counts():
+    table = dc.tabulate(salaries(), by=["sector", "region"], measure="salary", statistic="mean")
+    release = table.protect(rules=[dc.MinimumFrequency(3)], method=dc.ControlledRounding(10_000))
+    assert "count" not in release.cells
+
+
+def test_differentially_private_evidence_counts_nothing():
+    table = dc.tabulate(salaries(), by=["sector", "region"])
+    release = table.protect(rules=[dc.MinimumFrequency(3)], method=dc.DPTableNoise(epsilon=1.0))
+    evidence = release.evidence()
+    assert evidence.risk == {"safe": True}
+    assert set(evidence.loss) == {"cells"}
+    assert "ε = 1" in evidence.verdict
+
+
+def test_linked_files_are_audited_together(tmp_path):
+    tables = dc.tabulate(salaries(), by=[["sector", "region"], ["region"]], measure="salary")
+    release = dc.protect(tables, [dc.MinimumFrequency(3), dc.PPercent(10)], dc.Suppression())
+    folder = release.write(tmp_path / "out")
+    files = sorted(folder.glob("*/cells.csv"))
+    found = dc.audit_published(files)
+    own = release.audit(attacker="outsider", exact=True)
+    both = own.intervals.merge(found.intervals, on=["sector", "region"], suffixes=("", "_file"))
+    assert len(both) == own.sensitive
+    assert np.allclose(both[["lower", "upper"]], both[["lower_file", "upper_file"]])
+    # What one table withholds and the other tells is told.
+    alone = pd.DataFrame({"region": ["Total", "N", "S"], "value": [10, None, None]})
+    other = pd.DataFrame(
+        {"sector": ["Total"] * 3, "region": ["Total", "N", "S"], "value": [10, 4, 6]}
+    )
+    assert not dc.audit_published(alone).disclosed
+    assert dc.audit_published([alone, other]).sensitive == 0

@@ -56,6 +56,22 @@ class MemberPage(Report):
         return f"{head}\n\n{super().__str__()}" if self.parameters else head
 
 
+@dataclasses.dataclass(frozen=True)
+class MemberPages(Report):
+    """Members of one name in several families."""
+
+    pages: tuple[MemberPage, ...]
+
+    def rows(self) -> Rows:
+        """One line per parameter."""
+        return ("family", "parameter", "type", "default", "meaning"), [
+            (page.family, *line) for page in self.pages for line in page.parameters
+        ]
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.pages))
+
+
 def catalogue(family: str | None = None) -> Catalogue:
     """Return the members of all families, or of one."""
     names = families() if family is None else {family: families()[family]}
@@ -68,14 +84,14 @@ def catalogue(family: str | None = None) -> Catalogue:
     )
 
 
-def member_page(name: str) -> Report:
-    """Return one member's page, or a family's list."""
-    if name in families():
+def member_page(name: str, family: str | None = None) -> Report:
+    """Return one member's page, or a family's list; a name may stand in several families."""
+    if family is None and name in families():
         return catalogue(name)
-    known: dict[str, tuple[str, type[Member]]] = {}
-    for family in families():
-        for member, cls in members(family).items():
-            known[member] = (family, cls)
+    known: dict[str, list[tuple[str, type[Member]]]] = {}
+    for kind in families() if family is None else (family,):
+        for member, cls in members(kind).items():
+            known.setdefault(member, []).append((kind, cls))
     if name not in known:
         guess = nearest(name, known)
         raise InputError(
@@ -83,7 +99,11 @@ def member_page(name: str) -> Report:
             code="unknown-member",
             hint=f"write {guess!r}" if guess else "run `discreet methods` to see all",
         )
-    family, cls = known[name]
+    pages = tuple(_page(kind, name, cls) for kind, cls in known[name])
+    return pages[0] if len(pages) == 1 else MemberPages(pages)
+
+
+def _page(family: str, name: str, cls: type[Member]) -> MemberPage:
     lines = []
     for item in cls.parameters():
         default = "required" if item.required else str(item.default)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from discreet.app.cli.members import parse_member
 from discreet.data.atomic import atomic_file
 from discreet.dp.local import Estimate, LocalMechanism
 from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
-from discreet.registry import build
 from discreet.report import Report
 
 __all__ = ["Simulation", "encode_file", "estimate_file", "parse_mechanism", "simulate"]
@@ -43,15 +42,7 @@ def parse_mechanism(text: str) -> LocalMechanism:
     >>> parse_mechanism("k-ary-randomized-response domain=a,b,c epsilon=2").domain
     ('a', 'b', 'c')
     """
-    words = shlex.split(text)
-    if not words or any("=" not in word for word in words[1:]):
-        raise InputError(
-            "a mechanism is a name and parameters",
-            code="malformed-member",
-            hint="write for example 'randomized-response gamma=0.25'",
-        )
-    settings = dict(word.split("=", 1) for word in words[1:])
-    made: LocalMechanism = build(LocalMechanism, {"name": words[0], **settings})
+    made: LocalMechanism = parse_member(LocalMechanism, text)
     return made
 
 

@@ -21,6 +21,10 @@ Bools = npt.NDArray[np.bool_]
 
 #: How much of a need may be missing for it to count as met: published values are rounded.
 TOLERANCE = 1e-6
+#: Sizes of the parts of a large component that are looked at before the whole.
+_NEAR = (400, 2500)
+#: In how many parts a cell is tried.
+_TRIES = 3
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -141,25 +145,84 @@ def decide(problem: Problem, cells: Ints, decision: Decision) -> Decision:
     if problem.exact:
         _exact(problem, cells, wanted, decision)
         return decision
-    model = DeviationModel(
+    # Larger needs first: their deviations carry many smaller ones along.
+    needs = np.maximum(problem.lower_need[wanted], problem.upper_need[wanted])
+    order = wanted[np.argsort(-needs, kind="stable")]
+    for size in _NEAR:
+        if len(cells) > 4 * size:
+            _nearby(problem, cells, order, decision, size)
+    order = order[~(decision.met_down[order] & decision.met_up[order])]
+    if len(order):
+        model = _model(problem, cells)
+        for cell in order.tolist():
+            _both(problem, model, decision, cell, whole=True)
+    _shortfalls(problem, cells, wanted, decision)
+    return decision
+
+
+def _model(problem: Problem, cells: Ints) -> DeviationModel:
+    return DeviationModel(
         problem.equations,
         cells,
         problem.down,
         problem.up,
-        unit=problem.unit(wanted),
+        unit=problem.unit(cells),
         cost=_prices(problem, cells),
     )
-    # Larger needs first: their deviations carry many smaller ones along.
-    needs = np.maximum(problem.lower_need[wanted], problem.upper_need[wanted])
-    for cell in wanted[np.argsort(-needs, kind="stable")].tolist():
-        for direction, need, met in (
-            (1, problem.upper_need[cell], decision.met_up),
-            (-1, problem.lower_need[cell], decision.met_down),
-        ):
-            if not met[cell]:
-                _meet(problem, model, decision, cell, direction, float(need))
-    _shortfalls(problem, cells, wanted, decision)
-    return decision
+
+
+def _nearby(problem: Problem, cells: Ints, order: Ints, decision: Decision, size: int) -> None:
+    """Meet needs within small parts of a large component; what is met there is met.
+
+    Each part is made around a cell that is still open, and asked for all of its open cells.
+    """
+    block = problem.equations[:, cells].tocsr()
+    columns = block.tocsc()
+    place = np.full(len(problem.down), -1, dtype=np.int64)
+    place[cells] = np.arange(len(cells))
+    tried = np.zeros(len(cells), dtype=np.int8)
+    for cell in order.tolist():
+        if (decision.met_down[cell] and decision.met_up[cell]) or tried[place[cell]] >= _TRIES:
+            continue
+        part = cells[_around(block, columns, int(place[cell]), size)]
+        model = _model(problem, part)
+        inside = part[problem.wanted[part] & (tried[place[part]] < _TRIES)]
+        for near in [cell, *(c for c in inside.tolist() if c != cell)]:
+            tried[place[near]] += 1
+            _both(problem, model, decision, near, whole=False)
+        tried[place[cell]] = _TRIES
+
+
+def _around(
+    block: sparse.csr_matrix, columns: sparse.csc_matrix, start: int, size: int
+) -> list[int]:
+    """Return about so many cells around one, equation by equation, shorter ones first."""
+    found, queue, rows = {start}, [start], set()
+    for cell in queue:
+        touched = columns.indices[columns.indptr[cell] : columns.indptr[cell + 1]]
+        lengths = block.indptr[touched + 1] - block.indptr[touched]
+        for row in touched[np.argsort(lengths, kind="stable")].tolist():
+            if row in rows:
+                continue
+            rows.add(row)
+            for other in block.indices[block.indptr[row] : block.indptr[row + 1]].tolist():
+                if other not in found:
+                    found.add(other)
+                    queue.append(other)
+            if len(found) >= size:
+                return sorted(found)
+    return sorted(found)
+
+
+def _both(
+    problem: Problem, model: DeviationModel, decision: Decision, cell: int, *, whole: bool
+) -> None:
+    for direction, need, met in (
+        (1, problem.upper_need[cell], decision.met_up),
+        (-1, problem.lower_need[cell], decision.met_down),
+    ):
+        if not met[cell]:
+            _meet(problem, model, decision, cell, direction, float(need), whole=whole)
 
 
 def _prices(problem: Problem, cells: Ints) -> Floats:
@@ -177,6 +240,8 @@ def _meet(
     cell: int,
     direction: int,
     need: float,
+    *,
+    whole: bool,
 ) -> None:
     """Look for a deviation that every attacker must believe, one attacker after the other."""
     met = decision.met_up if direction > 0 else decision.met_down
@@ -191,18 +256,26 @@ def _meet(
         assert problem.prior is not None
         left = decision.left[(cell, direction)]
         who = min(left)
+        ceiling = problem.prior.ceiling(who, cell, direction)
         fixed, floors = problem.knowledge.view(who, cell)
-        found = model.cheapest(cell, amount, fixed=fixed, floors=floors)
-        if found is not None:
-            decision.harvest(*found)
-            continue
-        reach = problem.prior.reach(who, cell, direction)
-        if reach >= need * (1 - TOLERANCE):
+        if ceiling >= need:
+            found = model.cheapest(cell, amount, fixed=fixed, floors=floors)
+            if found is not None:
+                decision.harvest(*found)
+                continue
+        # Less is asked where it could exclude as much before publication.
+        for reach in (ceiling, None):
+            if reach is None:
+                reach = problem.prior.reach(who, cell, direction) if whole else np.inf
+            if reach >= need * (1 - TOLERANCE):
+                continue
+            less = direction * reach * (1 - TOLERANCE)
+            if reach <= TOLERANCE * need or (
+                model.cheapest(cell, less, fixed=fixed, floors=floors) is not None
+            ):
+                break
+        else:
             return
-        if reach > TOLERANCE * need:
-            amount_left = direction * reach * (1 - TOLERANCE)
-            if model.cheapest(cell, amount_left, fixed=fixed, floors=floors) is None:
-                return
         decision.left[(cell, direction)] = left - {who}
         met[cell] = len(left) == 1
 
@@ -241,7 +314,7 @@ def _end(
     refuting = problem.knowledge.refuting(cell, where, how)
     if np.isinf(best):
         # Nothing told which cells the unlimited move needs: ask every attacker.
-        refuting = frozenset(problem.knowledge.who.tolist()) - {int(problem.knowledge.owner[cell])}
+        refuting = frozenset(problem.knowledge.who.tolist()) - problem.knowledge.insiders(cell)
     for who in sorted(refuting):
         fixed, floors = problem.knowledge.view(who, cell)
         end, _, _ = model.extreme(cell, direction, fixed=fixed, floors=floors)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -122,6 +122,7 @@ def audit_table(
     attacker: str = "outsider",
     exact: bool = False,
     bounds: Bounds | None = None,
+    coalition: Iterable[int] = (),
     cells: str = "sensitive",
     certificates: Sequence[Certificate] = (),
     progress: Progress = silent,
@@ -141,6 +142,9 @@ def audit_table(
         Compute the exact ends of the intervals instead of stopping where the need is met.
     bounds
         What everybody knows of the values, lower and upper for each cell; by default not negative.
+    coalition
+        Contributors who also act together, as numbers of `table.contributors`; without these,
+        places of single-contributor cells, whose contributors they are.
     cells
         "sensitive" to audit the cells with status primary, "suppressed" to audit all withheld.
     certificates
@@ -178,8 +182,9 @@ def audit_table(
         unzero = hidden | (value != 0)
         counted = unzero if table.count is None else unzero | (table.count > 0)
         knowledge = Contributors.of(table, value, counted)
+        knowledge = knowledge.pooled(coalition) if (coalition := list(coalition)) else knowledge
         unit = float(np.median(upper_need[wanted])) if wanted.any() else 1.0
-        prior = Prior(table.equations, counted, down, up, knowledge, max(unit, 1e-12))
+        prior = Prior(table, value, counted, down, up, knowledge, max(unit, 1e-12))
     problem = Problem(
         equations.tocsc(), down, up, lower_need, upper_need, wanted, knowledge, prior, exact
     )

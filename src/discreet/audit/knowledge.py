@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -111,6 +112,37 @@ class Contributors:
     #: For each cell the attacker that is its only contributor, −1 where there is none.
     owner: Ints
     same: Ints
+    #: Attackers who put together what they know, and the number under which they do.
+    pool: frozenset[int] = frozenset()
+    pool_number: int = -2
+
+    def pooled(self, members: Iterable[int]) -> Contributors:
+        """Return the same knowledge with one more attacker: some contributors acting together."""
+        pool = frozenset(int(member) for member in members)
+        unknown = sorted(pool - set(self.who.tolist()))
+        if unknown:
+            raise InputError(
+                f"the coalition has {len(unknown)} members that contribute to no cell, "
+                f"such as {unknown[0]}",
+                code="unknown-contributor",
+                hint="name units as in table.contributors, or single-contributor cells by place",
+            )
+        number = int(self.who.max(initial=0)) + 1
+        entries = np.flatnonzero(np.isin(self.who, sorted(pool)))
+        return dataclasses.replace(
+            self,
+            who=np.concatenate([self.who, np.full(len(entries), number)]),
+            cell=np.concatenate([self.cell, self.cell[entries]]),
+            fall=np.concatenate([self.fall, self.fall[entries]]),
+            sole=np.concatenate([self.sole, self.sole[entries]]),
+            pool=pool,
+            pool_number=number,
+        )
+
+    def insiders(self, target: int) -> frozenset[int]:
+        """Return the attackers to whom a cell is no secret anyway."""
+        owner = int(self.owner[target])
+        return frozenset({owner, self.pool_number}) if owner in self.pool else frozenset({owner})
 
     @classmethod
     def of(cls, table: Table, value: Floats, live: Bools) -> Contributors:
@@ -183,7 +215,7 @@ class Contributors:
         move = np.repeat(moves, counts)
         slack = 1e-9 * np.maximum(1.0, np.abs(move))
         wrong = self.sole[entries] | (move < -self.fall[entries] - slack)
-        return frozenset(self.who[entries[wrong]].tolist()) - {int(self.owner[target])}
+        return frozenset(self.who[entries[wrong]].tolist()) - self.insiders(target)
 
     def view(self, who: int, target: int) -> tuple[Ints, tuple[Ints, Floats]]:
         """Return the cells an attacker holds fixed and the falls it allows, the target aside."""

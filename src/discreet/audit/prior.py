@@ -10,10 +10,10 @@ import threading
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from discreet.audit.deviations import DeviationModel, independent
 from discreet.audit.knowledge import Contributors
+from discreet.data.table import Table
 
 __all__ = ["Prior"]
 
@@ -26,19 +26,47 @@ class Prior:
 
     def __init__(
         self,
-        equations: sparse.csr_matrix,
+        table: Table,
+        value: Floats,
         live: Bools,
         down: Floats,
         up: Floats,
         knowledge: Contributors,
         unit: float,
     ) -> None:
-        self._parts = (equations, live, down, up, unit)
+        self._table = table
+        self._value = value
+        self._from_zero = bool(np.array_equal(down, value))
+        self._parts = (table.equations, live, down, up, unit)
         self._knowledge = knowledge
         self._model: DeviationModel | None = None
         self._known: dict[tuple[int, int, int], float] = {}
         # One model for all components, which may be audited in threads.
         self._lock = threading.Lock()
+
+    def ceiling(self, who: int, target: int, direction: int) -> float:
+        """Return what `reach` cannot exceed, without a program.
+
+        A total of values that are not negative cannot fall below what a contributor gave to one of
+        its parts. Infinite where that says nothing.
+        """
+        if direction > 0 or not self._from_zero:
+            return np.inf
+        fixed, (bounded, falls) = self._knowledge.view(who, target)
+        cells = np.concatenate([fixed, bounded])
+        given = np.concatenate([self._value[fixed], self._value[bounded] - falls])
+        known = [
+            g for c, g in zip(cells.tolist(), given.tolist(), strict=True) if self._below(c, target)
+        ]
+        return max(float(self._value[target]) - max(known), 0.0) if known else np.inf
+
+    def _below(self, part: int, total: int) -> bool:
+        """Whether a cell is part of another: each of its codes is the other's or lies below it."""
+        codes = zip(self._table.codes[part], self._table.codes[total], strict=True)
+        for dimension, (code, wanted) in zip(self._table.dimensions, codes, strict=True):
+            if not any(_leads(parents, int(code), int(wanted)) for parents in dimension.parents):
+                return False
+        return True
 
     def reach(self, who: int, target: int, direction: int) -> float:
         """Return how far a cell can move in the eyes of a contributor if all is withheld."""
@@ -54,3 +82,9 @@ class Prior:
                 end, _, _ = self._model.extreme(target, direction, fixed=fixed, floors=floors)
                 self._known[key] = abs(end)
             return self._known[key]
+
+
+def _leads(parents: npt.NDArray[np.int32], code: int, wanted: int) -> bool:
+    while code >= 0 and code != wanted:
+        code = int(parents[code])
+    return code == wanted

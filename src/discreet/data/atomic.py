@@ -12,6 +12,16 @@ from pathlib import Path
 __all__ = ["atomic_directory", "atomic_file"]
 
 
+def _umask() -> int:
+    # It can only be read by setting it, for a moment, for all threads: so once, and first.
+    current = os.umask(0o077)
+    os.umask(current)
+    return current
+
+
+_UMASK = _umask()
+
+
 @contextlib.contextmanager
 def atomic_file(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside the target; rename it onto the target if all goes well.
@@ -37,7 +47,7 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
         if temporary.is_file():
             with temporary.open("rb") as written:
                 os.fsync(written.fileno())
-            temporary.chmod(0o666 & ~_umask())
+            temporary.chmod(0o666 & ~_UMASK)
         temporary.replace(target)
     finally:
         if temporary.is_dir():
@@ -58,7 +68,7 @@ def atomic_directory(path: str | Path) -> Iterator[Path]:
     try:
         yield temporary
         if not target.exists():
-            temporary.chmod(0o777 & ~_umask())
+            temporary.chmod(0o777 & ~_UMASK)
             temporary.replace(target)
             return
         for file in sorted(p for p in temporary.rglob("*") if p.is_file()):
@@ -67,9 +77,3 @@ def atomic_directory(path: str | Path) -> Iterator[Path]:
             file.replace(place)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current

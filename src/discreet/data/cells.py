@@ -27,7 +27,13 @@ _FALSE = ["0", "0.0", "false", "f", "no", "n", "s", "safe", ""]
 
 
 class Status(enum.IntEnum):
-    """What is known of a cell's protection, in the order in which it may get worse."""
+    """What is known of a cell's protection, in the order in which it may get worse.
+
+    Examples
+    --------
+    >>> Status(2).name
+    'PRIMARY'
+    """
 
     SAFE = 0
     SECONDARY = 1

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from discreet.data.engines.base import ROW, Engine, Relation
+from discreet.data.frames import to_library
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.schema import Column, Role, Schema, Type
 from discreet.errors import InputError
@@ -25,7 +26,7 @@ from discreet.report import text_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Dataset", "read"]
+__all__ = ["Dataset", "read", "to_library"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -57,6 +58,8 @@ class Dataset:
     name: str = "data"
     #: The library that `frame` gives frames of: "pandas", "polars" or "pyarrow".
     library: str = "pandas"
+    #: The format of the file the records came from; none for frames and tables.
+    format: str | None = None
 
     @property
     def engine(self) -> Engine:
@@ -164,6 +167,7 @@ class Dataset:
             columns.replace(**changes) if changes else columns,
             self.name if name is None else name,
             library or self.library,
+            self.format,
         )
 
     def select(self, columns: Sequence[str]) -> Dataset:
@@ -298,13 +302,14 @@ def read(
     format: str | None = None,
     **options: Any,
 ) -> Dataset:
-    """Return records as a dataset, wherever they are.
+    r"""Return records as a dataset, wherever they are.
 
     Parameters
     ----------
     source
-        A path (CSV, Parquet, Arrow, Feather, SPSS, Stata, SAS), a frame of pandas, polars or
-        pyarrow, `"postgresql://…#schema.table"`, `"spark://…#table"`, a Spark frame, or a dataset.
+        A path (CSV, Parquet, Arrow, Feather, SPSS, Stata, SAS), a frame of pandas (without its
+        index), polars or pyarrow, `"postgresql://…#schema.table"`, `"spark://…#table"`, a Spark
+        frame, or a dataset.
         Any: every library has its own frame.
     roles, types, hierarchies, unit, weight
         What the curator knows of the columns. Without any roles they are guessed, from names and
@@ -318,8 +323,19 @@ def read(
     options
         How a CSV file is written, where it is not found right: `delimiter`, `encoding`,
         `decimal`, `quote`, `header`, `na`. Any: texts, and a boolean.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text("name;age;salary\nAna;30;1000,5\nBo;41;NA\n")
+    >>> people = read(path, roles={"name": "identifier", "age": "quasi"})
+    >>> people
+    Dataset(people: 2 rows, name, age, salary)
+    >>> people.arrow(["salary"]).to_pydict()
+    {'salary': [1000.5, None]}
     """
-    from discreet.data.sources import open_source
+    from discreet.data.sources import open_source, source_format
 
     texts = [
         *(hierarchies or {}),
@@ -327,29 +343,16 @@ def read(
     ]
     if isinstance(source, Dataset):
         rows, library, found = source.relation, source.library, source.name
-        schema = source.schema
+        schema, file_kind = source.schema, source.format
     else:
         rows, library, found = open_source(source, engine, format, options, texts)
+        file_kind = source_format(source, format)
         # Where the curator named roles, columns left out have none: a guess must not add to them.
         schema = _schema_of_types(rows) if roles else _inferred(rows)
     schema = schema.replace(
         roles=roles, types=types, hierarchies=hierarchies, unit=unit, weight=weight
     )
-    return Dataset(rows, schema, found if name is None else name, library)
-
-
-def to_library(rows: pa.Table, library: str) -> Any:
-    """Return an Arrow table as a frame of a library.
-
-    Any: three libraries, none of them needed.
-    """
-    if library == "pyarrow":
-        return rows
-    if library == "polars":
-        import polars
-
-        return polars.from_arrow(rows)
-    return rows.to_pandas()
+    return Dataset(rows, schema, found if name is None else name, library, file_kind)
 
 
 def _inferred(rows: Relation) -> Schema:
@@ -371,12 +374,19 @@ def _type(kind: pa.DataType) -> Type:
     return Type.DATE if pa.types.is_temporal(kind) else Type.NOMINAL
 
 
+def _retyped(column: Column, found: Type) -> Column:
+    """Return a column whose numbers became names, as recodes make them, as what it now is."""
+    if column.type is Type.NUMERIC and found is not Type.NUMERIC:
+        return dataclasses.replace(column, type=found)
+    return column
+
+
 def _fitted(schema: Schema, rows: Relation) -> Schema:
     """Return a schema for the columns that rows have: known ones kept, new ones by their type."""
-    if set(schema.names) == {name for name in rows.columns if name != ROW}:
-        return schema
     known = {column.name: column for column in schema.columns}
-    columns = tuple(known.get(c.name, c) for c in _schema_of_types(rows).columns)
+    columns = tuple(_retyped(known.get(c.name, c), c.type) for c in _schema_of_types(rows).columns)
+    if len(columns) == len(known) and all(known.get(c.name) is c for c in columns):
+        return schema
     names = {column.name for column in columns}
     return Schema(
         columns,

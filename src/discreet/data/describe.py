@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["ColumnDescription", "Description", "Exposure", "describe", "exposure"]
 
 
+#: Why a column has its role, where somebody said so.
+GIVEN = "given by the curator"
+
+
 @dataclasses.dataclass(frozen=True)
 class ColumnDescription(Report):
     """One column as it is, and what it seems to be."""
@@ -66,7 +70,7 @@ class Description(Report):
         """Return one line per column."""
         header = ("column", "type", "distinct", "missing", "uniqueness", "role", "why")
         body = [
-            (c.name, c.type, c.distinct, c.missing, f"{c.uniqueness:.2%}", c.role, c.reason)
+            (c.name, c.type, c.distinct, c.missing, _share(c.uniqueness), c.role, c.reason)
             for c in self.columns
         ]
         return header, body
@@ -81,7 +85,9 @@ class Description(Report):
         if special:
             lines += ["", "suggested " + ", ".join(special)]
         if self.exposure is not None:
-            lines += ["", _sentence(self.exposure)]
+            lines += ["", _told(self.exposure)]
+        if any(c.reason != GIVEN for c in self.columns):
+            lines += ["", "Roles are suggestions: you decide, with roles=… or in a policy file."]
         return "\n".join(lines)
 
 
@@ -106,8 +112,14 @@ def describe(dataset: Dataset) -> Description:
     <BLANKLINE>
     suggested unit: id
     <BLANKLINE>
-    sector, region together: 1 of 15 records (6.67%) are unique, the smallest of 6 classes has 1;
-    an intruder who knows them finds 6.0 records (40.00%).
+    Somebody who knows the 2 quasi-identifiers of a person (sector, region):
+    sees different combinations      6
+    finds one record only for        1  6.67% of 15
+    finds fewer than 3 records for   3  20.00%
+    finds fewer than 5 records for  15  100.00%
+    is expected to guess right for   6  40.00%
+    <BLANKLINE>
+    Roles are suggestions: you decide, with roles=… or in a policy file.
     """
     found = summaries(dataset.relation)
     guessed = judge(found)
@@ -123,7 +135,7 @@ def describe(dataset: Dataset) -> Description:
                 missing=summary.missing,
                 uniqueness=summary.uniqueness,
                 role=(given if stands else guess).role.value,
-                reason="given by the curator" if stands else guess.reason,
+                reason=GIVEN if stands else guess.reason,
             )
         )
     quasi = [column.name for column in columns if column.role == Role.QUASI.value]
@@ -186,12 +198,28 @@ def exposure(relation: Relation, columns: Sequence[str]) -> Exposure:
     )
 
 
-def _sentence(found: Exposure) -> str:
+def _share(part: float) -> str:
+    """Return a share in per cent; a small one is not called nothing."""
+    return "<0.01%" if 0 < part < 0.00005 else f"{part:.2%}"
+
+
+def _told(found: Exposure) -> str:
+    """Return the exposure as a custodian reads it."""
+
+    def line(word: str, records: float, *, of: str = "") -> tuple[str, int, str]:
+        share = records / found.records if found.records else 0.0
+        return word, round(records), _share(share) + of
+
+    many = len(found.columns) > 1
+    quasi = f"{len(found.columns)} quasi-identifiers" if many else "quasi-identifier"
+    body: list[tuple[str, int, str]] = [
+        ("sees different combinations", found.classes, ""),
+        line("finds one record only for", found.unique_records, of=f" of {found.records:,}"),
+        line("finds fewer than 3 records for", found.below_3),
+        line("finds fewer than 5 records for", found.below_5),
+        line("is expected to guess right for", found.expected_reidentifications),
+    ]
     names = ", ".join(found.columns)
-    share = found.expected_reidentifications / found.records if found.records else 0.0
-    return (
-        f"{names} together: {found.unique_records:,} of {found.records:,} records "
-        f"({found.unique_share:.2%}) are unique, the smallest of {found.classes:,} classes has "
-        f"{found.smallest_class:,};\nan intruder who knows them finds "
-        f"{found.expected_reidentifications:,.1f} records ({share:.2%})."
+    return f"Somebody who knows the {quasi} of a person ({names}):\n" + text_table(
+        ("", "", ""), body
     )

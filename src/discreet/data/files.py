@@ -382,7 +382,7 @@ def _column(values: Any) -> Any:
     if pa.types.is_floating(array.type):
         import pyarrow.compute as pc
 
-        whole = pc.all(pc.equal(pc.floor(array), array)).as_py()
-        if whole and len(array) > array.null_count:
+        whole = pc.all(pc.and_(pc.equal(pc.floor(array), array), pc.less(pc.abs(array), 2.0**53)))
+        if whole.as_py() and len(array) > array.null_count:
             return array.cast(pa.int64())
     return array

@@ -176,7 +176,7 @@ def _role_of_values(summary: Summary) -> tuple[Role, str]:
     enough = summary.present >= 20
     if summary.kind == "text":
         if enough and summary.uniqueness > 0.95:
-            return Role.IDENTIFIER, f"{summary.uniqueness:.0%} of its texts occur only once or so"
+            return Role.IDENTIFIER, "nearly every record has a text of its own"
         if summary.distinct <= max(_FEW, summary.present // 20):
             return Role.QUASI, f"{summary.distinct:,} different texts, which others may know"
         return Role.OTHER, "free text: read it before it leaves"

@@ -18,7 +18,16 @@ __all__ = ["Evidence", "Release"]
 
 @dataclasses.dataclass(frozen=True)
 class Evidence(Report):
-    """What was done to a release, and what it promises: everything but a withheld value."""
+    """What was done to a release, and what it promises: everything but a withheld value.
+
+    Examples
+    --------
+    >>> evidence = Evidence(
+    ...     "table", {"rules": ["p-percent"]}, {"unsafe": 0}, {"hidden": 4}, "every cell is safe"
+    ... )
+    >>> evidence.to_dict()["verdict"], evidence.randomness
+    ('every cell is safe', 'none')
+    """
 
     #: "table", "microdata", "permutation" …
     kind: str
@@ -38,7 +47,21 @@ class Evidence(Report):
 
 
 class Release(abc.ABC):
-    """Anything that leaves: it can state its evidence and write itself, whole or not at all."""
+    """Anything that leaves: it can state its evidence and write itself, whole or not at all.
+
+    Examples
+    --------
+    >>> class Note(Release):
+    ...     def evidence(self):
+    ...         return Evidence("note", {}, {}, {}, "says nothing about anybody")
+    ...
+    ...     def write_files(self, folder):
+    ...         _ = (folder / "note.txt").write_text("15 records")
+    >>> import tempfile
+    >>> folder = Note().write(Path(tempfile.mkdtemp()) / "out")
+    >>> sorted(path.name for path in folder.iterdir())
+    ['evidence.json', 'note.txt']
+    """
 
     @abc.abstractmethod
     def evidence(self) -> Evidence:

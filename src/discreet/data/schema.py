@@ -111,7 +111,7 @@ class Schema:
             raise InputError(
                 f"column {name!r} identifies respondents and cannot be a dimension",
                 code="identifier-dimension",
-                hint="cross by columns that many respondents share",
+                hint="cross by columns that many respondents share, or say that it is one: role quasi",
                 column=name,
             )
         return column

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.data.engines.base import Engine, Relation, connect
 from discreet.data.engines.spelling import require_distinct
+from discreet.data.frames import Library
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["default_engine", "open_source"]
+__all__ = ["default_engine", "open_source", "source_format"]
 
 _URL = re.compile(r"(duckdb|postgres|postgresql|spark|sc)://", re.IGNORECASE)
 
@@ -24,6 +25,20 @@ _URL = re.compile(r"(duckdb|postgres|postgresql|spark|sc)://", re.IGNORECASE)
 def default_engine() -> Engine:
     """Return the DuckDB inside the process that everything shares unless told otherwise."""
     return connect("duckdb://")
+
+
+def source_format(source: Any, given: str | None) -> str | None:
+    """Return the format of a file, as given or by its suffix; none where it is no file.
+
+    Any: a path, an URL or a frame of any library.
+
+    >>> source_format("people.parquet", None)
+    'parquet'
+    """
+    from discreet.data.engines.results import file_format
+
+    is_file = isinstance(source, Path) or (isinstance(source, str) and not _URL.match(source))
+    return file_format(Path(source), given) if is_file else None
 
 
 def open_source(
@@ -121,20 +136,22 @@ def _open_frame(source: Any) -> tuple[pa.Table, str]:
 
     if isinstance(source, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
         if isinstance(source, pa.RecordBatchReader):
-            return source.read_all(), "pyarrow"
-        return (
-            pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
-        ), "pyarrow"
+            source = source.read_all()
+        rows = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
+        require_distinct(rows.column_names)
+        return _plain_texts(rows), Library.of("pyarrow", rows, rows)
     library = type(source).__module__.partition(".")[0]
     if library == "pandas":
         names = [str(column) for column in source.columns]
         require_distinct(names)
         if list(source.columns) != names:
             source = source.set_axis(names, axis=1)
-        return _from_pandas(source), "pandas"
+        rows = _from_pandas(source)
+        return rows, Library.of("pandas", source, rows)
     if library == "polars":
         frame = source.collect() if hasattr(source, "collect") else source
-        return _plain_texts(frame.to_arrow()), "polars"
+        rows = _plain_texts(frame.to_arrow())
+        return rows, Library.of("polars", frame, rows)
     raise InputError(
         f"discreet cannot read a {type(source).__module__}.{type(source).__qualname__}",
         code="unknown-source",

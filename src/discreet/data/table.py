@@ -31,7 +31,14 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dimension:
-    """One attribute of a table: its codes and how they add up."""
+    """One attribute of a table: its codes and how they add up.
+
+    Examples
+    --------
+    >>> sex = Dimension.of("sex", Hierarchy.flat(["f", "m"]))
+    >>> sex.codes, sex.index["m"]
+    (('Total', 'f', 'm'), 2)
+    """
 
     name: str
     codes: tuple[str, ...]

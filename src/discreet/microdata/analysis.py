@@ -38,7 +38,7 @@ class Analysis(UtilityMeasure):
     title: str = parameter(help="what the figures are called")
     figures: Callable[..., Any] = parameter(help="frame to figures")
 
-    def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:  # noqa: ARG002
+    def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:
         """Return the mean relative difference of the figures."""
         hidden = set(pair.schema.identifiers)
         names = [name for name in pair.original.columns if name not in hidden]

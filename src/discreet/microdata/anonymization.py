@@ -310,7 +310,13 @@ def _verified(
         check
         for chosen in outcome.key_sets or (tuple(keys),)
         for check in verified(
-            released, original, models, chosen, wildcard=outcome.wildcard, starred=outcome.starred
+            released,
+            original,
+            models,
+            chosen,
+            wildcard=outcome.wildcard,
+            starred=outcome.starred,
+            maps=outcome.maps,
         )
     )
     failed = [check.model for check in checks if not check.holds]

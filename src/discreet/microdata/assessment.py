@@ -116,7 +116,7 @@ class _Risk(_Measured):
             risk of releasing the original as it is. Any: every library has its own frame.
         keys
             The columns an intruder knows; the quasi-identifiers by default, or else everything
-            that is neither confidential nor an identifier.
+            but identifiers and what the curator called confidential.
         measures
             What to measure; by default every member of the family `risk`.
         population
@@ -162,7 +162,7 @@ def default_measures() -> list[RiskMeasure]:
 
 
 def _report(pair: Pair, findings: Sequence[tuple[RiskMeasure, Finding]]) -> RiskReport:
-    linking = [finding for measure, finding in findings if measure.identifies]
+    linking = [finding for measure, finding in findings if measure.counts(pair)]
     worst = max(linking, key=lambda finding: finding.value, default=None)
     if worst is None:
         verdict = "no linking intruder was tried"

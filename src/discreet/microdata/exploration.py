@@ -77,7 +77,7 @@ class RiskUtilityMap(Report):
             {m["name"]: {k: v for k, v in m.items() if k != "name" and v not in (None, [], ())}}
             for m in self[name].methods
         ]
-        return {"releases": {"microdata": {"mask": {"methods": methods}}}}
+        return {"releases": [{"name": "microdata", "kind": "mask", "methods": methods}]}
 
     def picture(self) -> str:
         """Return the map as SVG."""
@@ -100,7 +100,7 @@ class RiskUtilityMap(Report):
         words = "Down is safer, left is more useful; no candidate beats those on the line on both."
         settings: Rows = (
             ("candidate", "policy"),
-            [(c.name, str(self.policy(c.name)["releases"]["microdata"])) for c in self.candidates],
+            [(c.name, str(self.policy(c.name)["releases"][0]["methods"])) for c in self.candidates],
         )
         sections = [
             Section("Risk and loss", words, picture=self.picture()),

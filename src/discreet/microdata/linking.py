@@ -26,27 +26,64 @@ _BLOCK = 1 << 24
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Points:
-    """Both files as points, and for each released record the place of its original."""
+    """People looked for and released records, as points.
+
+    Released records on one spot cannot be told apart, so spots are kept once. `before` has the
+    people looked for, `own` the place of each one's own record among the released ones (−1 for
+    none), and `spot` the spot of each released record.
+    """
 
     before: Numbers
-    after: Numbers
-    origin: Places
+    spots: Numbers
+    spot: Places
+    own: Places
+
+    @classmethod
+    def of(cls, before: Numbers, after: Numbers, origin: Places) -> Points:
+        """Make the points of two files of numbers; everybody is looked for."""
+        spots, spot = np.unique(after, axis=0, return_inverse=True)
+        return cls(before, spots, spot.ravel(), _own(before.shape[0], origin))
 
 
-def points(pair: Pair, *, ranks: bool = False) -> Points:
-    """Return the keys of a pair of files as points; with `ranks` numbers count by their rank."""
-    before, after = [], []
-    for name in pair.released_keys:
-        if pair.is_numeric(name):
-            first, second = _numeric(pair, name, ranks=ranks)
-        else:
-            first, second = _categorical(pair, name)
-        before.append(first)
-        after.append(second)
-    return Points(np.concatenate(before, axis=1), np.concatenate(after, axis=1), pair.origin)
+def _own(people: int, origin: Places) -> Places:
+    released = np.full(people, -1)
+    released[origin] = np.arange(origin.size)
+    return released
 
 
-def _numeric(pair: Pair, name: str, *, ranks: bool) -> tuple[Numbers, Numbers]:
+def points(pair: Pair, targets: Places, *, ranks: bool = False) -> Points:
+    """Return the keys of the people looked for, and of the release, as points.
+
+    With `ranks` numbers count by their rank.
+    """
+    sides: list[tuple[_Axis, _Axis]] = [
+        _numeric(pair, name, ranks=ranks) if pair.is_numeric(name) else _categorical(pair, name)
+        for name in pair.released_keys
+    ]
+    spot = combined([after.codes for _, after in sides], pair.size)
+    first = np.unique(spot, return_index=True)[1]
+    people = len(pair.before(pair.released_keys[0]))
+    return Points(
+        np.concatenate([before.embedded(targets) for before, _ in sides], axis=1),
+        np.concatenate([after.embedded(first) for _, after in sides], axis=1),
+        spot,
+        _own(people, pair.origin)[targets],
+    )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Axis:
+    """One column of one file: codes that tell values apart, and where each code lies."""
+
+    codes: Places
+    #: For each code its place; the last row is that of a missing value.
+    places: Numbers
+
+    def embedded(self, rows: Places) -> Numbers:
+        return self.places[self.codes[rows]]
+
+
+def _numeric(pair: Pair, name: str, *, ranks: bool) -> tuple[_Axis, _Axis]:
     from discreet.microdata.masking._base import numbers
 
     first, second = (numbers(c, name=name) for c in (pair.before(name), pair.after(name)))
@@ -56,7 +93,12 @@ def _numeric(pair: Pair, name: str, *, ranks: bool) -> tuple[Numbers, Numbers]:
     spread = float(known.std()) if known.size else 0.0
     middle = float(known.mean()) if known.size else 0.0
     scale = spread if spread > 0 else 1.0
-    return tuple(np.nan_to_num((v - middle) / scale)[:, None] for v in (first, second))  # type: ignore[return-value]  # two of them
+    return _number_axis(first, middle, scale), _number_axis(second, middle, scale)
+
+
+def _number_axis(values: Numbers, middle: float, scale: float) -> _Axis:
+    found, codes = np.unique(values, return_inverse=True)  # all that are missing come last, as one
+    return _Axis(codes.ravel(), np.nan_to_num((found - middle) / scale)[:, None])
 
 
 def _ranks(values: Numbers) -> Numbers:
@@ -68,26 +110,19 @@ def _ranks(values: Numbers) -> Numbers:
     return ranked
 
 
-def _categorical(pair: Pair, name: str) -> tuple[Numbers, Numbers]:
-    first, second, _ = pair.comparable(name)
+def _categorical(pair: Pair, name: str) -> tuple[_Axis, _Axis]:
+    first, second, width = pair.comparable(name)
     used = np.unique(np.concatenate([first, second]))
     used = used[used >= 0]
     # With two categories one axis does: at distance 1, a missing one in the middle.
     if used.size <= 2:
-        return tuple(
-            np.where(v < 0, 0.5, (v == used[-1]).astype(float))[:, None]
-            if used.size
-            else np.zeros((v.size, 1))
-            for v in (first, second)
-        )  # type: ignore[return-value]  # two of them
-    return _corners(first, used), _corners(second, used)
-
-
-def _corners(values: Places, used: Places) -> Numbers:
-    table = np.zeros((values.size, used.size))
-    known = np.flatnonzero(values >= 0)
-    table[known, np.searchsorted(used, values[known])] = np.sqrt(0.5)
-    return table
+        places = np.zeros((width + 1, 1))
+        places[used[-1:]] = 1.0
+        places[-1] = 0.5
+    else:
+        places = np.zeros((width + 1, used.size))
+        places[used, np.arange(used.size)] = np.sqrt(0.5)
+    return _Axis(first, places), _Axis(second, places)  # a missing value has the code −1
 
 
 def exact(pair: Pair, targets: Places) -> Numbers:
@@ -110,19 +145,14 @@ def exact(pair: Pair, targets: Places) -> Numbers:
     return np.where(agree, 1.0 / np.maximum(counts[before[targets]], 1), 0.0)
 
 
-def nearest(files: Points, targets: Places) -> Numbers:
-    """Return for each target the probability that the nearest released record is theirs.
+def nearest(files: Points) -> Numbers:
+    """Return for each person the probability that the nearest released record is theirs.
 
     Released records on one spot cannot be told apart: the intruder picks any of them.
     """
-    spots, spot = np.unique(files.after, axis=0, return_inverse=True)
-    spot = spot.ravel()
-    crowd = np.bincount(spot)
-    found = _nearest_spot(files.before[targets], spots)
-    released = np.full(files.before.shape[0], -1)
-    released[files.origin] = np.arange(files.origin.size)
-    own = released[targets]
-    right = (own >= 0) & (spot[np.maximum(own, 0)] == found)
+    crowd = np.bincount(files.spot)
+    found = _nearest_spot(files.before, files.spots)
+    right = (files.own >= 0) & (files.spot[np.maximum(files.own, 0)] == found)
     return np.where(right, 1.0 / crowd[found], 0.0)
 
 
@@ -140,22 +170,19 @@ def _nearest_spot(queries: Numbers, spots: Numbers) -> Places:
     return found
 
 
-def assigned(files: Points, targets: Places, rng: Randomness) -> Numbers:
-    """Return for each target whether the best one-to-one matching gives them their own record.
+def assigned(files: Points, rng: Randomness) -> Numbers:
+    """Return for each person whether the best one-to-one matching gives them their own record.
 
-    Targets are matched with their own released records, in all the cheapest matching.
+    People are matched with their own released records, in all the cheapest matching.
     """
     from scipy.optimize import linear_sum_assignment
     from scipy.spatial.distance import cdist
 
-    released = np.full(files.before.shape[0], -1)
-    released[files.origin] = np.arange(files.origin.size)
-    inside = targets[released[targets] >= 0]
-    if inside.size == 0:
-        return np.zeros(targets.size)
+    inside = np.flatnonzero(files.own >= 0)
     # In random order: between equally cheap matchings the solver must not favour the true one.
     mixed = rng.permutation(inside.size)
-    cost = cdist(files.before[inside], files.after[released[inside[mixed]]], "sqeuclidean")
-    chosen = mixed[linear_sum_assignment(cost)[1]]
-    right = dict(zip(inside.tolist(), (chosen == np.arange(inside.size)).tolist(), strict=True))
-    return np.array([float(right.get(int(target), False)) for target in targets])
+    after = files.spots[files.spot[files.own[inside[mixed]]]]
+    chosen = mixed[linear_sum_assignment(cdist(files.before[inside], after, "sqeuclidean"))[1]]
+    right = np.zeros(files.own.size)
+    right[inside] = chosen == np.arange(inside.size)
+    return right

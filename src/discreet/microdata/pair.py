@@ -223,15 +223,17 @@ def combined(columns: Sequence[Places], rows: int) -> Places:
 
 
 def _known(before: Dataset, after: Dataset) -> tuple[str, ...]:
-    """Return the quasi-identifiers; without any, every column that is neither secret nor a name.
+    """Return the quasi-identifiers; without any, every column but names and known secrets.
 
-    Where all others are confidential the intruder is taken to know them all.
+    That a column is confidential may be a guess, and a guess must not make a file look safe: only
+    what the curator called confidential is taken to be unknown to the intruder.
     """
     if before.schema.quasi:
         return before.schema.quasi
     hidden = {*before.schema.identifiers, before.schema.weight}
     shared = [c for c in before.columns if c in after.columns and c not in hidden]
-    found = [c for c in shared if c not in before.schema.confidential] or shared
+    secret = {c for c in before.schema.confidential if before.schema[c].reason == "given"}
+    found = [c for c in shared if c not in secret] or shared
     if not found:
         raise InputError(
             "there is no column an intruder could know",

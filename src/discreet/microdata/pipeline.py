@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["mask"]
 
+#: Larger files are numbered only where a method needs it; risk then pairs records by their order.
+_NUMBERED = 5_000_000
+
 
 def mask(
     data: Any,
@@ -64,7 +67,9 @@ def mask(
     for step in steps:  # before anything is done: a mistake in the last step shows at once
         step.require(dataset)
     rng = rng or Randomness.secure()
-    masked = dataset.numbered()
+    masked = dataset
+    if not all(step.in_engine for step in steps) or len(dataset) <= _NUMBERED:
+        masked = dataset.numbered()
     for step in steps:
         masked = step.mask(masked, rng=rng, progress=progress).materialize()
     is_random = any(step.random for step in steps)

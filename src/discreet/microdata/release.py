@@ -195,6 +195,8 @@ class MicrodataRelease(Release):
                 ),
                 Section("Who the intruders are", table=self.risk.scenarios()),
             ]
+        if not self.loss.comparisons:  # an empty file
+            return parts
         by_column = {
             name: value
             for name, value in self.loss["value-loss"].facts.items()

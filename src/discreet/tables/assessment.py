@@ -70,7 +70,7 @@ def assess(
     progress: Progress = silent,
 ) -> Audit | Assessment:
     """Judge what a method published by the kind of risk it declares."""
-    table = protected.table
+    table, method = protected.table, method.acting
     if method.risk == "intervals":
         return _of_intervals(protected, attacker, exact, progress)
     cells = np.flatnonzero(sensitive(table))

@@ -2,54 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
+from discreet.data.table import Status, Table
 from discreet.report import Rows, shown
 
-__all__ = ["layout", "published_text"]
+if TYPE_CHECKING:
+    from discreet.tables.release import TableRelease
 
-# Wider or longer tables are lists: a crossing that does not fit a screen helps nobody.
-_WIDEST = 8
-_LONGEST = 40
+__all__ = ["layout", "legend", "published_text", "sides"]
+
+#: Larger tables are shown from the top.
+_ROWS, _CODES = 400, 40
+#: What fits a terminal.
+_LINES, _ACROSS = 40, 10
+_MARK = {Status.PRIMARY: "c", Status.SECONDARY: "x"}
 
 
-def layout(frame: Any, by: Sequence[str]) -> Rows:
-    """Return the published cells of a table over two attributes as a cross, others as a list.
+def legend(release: TableRelease) -> str:
+    """Return what the marks in the layout mean."""
+    if release.withholds:
+        return "c: withheld, confidential; x: withheld to protect another cell."
+    return "Values were changed to protect contributors; see below how."
 
-    Withheld cells show their SDMX confidentiality status: C for sensitive, D for withheld to
-    protect another. Any: the frame that a release publishes, in pandas.
+
+def layout(release: TableRelease) -> Rows:
+    """Return a cross table where there are two attributes, else one line per cell."""
+    table = release.table
+    if len(table.dimensions) == 2 and min(len(d.codes) for d in table.dimensions) <= _CODES:
+        return _cross(release)
+    cells = range(min(len(table), _ROWS))
+    return [*table.by, "value"], [[*table.labels(cell), _text(release, cell)] for cell in cells]
+
+
+def _text(release: TableRelease, cell: int) -> str:
+    """Return what is printed for a cell."""
+    protected, frame = release.protected, release._frame
+    if not protected.withheld[cell]:
+        return shown(float(frame["value"][cell]))
+    if protected.prints_intervals:
+        return f"{shown(float(frame['lower'][cell]))} – {shown(float(frame['upper'][cell]))}"
+    return _MARK.get(Status(int(protected.status[cell])), "c")
+
+
+def sides(table: Table) -> tuple[int, int]:
+    """Return which attribute goes down and which across: the longer one down."""
+    if len(table.dimensions) < 2:
+        return 0, 0
+    longer = len(table.dimensions[1].codes) > len(table.dimensions[0].codes)
+    return (1, 0) if longer else (0, 1)
+
+
+def _cross(release: TableRelease) -> Rows:
+    table = release.table
+    down, right = sides(table)
+    rows, columns = table.dimensions[down], table.dimensions[right]
+    used = sorted(set(table.codes[:, down].tolist()))[:_ROWS]
+    across = sorted(set(table.codes[:, right].tolist()))
+    place = {(int(code[down]), int(code[right])): cell for cell, code in enumerate(table.codes)}
+    # Totals come last, as people read tables.
+    used, across = [*used[1:], *used[:1]], [*across[1:], *across[:1]]
+    header = [f"{rows.name} \\ {columns.name}", *(columns.codes[c] for c in across)]
+    body = [
+        [rows.codes[r], *(_text(release, place[r, c]) if (r, c) in place else "" for c in across)]
+        for r in used
+    ]
+    return header, body
+
+
+def published_text(release: TableRelease) -> str:
+    r"""Return what is published as text that fits a terminal, values set to the right.
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> cells = pd.DataFrame(
-    ...     {
-    ...         "sector": ["Total", "IT", "Fin"],
-    ...         "value": [10.0, None, None],
-    ...         "conf_status": ["F", "C", "D"],
-    ...     }
-    ... )
-    >>> layout(cells, ["sector"])
-    (('sector', 'value'), [('Total', '10'), ('IT', 'C'), ('Fin', 'D')])
+    >>> import discreet as dc
+    >>> from discreet import demo
+    >>> table = dc.tabulate(demo.salaries(), by=["sector", "region"], measure="salary")
+    >>> release = table.protect(rules=[dc.MinimumFrequency(3)], method=dc.Suppression())
+    >>> print(published_text(release).splitlines()[0])
+    sector \ region        BCN      TGN      Total
     """
-    texts = [_cell(row) for row in frame.to_dict("records")]
-    codes = [tuple(row) for row in frame[list(by)].itertuples(index=False, name=None)]
-    if len(by) == 2:
-        across = list(dict.fromkeys(code[1] for code in codes))
-        if len(across) <= _WIDEST:
-            known = dict(zip(codes, texts, strict=True))
-            down = dict.fromkeys(code[0] for code in codes)
-            body = [(row, *(known.get((row, column), "") for column in across)) for row in down]
-            return (f"{by[0]} \\ {by[1]}", *map(str, across)), body
-    return (*by, "value"), [(*code, text) for code, text in zip(codes, texts, strict=True)]
-
-
-def published_text(frame: Any, by: Sequence[str]) -> str:
-    """Return the published cells as text, cut to a screen. Any: a pandas frame."""
-    header, body = layout(frame, by)
-    lines = [header, *body[:_LONGEST]]
-    labels = 1 if str(header[0]).startswith(f"{by[0]} ") else len(by)
+    header, body = layout(release)
+    labels = len(header) - 1 if header[-1] == "value" else 1
+    if len(header) > _ACROSS:
+        kept = [*range(_ACROSS - 1), len(header) - 1]
+        header = [str(header[c]) for c in kept]
+        body = [[row[c] for c in kept] for row in body]
+    lines = [header, *body[:_LINES]]
     width = [max(len(str(line[c])) for line in lines) for c in range(len(header))]
     text = "\n".join(
         "  ".join(
@@ -58,13 +97,4 @@ def published_text(frame: Any, by: Sequence[str]) -> str:
         ).rstrip()
         for line in lines
     )
-    return text if len(body) <= _LONGEST else f"{text}\n… {len(body) - _LONGEST:,} more"
-
-
-def _cell(row: dict[str, Any]) -> str:
-    if row.get("conf_status", "F") == "F":
-        return shown(row["value"])
-    lower, upper = row.get("lower"), row.get("upper")
-    if lower is not None and lower == lower:
-        return f"{shown(lower)}…{shown(upper)}"
-    return str(row["conf_status"])
+    return text if len(body) <= _LINES else f"{text}\n… {len(body) - _LINES:,} more"

@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.data.table import Status, Table
 from discreet.page import Page, Section, svg
-from discreet.report import Rows, shown
+from discreet.tables.layout import layout, legend, sides
 
 if TYPE_CHECKING:
     from discreet.tables.release import TableRelease
@@ -17,13 +17,12 @@ __all__ = ["curator_page", "release_page"]
 
 #: Larger tables are shown from the top, and drawn by their coarsest codes.
 _ROWS, _CODES, _INTERVALS = 400, 40, 400
-_MARK = {Status.PRIMARY: "c", Status.SECONDARY: "x"}
 
 
 def release_page(release: TableRelease) -> Page:
     """Return the page that is published: nothing in it says more than the published cells."""
     evidence = release.evidence()
-    sections = [Section("The table", _legend(release), table=_layout(release))]
+    sections = [Section("The table", legend(release), table=layout(release))]
     sections.append(
         Section(
             "Where cells are withheld or changed",
@@ -80,53 +79,11 @@ def _title(table: Table) -> str:
     return f"{what}{of} by {', '.join(table.by)}"
 
 
-def _legend(release: TableRelease) -> str:
-    if release.withholds:
-        return "c: withheld, confidential; x: withheld to protect another cell."
-    return "Values were changed to protect contributors; see below how."
-
-
-def _layout(release: TableRelease) -> Rows:
-    """Return a cross table where there are two attributes, else one line per cell."""
-    table, protected = release.table, release.protected
-    frame = release._frame
-    texts = []
-    for cell, status in enumerate(protected.status):
-        if protected.withheld[cell]:
-            text = _MARK.get(Status(int(status)), "c")
-            if protected.prints_intervals:
-                text = (
-                    f"{shown(float(frame['lower'][cell]))} – {shown(float(frame['upper'][cell]))}"
-                )
-        else:
-            text = shown(float(frame["value"][cell]))
-        texts.append(text)
-    if len(table.dimensions) == 2 and len(table.dimensions[1].codes) <= _CODES:
-        return _cross(table, texts)
-    body = [[*table.labels(cell), texts[cell]] for cell in range(min(len(table), _ROWS))]
-    return [*table.by, "value"], body
-
-
-def _cross(table: Table, texts: list[str]) -> Rows:
-    rows, columns = table.dimensions
-    used = sorted(set(table.codes[:, 0].tolist()))[:_ROWS]
-    across = sorted(set(table.codes[:, 1].tolist()))
-    place = {(int(r), int(c)): cell for cell, (r, c) in enumerate(table.codes)}
-    # Totals come last, as people read tables.
-    used, across = [*used[1:], *used[:1]], [*across[1:], *across[:1]]
-    header = [f"{rows.name} \\ {columns.name}", *(columns.codes[c] for c in across)]
-    body = [
-        [rows.codes[r], *(texts[place[r, c]] if (r, c) in place else "" for c in across)]
-        for r in used
-    ]
-    return header, body
-
-
-def _drawn(table: Table) -> tuple[list[int], list[str]]:
+def _drawn(table: Table) -> list[int]:
     """Return the cells of the first two attributes, the others at their total."""
     keep = (table.codes[:, 2:] == 0).all(axis=1)
     keep &= (table.codes[:, : min(2, table.codes.shape[1])] < _CODES).all(axis=1)
-    return [int(cell) for cell in np.flatnonzero(keep)], list(table.by[:2])
+    return [int(cell) for cell in np.flatnonzero(keep)]
 
 
 def _caption(table: Table) -> str:
@@ -139,16 +96,18 @@ def _heat_map(release: TableRelease) -> Any:
     import pandas as pd
 
     table, protected = release.table, release.protected
-    cells, names = _drawn(table)
+    cells, (down, right) = _drawn(table), sides(table)
+    single = down == right
     data = pd.DataFrame(
         {
-            "row": [table.labels(cell)[0] for cell in cells],
-            "column": [table.labels(cell)[1] if len(names) > 1 else "" for cell in cells],
+            "row": [table.labels(cell)[down] for cell in cells],
+            "column": ["" if single else table.labels(cell)[right] for cell in cells],
             "status": [Status(int(protected.status[cell])).word for cell in cells],
         }
     )
-    order = list(table.dimensions[0].codes)
-    across = list(table.dimensions[1].codes) if len(names) > 1 else [""]
+    order = list(table.dimensions[down].codes)
+    across = [""] if single else list(table.dimensions[right].codes)
+    title = None if single else table.by[right]
     colours = alt.Scale(
         domain=["safe", "changed", "secondary", "primary"],
         range=["#dbe7ea", "#8fb8de", "#f2b366", "#b5413a"],
@@ -157,8 +116,8 @@ def _heat_map(release: TableRelease) -> Any:
         alt.Chart(data)
         .mark_rect(stroke="white")
         .encode(
-            x=alt.X("column:N", sort=across, title=names[1] if len(names) > 1 else None),
-            y=alt.Y("row:N", sort=order, title=names[0]),
+            x=alt.X("column:N", sort=across, title=title),
+            y=alt.Y("row:N", sort=order, title=table.by[down]),
             color=alt.Color("status:N", scale=colours),
         )
         .properties(width=alt.Step(22), height=alt.Step(18))
@@ -200,13 +159,16 @@ def _statuses(release: TableRelease) -> Any:
 
     table = release.table
     dimension = table.dimensions[0]
-    keep = table.codes[:, 0] < _CODES
-    data = pd.DataFrame(
-        {
-            "code": np.array(dimension.codes, dtype=object)[table.codes[keep, 0]],
-            "status": [Status(int(s)).word for s in release.protected.status[keep]],
-        }
-    )
+    size = min(len(dimension.codes), _CODES)
+    rows = []
+    for status in Status:
+        number = np.bincount(
+            table.codes[release.protected.status == status, 0], minlength=len(dimension.codes)
+        )
+        rows += [
+            (dimension.codes[c], status.word, int(number[c])) for c in range(size) if number[c]
+        ]
+    data = pd.DataFrame(rows, columns=["code", "status", "cells"])
     colours = alt.Scale(
         domain=["safe", "changed", "secondary", "primary"],
         range=["#dbe7ea", "#8fb8de", "#f2b366", "#b5413a"],
@@ -215,7 +177,7 @@ def _statuses(release: TableRelease) -> Any:
         alt.Chart(data)
         .mark_bar()
         .encode(
-            x=alt.X("count()", title="cells"),
+            x=alt.X("cells:Q", title="cells"),
             y=alt.Y("code:N", sort=list(dimension.codes), title=dimension.name),
             color=alt.Color("status:N", scale=colours),
         )

@@ -82,6 +82,13 @@ def protect(
     """
     method = FAMILY.get("suppression")() if method is None else method
     rng = Randomness.secure() if rng is None else rng
+    tables = [table] if isinstance(table, Table) else list(table)
+    if method.needs_rules and not rules and all(one.status is None for one in tables):
+        raise InputError(
+            f"nothing says which cells are sensitive, and {method.name} protects only those",
+            code="no-rules",
+            hint="give rules=[…], or a table with a column of statuses",
+        )
     if not isinstance(table, Table):
         return _protect_linked(table, rules, method, rng, progress)
     release = _protect_one(table, rules, method, rng, progress)
@@ -102,14 +109,14 @@ def _protect_one(
         protected=protected,
         method=method,
         rules=tuple(rules),
-        randomness=rng.kind if method.is_random else "none",
+        randomness=rng.kind if method.acting.is_random else "none",
         before=len(table),
     )
 
 
 def _require_protectable(table: Table, method: TableMethod) -> None:
     """Refuse a table whose grand total itself is sensitive: no cell can hide it."""
-    if table.status is None or method.risk != "intervals":
+    if table.status is None or method.acting.risk != "intervals":
         return
     top = np.flatnonzero((table.codes == 0).all(axis=1))
     if top.size and table.status[top[0]] == Status.PRIMARY:
@@ -189,8 +196,11 @@ def _protect_linked(
 def _told_apart(tables: Sequence[Table]) -> list[Table]:
     """Return the tables with contributors numbered so that no two tables use one number.
 
-    Numbers mean something within their own table only.
+    Numbers mean something within their own table only, unless the tables were made together.
     """
+    tokens = {id(getattr(table, "numbering", None)) for table in tables}
+    if len(tokens) == 1 and getattr(tables[0], "numbering", None) is not None:
+        return list(tables)
     numbered, start = [], 0
     for table in tables:
         units = table.contributors

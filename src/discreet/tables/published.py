@@ -11,6 +11,7 @@ import numpy as np
 
 from discreet.audit.intervals import Audit, audit_table
 from discreet.data.hierarchy import Hierarchy
+from discreet.data.linked import LinkedTables
 from discreet.data.table import Dimension, Floats, Status, Table
 from discreet.errors import InputError, nearest
 from discreet.progress import Progress, silent
@@ -37,18 +38,8 @@ def read_published(
     source
         Path of a CSV or Parquet file, or a frame. Any: of any library that narwhals reads.
     """
-    import narwhals.stable.v1 as nw
-    import pandas as pd
-
     path = Path(source) if isinstance(source, str | Path) else None
-    if path is not None:
-        if not path.exists():
-            raise InputError(f"there is no file {path}", code="file-not-found", file=path)
-        texts = {"dtype": str, "keep_default_na": False}
-        parquet = path.suffix == ".parquet"
-        frame = pd.read_parquet(path) if parquet else pd.read_csv(path, **texts)  # type: ignore[call-overload]
-    else:
-        frame = nw.from_native(source, eager_only=True).to_pandas()
+    frame = _frame(source)
     if value not in frame.columns:
         guess = nearest(value, list(frame.columns))
         raise InputError(
@@ -104,6 +95,8 @@ def audit_published(
 
     Parameters
     ----------
+    source
+        Path or frame of a published table, or a list of them: linked tables are audited together.
     within
         How far a printed value may lie from the true one (rounding, bounded noise); without it
         printed values are exact.
@@ -124,46 +117,76 @@ def audit_published(
     >>> audit_published(cells).intervals[["lower", "upper"]].values.tolist()[0]
     [3.0, 6.0]
     """
-    table = read_published(source, hierarchies, value=value, total=total)
-    withheld = np.isnan(table.value)
-    bounds, published = None, ~withheld
+    several = list(source) if isinstance(source, list | tuple) else [source]
+    tables = [read_published(one, hierarchies, value=value, total=total) for one in several]
+    ends = [_ends(one, table, within) for one, table in zip(several, tables, strict=True)]
+    table, lower, upper = _joined(tables, ends)
+    exactly = lower == upper
     if within is not None:
-        slack = np.full(len(table), float(within))
-        lower, upper = table.value - slack, table.value + slack
-        bounds = _bounds(table, lower, upper)
-        published = np.zeros(len(table), dtype=bool)
         table = table.replace(status=np.full(len(table), np.int8(Status.PRIMARY)))
-    intervals = _printed_intervals(source, table)
-    if intervals is not None and within is None:
-        bounds = _bounds(table, *intervals)
+    known = ~np.isnan(table.value)
+    floor = -np.inf if (table.value[known] < 0).any() else 0.0
     audit = audit_table(
-        table, published=published, exact=exact, bounds=bounds, cells="sensitive", progress=progress
+        table,
+        published=exactly,
+        exact=exact,
+        bounds=(np.maximum(lower, floor), upper),
+        cells="sensitive",
+        progress=progress,
     )
     return _judged(audit, protection or 0.0)
 
 
-def _bounds(table: Table, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    known = ~np.isnan(table.value)
-    negative = bool((table.value[known] < 0).any())
-    lower = np.where(np.isnan(lower), -np.inf, lower)
-    lower = lower if negative else np.maximum(lower, 0.0)
-    return lower, np.where(np.isnan(upper), np.inf, upper)
+def _frame(source: Any) -> Any:
+    """Return the published cells as a pandas frame; codes of a CSV file stay texts.
 
-
-def _printed_intervals(source: Any, table: Table) -> tuple[Floats, Floats] | None:
+    Any: a path or a frame of any library.
+    """
     import narwhals.stable.v1 as nw
     import pandas as pd
 
-    if isinstance(source, str | Path):
-        path = Path(source)
-        frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
-    else:
-        frame = nw.from_native(source, eager_only=True).to_pandas()
-    if "lower" not in frame.columns or "upper" not in frame.columns:
-        return None
-    lower, upper = _numbers(frame["lower"]), _numbers(frame["upper"])
-    shown = ~np.isnan(table.value)
-    return np.where(shown, table.value, lower), np.where(shown, table.value, upper)
+    if not isinstance(source, str | Path):
+        return nw.from_native(source, eager_only=True).to_pandas()
+    path = Path(source)
+    if not path.exists():
+        raise InputError(f"there is no file {path}", code="file-not-found", file=path)
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path)
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+def _ends(source: Any, table: Table, within: float | None) -> tuple[Floats, Floats]:
+    """Return between what each cell lies by what is printed of it alone."""
+    withheld = np.isnan(table.value)
+    slack = 0.0 if within is None else float(within)
+    lower = np.where(withheld, -np.inf, table.value - slack)
+    upper = np.where(withheld, np.inf, table.value + slack)
+    frame = _frame(source)
+    if "lower" in frame.columns and "upper" in frame.columns:
+        printed = _numbers(frame["lower"]), _numbers(frame["upper"])
+        lower = np.where(withheld & ~np.isnan(printed[0]), printed[0], lower)
+        upper = np.where(withheld & ~np.isnan(printed[1]), printed[1], upper)
+    return lower, upper
+
+
+def _joined(
+    tables: Sequence[Table], ends: Sequence[tuple[Floats, Floats]]
+) -> tuple[Table, Floats, Floats]:
+    """Return several published tables as one: what any of them tells of a cell is told."""
+    if len(tables) == 1:
+        return tables[0], *ends[0]
+    linked = LinkedTables.of(tables)
+    size = len(linked.joint)
+    value, lower, upper = np.full(size, np.nan), np.full(size, -np.inf), np.full(size, np.inf)
+    for table, (low, high), place in zip(tables, ends, linked.places, strict=True):
+        shown = ~np.isnan(table.value)
+        value[place[shown]] = table.value[shown]
+        np.maximum.at(lower, place, low)
+        np.minimum.at(upper, place, high)
+    status = linked.joint.status
+    assert status is not None
+    known = np.where(np.isnan(value), status, np.int8(Status.SAFE))
+    return linked.joint.replace(value=value, status=known), lower, upper
 
 
 def _judged(audit: Audit, protection: float) -> Audit:

@@ -24,6 +24,8 @@ from discreet.tables.tabulation import mean_count
 
 __all__ = ["CONF_STATUS", "LinkedRelease", "TableRelease"]
 
+#: More rows than this are no help in a workbook, and take minutes to write.
+_SHEET = 200_000
 #: SDMX code list CL_CONF_STATUS: free; confidential; secondary confidentiality set by the sender.
 CONF_STATUS = {
     Status.SAFE: "F",
@@ -64,7 +66,7 @@ class TableRelease(Release):
     @property
     def attacker(self) -> str:
         """Against whom the method protects."""
-        return str(getattr(self.method, "attacker", "outsider"))
+        return str(getattr(self.method.acting, "attacker", "outsider"))
 
     @functools.cached_property
     def _frame(self) -> Any:
@@ -84,10 +86,14 @@ class TableRelease(Release):
             assert protected.upper is not None
             for name, end in (("lower", protected.lower), ("upper", protected.upper)):
                 data[name] = _tidy(end / divisor)
-        if table.statistic == "mean":
+        if table.statistic == "mean" and self.withholds:
+            # With it sums can be computed, and audited. Where values are changed instead of
+            # withheld it would tell how few stand behind a cell.
             data["count"] = np.where(shown, divisor, np.nan)
-        data["status"] = [Status(int(code)).word for code in protected.status]
-        data["conf_status"] = [CONF_STATUS[Status(int(code))] for code in protected.status]
+        words = np.array([status.word for status in Status], dtype=object)
+        letters = np.array([CONF_STATUS[status] for status in Status], dtype=object)
+        data["status"] = words[protected.status]
+        data["conf_status"] = letters[protected.status]
         return pd.DataFrame(data)
 
     @property
@@ -148,13 +154,17 @@ class TableRelease(Release):
     def evidence(self) -> Evidence:
         """Return what was done and what it promises; nothing from which a value could be computed."""
         audit = self._audit
-        risk = {
+        risk: dict[str, Any] = {
             "safe": audit.safe,
             "attacker": self.attacker,
             "sensitive": audit.sensitive,
             "unsafe": audit.unsafe,
             "disclosed": audit.disclosed,
         }
+        loss = self.loss.public()
+        if self.method.acting.risk == "noise":
+            # How many cells are sensitive is a count of the data, which has no noise.
+            risk, loss = {"safe": audit.safe}, {"cells": len(self.table)}
         settings = {
             "by": list(self.table.by),
             "measure": self.table.measure,
@@ -167,7 +177,7 @@ class TableRelease(Release):
             kind="table",
             settings=settings,
             risk=risk,
-            loss=self.loss.public(),
+            loss=loss,
             verdict=self.verdict,
             randomness=self.randomness,
         )
@@ -282,7 +292,9 @@ def _write_hierarchies(hierarchies: tuple[Any, ...], name: str, folder: Path) ->
 
 
 def _write_excel(frame: Any, path: Path) -> None:
-    """Write a workbook with a legend, where the library for it is installed."""
+    """Write a workbook with a legend, where the library for it is installed and it fits a sheet."""
+    if len(frame) > _SHEET:
+        return
     try:
         import openpyxl  # noqa: F401
     except ModuleNotFoundError:

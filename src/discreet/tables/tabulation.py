@@ -17,7 +17,15 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Source", "Tabulation", "mean_count", "require_columns", "retabulate", "tabulate"]
+__all__ = [
+    "Source",
+    "Tabulation",
+    "mean_count",
+    "number_alike",
+    "require_columns",
+    "retabulate",
+    "tabulate",
+]
 
 Statistic = Literal["sum", "mean"]
 
@@ -83,6 +91,8 @@ class Tabulation(Table):
     source: Source | None = None
     #: Number of records of each cell, or the sum of their weights: what means are divided by.
     weights: Floats | None = None
+    #: The same object for tables in which a contributor has the same number.
+    numbering: object | None = None
 
     @property
     def mean(self) -> Floats:
@@ -184,12 +194,12 @@ def tabulate(
     if isinstance(by, str):
         by = [by]
     if by and not isinstance(by[0], str):
-        return tuple(
+        several = [
             tabulate(
                 data,
                 list(names),
                 measure,
-                statistic=statistic,
+                statistic,
                 unit=unit,
                 weight=weight,
                 largest=largest,
@@ -198,9 +208,12 @@ def tabulate(
                 missing=missing,
             )
             for names in by
-        )
+        ]
+        return number_alike(several) if len(several) > 1 else tuple(several)
     names = tuple(str(name) for name in by)
     require_columns(data, names, measure, statistic, (unit, weight, request))
+    for name in names:
+        data.schema.require_dimension(name)
     unit = data.unit if unit is None else unit
     weight = data.weight if weight is None else weight
     hierarchies = {name: data.schema.hierarchies(name) for name in names}
@@ -218,6 +231,41 @@ def tabulate(
     source = Source(data, names, measure, unit, weight, {d.name: d.hierarchies for d in dimensions})
     table = _table(dimensions, rows, source, statistic, largest)
     return _with_signs(_with_requests(table, request))
+
+
+def number_alike(tables: Sequence[Tabulation]) -> tuple[Tabulation, ...]:
+    """Give a contributor the same number in several tables of the same records.
+
+    Engines number contributors for each table anew. Who is alone in a cell is found by adding up
+    numbers of our own over it; whoever is alone nowhere keeps a number of that table only.
+    """
+    source = tables[0].source
+    if source is None or any(table.contributors is None for table in tables):
+        return tuple(tables)
+    if source.unit is None:
+        units = np.arange(len(source.dataset))
+    else:
+        _, units = np.unique(np.array(source.identities(), dtype=object), return_inverse=True)
+    size = int(units.max(initial=-1)) + 1
+    columns = {"__unit": units.astype(np.float64), "__one": np.ones(len(units))}
+    token, start, numbered = object(), size, []
+    for table in tables:
+        assert table.source is not None
+        assert table.count is not None
+        assert table.contributors is not None
+        total, records = table.source.sums(table, columns, weighted=False)
+        alone = np.flatnonzero((table.count == 1) & (records > 0))
+        local = table.contributors[alone, 0]
+        number = np.arange(start, start + int(table.contributors.max(initial=-1)) + 1)
+        start += len(number)
+        known = local >= 0
+        number[local[known]] = np.round(total[alone] / records[alone])[known].astype(np.int64)
+        contributors = np.where(
+            table.contributors >= 0, number[np.maximum(table.contributors, 0)], -1
+        )
+        contributors[alone, 0] = np.round(total[alone] / records[alone]).astype(np.int64)
+        numbered.append(dataclasses.replace(table, contributors=contributors, numbering=token))
+    return tuple(numbered)
 
 
 def retabulate(

@@ -91,6 +91,8 @@ def test_a_token_is_given_for_a_password_only(client):
         TOKENS.issue("ghost").token,
         Tokens(b"other").issue("ana").token,
     ],
+    # Tokens hold the time, and every worker must call a test by the same name.
+    ids=["short", "no-token", "longer", "nobody", "other-key"],
 )
 def test_false_tokens_are_refused(client, token):
     assert (

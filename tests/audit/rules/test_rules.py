@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from tests.tables.instances import castro, salaries
 
 import discreet as dc
 from discreet.audit.exposure import expose
 from discreet.audit.sensitivity import mark
 from discreet.data.table import Table
-from tests.tables.instances import castro, salaries
 
 
 def one_cell(value, top, count=5, **more):

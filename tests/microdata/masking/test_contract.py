@@ -149,3 +149,84 @@ def test_columns_may_be_one_name_and_never_twice():
         dc.Rounding(["a", "a"])
     with pytest.raises(dc.InputError, match="at least one column"):
         dc.Rounding([])
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        dc.Microaggregation(["pay", "age"], k=3),
+        dc.Microaggregation(["job", "age"], k=3, search=True),
+        dc.GlobalRecoding("region", level=1),
+        dc.TopCoding("pay", quantile=0.9),
+        dc.Rounding("age", 10),
+    ],
+    ids=lambda method: method.name,
+)
+def test_results_do_not_depend_on_the_order_of_the_rows(people, frame, method):
+    mixed = frame.sample(frac=1, random_state=3)
+    again = dc.read(mixed, engine=people.engine).replace(schema=people.schema)
+    one = method.mask(people, rng=dc.Randomness.seeded(1)).arrow().to_pandas()
+    two = method.mask(again, rng=dc.Randomness.seeded(1)).arrow().to_pandas()
+    columns = ["name", *method.changes]
+    one, two = (f[columns].sort_values("name", ignore_index=True) for f in (one, two))
+    pd.testing.assert_frame_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        dc.TopCoding(["pay", "age"], 55),
+        dc.TopCoding("age", 55.5),
+        dc.BottomCoding("pay", quantile=0.3, replacement=-1),
+        dc.Rounding(["pay", "age"], 7),
+        dc.Rounding("age", 0.3),
+        dc.GlobalRecoding("age", width=7),
+    ],
+    ids=repr,
+)
+def test_the_engine_does_what_the_arrays_do(people, method):
+    in_engine = method.mask(people, rng=dc.Randomness.seeded(1)).arrow(list(method.changes))
+    rows = people.arrow(list(method.reads)).combine_chunks()
+    by_array = method.apply(rows, schema=people.schema, rng=dc.Randomness.seeded(1))
+    for name in method.changes:
+        one, two = in_engine[name].to_pylist(), by_array[name].to_pylist()
+        if isinstance(next(v for v in two if v is not None), str):
+            assert one == two
+        else:
+            pairs = [
+                (np.nan if a is None else a, np.nan if b is None else b)
+                for a, b in zip(one, two, strict=True)
+            ]
+            assert np.allclose(*np.array(pairs).T, equal_nan=True, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        pytest.param("postgres_url", marks=pytest.mark.postgres),
+        pytest.param("spark_url", marks=[pytest.mark.spark, pytest.mark.slow]),
+    ],
+)
+def test_a_pipeline_runs_on_other_engines(people, request, server, tmp_path):
+    from tests.servers import SPARK_OPTIONS
+
+    from discreet.data.engines import connect
+
+    options = {**SPARK_OPTIONS, "spark.sql.warehouse.dir": str(tmp_path / "warehouse")}
+    with connect(
+        request.getfixturevalue(server), **(options if server == "spark_url" else {})
+    ) as engine:
+        there = dc.read(people.arrow(), engine=engine).replace(schema=people.schema)
+        steps = [
+            dc.GlobalRecoding("region", level=1),
+            dc.Microaggregation(["age", "pay"], k=3),
+            dc.TopCoding("pay", 60),
+            dc.Rounding("age", 5),
+        ]
+        here, found = (dc.mask(data, steps).dataset.arrow() for data in (people, there))
+        for column in ("age", "pay", "region"):
+            one, two = (sorted(map(str, rows[column].to_pylist())) for rows in (here, found))
+            assert one == two, column
+        mixed = dc.mask(there, [*steps, dc.RankSwapping("pay"), dc.Sampling(0.5)])
+        assert len(mixed.dataset) == 60
+        assert mixed.risk.value <= 1

@@ -92,6 +92,14 @@ def test_hierarchical_distance_is_the_earth_movers():
         assert found[0] == pytest.approx(best.fun, abs=1e-9)
 
 
+def test_the_hierarchy_orders_values_that_are_not_numbers():
+    grades = dc.Hierarchy.flat(["low", "middle", "high"])
+    domain = Domain("grade", ("high", "low", "middle"), np.array([0.0, 1.0, 0.0]), grades)
+    model = dc.TCloseness("grade", 0.2, distance="ordered")
+    found = model.gap(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), domain)
+    assert found == pytest.approx([1.0, 0.5])
+
+
 def test_hierarchical_distance_needs_a_hierarchy_that_covers():
     model = dc.TCloseness("disease", 0.5, distance="hierarchical")
     with pytest.raises(dc.InputError) as caught:
@@ -180,7 +188,8 @@ def test_k_map_is_enforced_against_a_population():
         hierarchies={"region": tree},
     )
     people = pd.DataFrame({"region": ["N1"] * 2 + ["N2"] * 3 + ["S1"] * 4})
-    safe = dc.anonymize(sample, dc.KMap(4, population=people), verify=False)
+    safe = dc.anonymize(sample, dc.KMap(4, population=people))
+    assert safe.checks[0].value == 4
     assert safe.levels == {"region": 1}
     assert sorted(safe.frame["region"]) == ["N", "N", "S"]
 

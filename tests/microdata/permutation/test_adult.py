@@ -116,3 +116,14 @@ def test_local_beats_weighted_on_ranges_of_every_quasi_identifier(people, seed):
         ours = held_out.errors(local, loss).mean()
         theirs = held_out.errors(weighted, loss).mean()
         assert ours < 0.97 * theirs, names[place]
+
+
+def test_the_anonymiser_gives_the_generalised_table(people):
+    found = compare(
+        people, sensitive="capital-loss", column="age", partitions=["weighted"], queries=20,
+        generalization="anonymizer", rng=Randomness.seeded(3),
+    )  # fmt: skip
+    assert set(found.generalization) == set(QUASI)
+    ours, theirs = found["permutation on it"], found["generalisation"]
+    assert all(a <= b for a, b in zip(ours, theirs, strict=True))
+    assert found["weighted"][0] < ours[0]

@@ -9,6 +9,7 @@ import random
 import numpy as np
 import pyarrow as pa
 import pytest
+import sqlglot
 
 from discreet.errors import InputError
 from tests.microdata.permutation.conftest import released
@@ -73,7 +74,7 @@ def random_case(rng):
 @pytest.mark.parametrize("seed", range(4))
 def test_bounds_equal_the_enumeration_of_all_worlds(duckdb_engine, seed):
     rng = random.Random(seed)
-    for _ in range(15):
+    for _ in range(8):
         labels, values, weights, chosen = random_case(rng)
         quasi = {"x": [int(c) for c in chosen], "w": weights}
         safe = released(duckdb_engine, quasi, values, labels)
@@ -168,8 +169,6 @@ def population(rng, n, kind):
 def answers_hold_the_truth(engine, safe, quasi, values, statements, paths):
     """Ask the release and the original; return how many answers were compared."""
     original = engine.load(pa.table({**quasi, "s": values}))
-    import sqlglot
-
     compared = 0
     for sql in statements:
         raw = engine.aggregate(sqlglot.parse_one(sql, read="duckdb"), {"t": original})
@@ -218,24 +217,56 @@ def test_bounds_hold_the_truth_on_random_queries(duckdb_engine, kind):
     labels = np.argsort(np.argsort(values + np.random.default_rng(1).normal(0, 50, 400))) // 9
     safe = released(duckdb_engine, quasi, values, labels)
     compared = answers_hold_the_truth(
-        duckdb_engine, safe, quasi, values, random_statements(rng, 110), ("auto",)
+        duckdb_engine, safe, quasi, values, random_statements(rng, 40), ("auto",)
     )
-    assert compared > 1500
+    assert compared > 500
+
+
+def many_selections(engine, kind, seed, size=3000, keys=1000):
+    """Random subsets of the records, as the keys of one statement; return how many were compared."""
+    rng = random.Random(f"{kind} {seed}")
+    quasi, values = population(rng, size, kind)
+    # Subsets of very different size: a few hold hundreds of records, most a handful.
+    numbers = np.random.default_rng(seed)
+    quasi["q"] = pa.array(
+        np.floor(keys * numbers.random(size) ** rng.choice([1, 2, 4])).astype(int)
+    )
+    noise = numbers.normal(0, rng.choice([0, 1, 30]) * values.std() / 10, size)
+    labels = np.argsort(np.argsort(values + noise)) // rng.randint(2, 60)
+    safe = released(engine, quasi, values, labels)
+    fast = "COUNT(*) AS n, SUM(s) AS a, AVG(s) AS b, MIN(s) AS c, MAX(s) AS d, MEDIAN(s) AS e"
+    slow = (
+        f"{fast}, QUANTILE_CONT(s, 0.9) AS f, VARIANCE(s) AS g, STDDEV_POP(s) AS h, SUM(w * s) AS i"
+    )
+    original = engine.load(pa.table({**quasi, "s": values}))
+    for path, asked in (("engine", slow), ("memory", fast)):
+        sql = f"SELECT q, {asked} FROM t GROUP BY q"
+        raw = engine.aggregate(sqlglot.parse_one(sql, read="duckdb"), {"t": original}).sort_by("q")
+        got = safe.ask(sql, path=path).frame.sort_by("q")
+        assert raw.column("q").equals(got.column("q"))
+        for name in raw.column_names[1:]:
+            truth = raw.column(name).cast(pa.float64()).to_numpy()
+            low = got.column(f"{name}_lower").cast(pa.float64()).to_numpy()
+            high = got.column(f"{name}_upper").cast(pa.float64()).to_numpy()
+            assert (np.isnan(truth) == np.isnan(low)).all(), (name, path)
+            known = ~np.isnan(truth)
+            # The engine's own sums of floating-point numbers are rounded.
+            slack = 1e-11 * np.abs(values).max() ** (2 if name == "g" else 1)
+            assert (low[known] - slack <= truth[known]).all(), (name, path)
+            assert (truth[known] <= high[known] + slack).all(), (name, path)
+    return raw.num_rows
+
+
+@pytest.mark.parametrize("kind", ["integer", "float", "cents"])
+def test_bounds_hold_the_truth_on_thousands_of_random_selections(duckdb_engine, kind):
+    assert sum(many_selections(duckdb_engine, kind, seed) for seed in range(5)) > 3000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["integer", "float", "cents"])
-def test_bounds_hold_the_truth_on_tens_of_thousands_of_answers(duckdb_engine, kind):
-    rng = random.Random(kind + "slow")
-    compared = 0
-    for _ in range(8):
-        quasi, values = population(rng, 300, kind)
-        labels = np.argsort(np.argsort(values)) // rng.randint(3, 40)
-        safe = released(duckdb_engine, quasi, values, labels)
-        compared += answers_hold_the_truth(
-            duckdb_engine, safe, quasi, values, random_statements(rng, 300), ("auto", "engine")
-        )
-    assert compared > 20_000
+def test_bounds_hold_the_truth_on_tens_of_thousands_of_random_selections(duckdb_engine, kind):
+    found = sum(many_selections(duckdb_engine, kind, seed, 6000, 2000) for seed in range(100, 125))
+    assert found > 20_000
 
 
 def test_memory_and_engine_give_the_same_answers(duckdb_engine):
@@ -244,7 +275,7 @@ def test_memory_and_engine_give_the_same_answers(duckdb_engine):
         quasi, values = population(rng, 300, kind)
         safe = released(duckdb_engine, quasi, values, np.argsort(np.argsort(values)) // 7)
         answered = 0
-        for sql in random_statements(rng, 60, simple=True):
+        for sql in random_statements(rng, 30, simple=True):
             try:
                 fast = safe.ask(sql, path="memory").frame.to_pylist()
             except InputError:  # two columns in one comparison: the engine answers
@@ -263,7 +294,7 @@ def test_memory_and_engine_give_the_same_answers(duckdb_engine):
                         assert value == pytest.approx(other[name], rel=1e-12), (sql, name)
                     else:
                         assert value == other[name], (sql, name)
-        assert answered > 30
+        assert answered > 15
 
 
 def test_an_empty_selection_is_null_and_counts_nothing(duckdb_engine):
@@ -303,8 +334,6 @@ def test_the_same_meaning_on_every_engine(engine):
 
     with connect("duckdb://") as plain:
         original = plain.load(pa.table({**quasi, "s": values}))
-        import sqlglot
-
         for sql in statements:
             raw = plain.aggregate(sqlglot.parse_one(sql, read="duckdb"), {"t": original})
             got = safe.ask(sql, path="engine").frame

@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 import discreet as dc
 from discreet.errors import InfeasibleError, InputError, RefusedError
-from discreet.microdata.jobs.permutation import PermutationJob
+from discreet.microdata.jobs.permutation import Permutation
 from discreet.microdata.permutation.groups import GROUP
 from discreet.microdata.permutation.partitions.local import Local
 from discreet.microdata.permutation.release import Permuted
@@ -260,11 +260,11 @@ def test_tables_in_every_engine(engine):
 
 
 def test_a_policy_job_makes_the_same(people):
-    job = PermutationJob(sensitive="pay", k=3, e=100.0, partition=Local(columns=("age",)))
+    job = Permutation(sensitive="pay", k=3, e=100.0, partition=Local(columns=("age",)))
     job.check(people)
     safe = job.run(people)
     assert safe.facts.partition["columns"] == ["age"]
     with pytest.raises(InputError):
-        PermutationJob(sensitive="payy").check(people)
+        Permutation(sensitive="payy").check(people)
     with pytest.raises(InputError):
-        PermutationJob(sensitive="pay", k=1)
+        Permutation(sensitive="pay", k=1)

@@ -150,3 +150,20 @@ def test_defaults_cover_the_family():
         "changes", "class-metrics", "contingency-tables", "moments", "propensity", "trained-model",
         "value-loss",
     }  # fmt: skip
+
+
+def test_what_was_missing_before_is_no_loss():
+    frame = pd.DataFrame({"job": ["a", "b", None, "c"], "pay": [1.0, None, 2.0, 3.0]})
+    people = dc.read(frame, roles={"job": "quasi", "pay": "confidential"})
+    safe = dc.mask(people, [])
+    assert safe.loss.value == 0
+    assert safe.loss["class-metrics"].value == 0
+    gone = people.frame.assign(job=None)
+    assert dc.utility(people, gone, measures=[dc.ValueLoss()]).value == pytest.approx(0.375)
+
+
+def test_an_empty_file_loses_nothing_and_can_be_written(tmp_path):
+    empty = dc.read(pd.DataFrame({"pay": [1.0]}).iloc[:0], roles={"pay": "confidential"})
+    safe = dc.mask(empty, [])
+    assert safe.loss.value == 0
+    assert (safe.write(tmp_path / "out") / "data.csv").exists()

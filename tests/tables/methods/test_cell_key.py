@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from tests.tables.instances import random_table, salaries
 
 import discreet as dc
 from discreet.tables.methods._perturbation import deviations, transition
-from tests.tables.instances import random_table, salaries
 
 
 @pytest.fixture

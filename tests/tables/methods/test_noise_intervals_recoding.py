@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tables.instances import random_table, salaries
 
 import discreet as dc
 from discreet.audit.sensitivity import mark
 from discreet.tables.methods import FAMILY
-from tests.tables.instances import random_table, salaries
 
 SEEDED = dc.Randomness.seeded
 
@@ -54,7 +54,7 @@ def test_dp_noise_adds_up_over_the_whole_cube(totals):
     frame = pd.DataFrame({"a": ["x"] * 50 + ["y"] * 40, "b": ["u"] * 60 + ["w"] * 30})
     table = dc.tabulate(dc.read(frame), by=["a", "b"])
     assert len(table) < 9  # x × w is empty
-    done = dc.DPNoise(epsilon=2.0, totals=totals).hide(table, rng=dc.Randomness.secure())
+    done = dc.DPTableNoise(epsilon=2.0, totals=totals).hide(table, rng=dc.Randomness.secure())
     assert len(done.table) == 9
     assert np.abs(done.table.equations @ done.value).max() < 1e-9
     assert done.facts["views"] == (4 if totals == "levels" else 1)
@@ -66,7 +66,7 @@ def test_dp_noise_has_the_scale_it_promises():
     frame = pd.DataFrame({"a": [f"c{i}" for i in range(size)], "n": 10})
     total = pd.DataFrame({"a": ["Total"], "n": [10 * size]})
     table = dc.Table.from_cells(pd.concat([total, frame]), ["a"], "n", count="n", statistic="count")
-    done = dc.DPNoise(epsilon=1.0, totals="bottom-up").hide(table, rng=dc.Randomness.secure())
+    done = dc.DPTableNoise(epsilon=1.0, totals="bottom-up").hide(table, rng=dc.Randomness.secure())
     step = (done.value - table.value)[1:]
     # Discrete Laplace of scale 1: the variance is 2e/(e−1)².
     assert step.var() == pytest.approx(2 * np.e / (np.e - 1) ** 2, rel=0.25)
@@ -77,20 +77,27 @@ def test_dp_noise_has_the_scale_it_promises():
 def test_dp_noise_clips_and_demands_bounds():
     table = dc.tabulate(salaries(), by=["sector"], measure="salary")
     with pytest.raises(dc.InputError, match="needs bounds"):
-        dc.DPNoise().hide(table, rng=dc.Randomness.secure())
-    done = dc.DPNoise(epsilon=1e6, bounds=(0, 50_000)).hide(table, rng=dc.Randomness.secure())
+        dc.DPTableNoise().hide(table, rng=dc.Randomness.secure())
+    done = dc.DPTableNoise(epsilon=1e6, bounds=(0, 50_000)).hide(table, rng=dc.Randomness.secure())
     clipped = sum(min(50, s) for s in [300, 35, 150]) * 1000
     assert done.value[done.table.cell("Fin")] == pytest.approx(clipped, abs=5)
     with pytest.raises(dc.InputError, match="smaller first"):
-        dc.DPNoise(bounds=(5.0, 1.0))
+        dc.DPTableNoise(bounds=(5.0, 1.0))
+
+
+def test_dp_noise_refuses_weights():
+    frame = pd.DataFrame({"a": list("xyx"), "w": [2.0, 3.0, 900.0]})
+    table = dc.tabulate(dc.read(frame, weight="w"), by=["a"])
+    with pytest.raises(dc.InputError, match="weighted"):
+        dc.DPTableNoise().hide(table, rng=dc.Randomness.secure())
 
 
 def test_dp_noise_refuses_units_with_more_records_than_promised():
     frame = pd.DataFrame({"who": [1, 1, 2], "a": list("xyx")})
     table = dc.tabulate(dc.read(frame, unit="who"), by=["a"])
     with pytest.raises(dc.InputError, match="at most 1 records"):
-        dc.DPNoise().hide(table, rng=dc.Randomness.secure())
-    assert dc.DPNoise(records=2).hide(table, rng=dc.Randomness.secure()).value.size
+        dc.DPTableNoise().hide(table, rng=dc.Randomness.secure())
+    assert dc.DPTableNoise(records=2).hide(table, rng=dc.Randomness.secure()).value.size
 
 
 @settings(max_examples=20, deadline=None)
@@ -157,6 +164,23 @@ def test_recoding_then_suppression():
     )
     assert release.audit().safe
     assert set(release.table.dimensions[1].codes) == set(table.dimensions[1].codes)
+
+
+def test_recoding_is_judged_by_the_method_that_follows():
+    table = random_table(6, (6, 4))
+    release = table.protect(
+        rules=[dc.PPercent(15), dc.MinimumFrequency(2)],
+        method=dc.Recoding(percent=15, then=dc.ControlledTabularAdjustment()),
+    )
+    assert (release.table.status == 2).any()
+    assert release.audit().safe
+    assert "moved by at least" in release.verdict
+    noisy = table.protect(
+        rules=[dc.MinimumFrequency(2)],
+        method=dc.Recoding(percent=20, then=dc.RandomRounding()),
+        rng=SEEDED(1),
+    )
+    assert noisy.randomness == "seeded"
 
 
 def test_recoding_says_when_it_is_not_enough():

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tables.instances import instance, random_table
 
 import discreet as dc
 from discreet.data.table import Table
-from tests.tables.instances import instance, random_table
 
 SEEDED = dc.Randomness.seeded
 

@@ -11,7 +11,7 @@ from discreet.data.hierarchy import Hierarchy
 from discreet.errors import InputError
 from discreet.registry import build
 
-__all__ = ["parse_hierarchies", "parse_member"]
+__all__ = ["parse_hierarchies", "parse_member", "parse_roles"]
 
 
 def parse_member(kind: Any, text: str) -> Any:
@@ -52,6 +52,25 @@ def parse_member(kind: Any, text: str) -> Any:
         names = [item.name for item in expected] or ["value"]
         settings = dict(zip(names, values, strict=False)) | settings
     return build(kind, {"name": name, **settings})
+
+
+def parse_roles(given: Sequence[str]) -> dict[str, str] | None:
+    """Read `column=role` options; None where there are none, so that roles are guessed.
+
+    >>> parse_roles(["district=quasi"])
+    {'district': 'quasi'}
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        name, _, role = text.partition("=")
+        if not name or not role:
+            raise InputError(
+                f"{text!r} does not give a column its role",
+                code="malformed-role",
+                hint="write column=role, such as age=quasi",
+            )
+        found[name] = role
+    return found or None
 
 
 def parse_hierarchies(given: Sequence[str]) -> dict[str, Hierarchy]:

@@ -66,11 +66,16 @@ def _job(cls: type[Member]) -> dict[str, Any]:
 def _family(family: str) -> dict[str, Any]:
     """Return the ways to write a member: name, {name: parameters}, {name: first parameter}."""
     found = members(family)
-    options: list[dict[str, Any]] = [{"enum": sorted(found)}] if found else []
+    alone = [name for name, cls in found.items() if not _required(cls)]
+    options: list[dict[str, Any]] = [{"enum": sorted(alone)}] if alone else []
     for name, cls in found.items():
-        inside: list[dict[str, Any]] = [_parameters(cls), {"type": "null"}]
-        if cls.parameters():
-            inside.append(_type(cls.parameters()[0].type))
+        inside: list[dict[str, Any]] = [_parameters(cls)]
+        if not _required(cls):
+            inside.append({"type": "null"})
+        if cls.parameters() and not _required(cls) - {cls.parameters()[0].name}:
+            # A mapping says parameters by name, and nothing says none of them.
+            neither = {"not": {"type": ["object", "null"]}}
+            inside.append({"allOf": [_parameter(cls.parameters()[0]), neither]})
         spread = _parameters(cls)
         spread["properties"] = {"name": {"const": name}, **spread["properties"]}
         spread["required"] = ["name", *spread["required"]]
@@ -87,13 +92,28 @@ def _family(family: str) -> dict[str, Any]:
     return {"anyOf": options} if options else {}
 
 
+def _required(cls: type[Member]) -> set[str]:
+    return {item.name for item in cls.parameters() if item.required}
+
+
 def _parameters(cls: type[Member]) -> dict[str, Any]:
-    return {
+    properties: dict[str, Any] = {}
+    twice: list[dict[str, Any]] = []
+    for item in cls.parameters():
+        properties[item.name] = _parameter(item)
+        dashed = item.name.replace("_", "-")
+        if dashed != item.name:  # both spellings are read
+            properties[dashed] = properties[item.name]
+            if item.required:
+                twice.append({"anyOf": [{"required": [item.name]}, {"required": [dashed]}]})
+    required = [item.name for item in cls.parameters() if item.required and "_" not in item.name]
+    shape = {
         "type": "object",
         "additionalProperties": False,
-        "properties": {item.name: _parameter(item) for item in cls.parameters()},
-        "required": [item.name for item in cls.parameters() if item.required],
+        "properties": properties,
+        "required": required,
     }
+    return shape | ({"allOf": twice} if twice else {})
 
 
 def _parameter(item: Parameter) -> dict[str, Any]:
@@ -111,7 +131,8 @@ def _parameter(item: Parameter) -> dict[str, Any]:
     shape |= {key: limit for key, limit in limits.items() if limit is not None}
     if item.choices is not None:
         shape = {k: v for k, v in shape.items() if k in ("description", "default")}
-        shape["enum"] = list(item.choices)
+        optional = type(None) in get_args(item.type) and None not in item.choices
+        shape["enum"] = [*item.choices, *([None] if optional else [])]
     return shape
 
 
@@ -128,9 +149,18 @@ def _type(kind: Any) -> dict[str, Any]:
         return {"type": plain_types[kind]}
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        return {"anyOf": [_type(option) for option in inner]}
+        # Where a member may stand, a text is its name and nothing else.
+        named = any(getattr(option, "family_name", None) for option in inner)
+        return {"anyOf": [_type(option) for option in inner if not (named and option is str)]}
     if origin is Literal:
         return {"enum": list(inner)}
+    if (origin is tuple and len(inner) != 2) or (origin is tuple and inner[1] is not Ellipsis):
+        return {
+            "type": "array",
+            "prefixItems": [_type(option) for option in inner],
+            "minItems": len(inner),
+            "maxItems": len(inner),
+        }
     if origin in (list, tuple, Sequence):
         return {"anyOf": [{"type": "array", "items": _type(inner[0])}, _type(inner[0])]}
     if origin in (dict, Mapping):

@@ -126,11 +126,19 @@ def _build(
             hint = f"write {guess!r}" if guess else "choose one of " + ", ".join(known)
             mistakes.append(((*place, key), f"{kind.name} has no setting {key!r}; {hint}"))
             continue
+        wrong: list[InputError] = []
         try:
-            values[field] = build(known[field].type, value, path=(*place, key), enable=extensions)
+            values[field] = build(
+                known[field].type, value, path=(*place, key), enable=extensions, mistakes=wrong
+            )
+            if not wrong:
+                known[field].require(values[field], owner=kind.name)
         except InputError as error:
-            mistakes.append(_registry_mistake(error, (*place, key)))
-    missing = [n for n, item in known.items() if item.required and n not in settings]
+            error.facts.setdefault("path", (*place, key))
+            wrong.append(error)
+        mistakes += [_registry_mistake(error, (*place, key)) for error in wrong]
+    given = {key.replace("-", "_") for key in settings}
+    missing = [n for n, item in known.items() if item.required and n not in given]
     if missing:
         mistakes.append((place, f"{kind.name} needs {', '.join(missing)}"))
     if len(mistakes) > before:

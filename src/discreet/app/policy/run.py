@@ -12,10 +12,11 @@ from typing import Any
 import discreet
 from discreet.app.policy.load import load_policy
 from discreet.app.policy.model import HierarchySource, Policy
-from discreet.data.atomic import atomic_file
+from discreet.data.atomic import atomic_directory
 from discreet.data.dataset import Dataset, read
 from discreet.data.hierarchy import Hierarchy
-from discreet.errors import InputError
+from discreet.data.schema import Type
+from discreet.errors import InputError, nearest
 from discreet.progress import Progress, silent
 from discreet.report import Report, Rows
 
@@ -33,14 +34,25 @@ class Done:
 
 
 @dataclasses.dataclass(frozen=True)
+class Input:
+    """A file that was read, and what it held: a release repeated from another file says so."""
+
+    file: str
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Record(Report):
     """What was done under a policy: enough to do it again."""
 
     policy: str
+    #: The folder that relative paths of the policy start from.
+    folder: str
     #: SHA-256 of the policy file, so that the record says which version it was.
     fingerprint: str
     version: str
     time: str
+    inputs: tuple[Input, ...]
     done: tuple[Done, ...]
 
     def rows(self) -> Rows:
@@ -55,10 +67,13 @@ def open_source(policy: Policy, folder: Path) -> Dataset:
     source = policy.data
     place = source.source if "://" in source.source else str(folder / source.source)
     options = {key: getattr(source, key) for key in ("delimiter", "encoding", "decimal", "engine")}
+    # Codes of a hierarchy are texts, so the columns that have one are read as texts, unless the
+    # hierarchy cuts numbers.
+    coded = {c: Type.NOMINAL for c, given in source.hierarchies.items() if _of_codes(given)}
     dataset = read(
         place,
         roles=dict(source.roles),
-        types=dict(source.types),
+        types=coded | dict(source.types),
         unit=source.unit,
         weight=source.weight,
         name=source.name,
@@ -69,6 +84,11 @@ def open_source(policy: Policy, folder: Path) -> Dataset:
         several = given if isinstance(given, list) else [given]
         hierarchies[column] = tuple(_hierarchy(h, folder, dataset, column) for h in several)
     return dataset.replace(schema=dataset.schema.replace(hierarchies=hierarchies))
+
+
+def _of_codes(given: HierarchySource | list[HierarchySource]) -> bool:
+    several = given if isinstance(given, list) else [given]
+    return all(one.widths is None and one.cuts is None for one in several)
 
 
 def _hierarchy(source: HierarchySource, folder: Path, dataset: Dataset, column: str) -> Hierarchy:
@@ -118,15 +138,15 @@ def _csv_kind(path: Path) -> str:
     return "pairs" if "parent" in first.lower() else "arx"
 
 
-def check_policy(path: str | Path) -> Record:
+def check_policy(path: str | Path, *, folder: str | Path | None = None) -> Record:
     """Validate a policy against its data; releases nothing."""
-    policy = load_policy(path)
-    dataset = open_source(policy, Path(path).parent)
+    policy, place = load_policy(path), _folder(path, folder)
+    dataset = open_source(policy, place)
     done = []
     for name, job in [*policy.releases.items(), *policy.gateways.items()]:
         job.check(dataset)
         done.append(Done(name, job.name, "can be done", None))
-    return _record(path, done)
+    return _record(path, place, policy, done)
 
 
 def run_policy(
@@ -134,35 +154,72 @@ def run_policy(
     output: str | Path,
     *,
     only: tuple[str, ...] = (),
+    folder: str | Path | None = None,
     progress: Progress = silent,
 ) -> Record:
-    """Run the releases of a policy into `output`, one folder each, and write the record."""
-    policy = load_policy(path)
-    dataset = open_source(policy, Path(path).parent)
+    """Run the releases of a policy into `output`, one folder each, and write the record.
+
+    Nothing appears before every release is made. The record and a copy of the policy say what was
+    done; `folder` is where relative paths start, if the policy is such a copy.
+    """
+    policy, place = load_policy(path), _folder(path, folder)
+    for name in only:
+        if name not in policy.releases:
+            guess = nearest(name, policy.releases)
+            known = "the policy has " + (", ".join(policy.releases) or "none")
+            raise InputError(
+                f"the policy has no release named {name!r}",
+                code="unknown-release",
+                hint=f"write {guess!r}" if guess else known,
+            )
+    dataset = open_source(policy, place)
     chosen = {n: j for n, j in policy.releases.items() if not only or n in only}
     for job in chosen.values():  # every mistake shows before anything is released
         job.check(dataset)
     done = []
-    for number, (name, job) in enumerate(chosen.items()):
-        progress("releases", number, len(chosen))
-        release = job.run(dataset, progress=progress)
-        folder = release.write(Path(output) / name)
-        done.append(Done(name, job.name, release.evidence().verdict, str(folder)))
-    record = _record(path, done)
-    with atomic_file(Path(output) / "record.json") as file:
-        file.write_text(
-            json.dumps(record.to_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
-    with atomic_file(Path(output) / "policy.yaml") as file:
-        file.write_bytes(Path(path).read_bytes())
+    with atomic_directory(output) as stage:
+        for number, (name, job) in enumerate(chosen.items()):
+            progress("releases", number, len(chosen))
+            release = job.run(dataset, progress=progress)
+            release.write(stage / name)
+            verdict = release.evidence().verdict
+            done.append(Done(name, job.name, verdict, str(Path(output) / name)))
+        record = _record(path, place, policy, done)
+        text = json.dumps(record.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        (stage / "record.json").write_text(text, encoding="utf-8")
+        (stage / "policy.yaml").write_bytes(Path(path).read_bytes())
     return record
 
 
-def _record(path: str | Path, done: list[Done]) -> Record:
+def _folder(path: str | Path, given: str | Path | None) -> Path:
+    return Path(path).parent if given is None else Path(given)
+
+
+def _record(path: str | Path, folder: Path, policy: Policy, done: list[Done]) -> Record:
     return Record(
         policy=Path(path).name,
-        fingerprint=hashlib.sha256(Path(path).read_bytes()).hexdigest(),
+        folder=str(folder.resolve()),
+        fingerprint=_sha256(Path(path)),
         version=discreet.__version__,
         time=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        inputs=tuple(
+            Input(name, _sha256(folder / name))
+            for name in _files(policy)
+            if (folder / name).is_file()
+        ),
         done=tuple(done),
     )
+
+
+def _files(policy: Policy) -> list[str]:
+    """Return the files a policy names, as it names them."""
+    found = [] if "://" in policy.data.source else [policy.data.source]
+    for given in policy.data.hierarchies.values():
+        several = given if isinstance(given, list) else [given]
+        found += [one.file for one in several if one.file is not None]
+    return list(dict.fromkeys(found))
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -5,4 +5,4 @@ from discreet.registry import Family
 
 __all__ = ["FAMILY", "Rule", "Verdict"]
 
-FAMILY = Family("rule", Rule, __name__)  # type: ignore[type-abstract]  # the base is abstract on purpose
+FAMILY = Family("rule", Rule, __name__)

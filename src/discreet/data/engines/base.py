@@ -113,7 +113,11 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
-        """Return the aggregates that list some fields of the n rows with the largest `order`."""
+        """Return the aggregates that list some fields of the n rows with the largest `order`.
+
+        Ties go to the larger fields, in their order, so that every engine lists the same rows;
+        rows whose `order` is null are left out or come last.
+        """
 
     @abc.abstractmethod
     def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:
@@ -142,7 +146,15 @@ class Engine(abc.ABC):
         for table in list(query.find_all(exp.Table)):
             if table.name in relations:
                 table.replace(sql.subquery(relations[table.name].query, table.alias_or_name))
-        return simple(self.fetch(query))
+        return simple(self.answer(query))
+
+    def answer(self, query: exp.Query) -> pa.Table:
+        """Run a tree and return its rows, sums of whole numbers as whole numbers."""
+        return self.fetch(query)
+
+    def bytewise(self, value: exp.Expr) -> exp.Expr:
+        """Return a text that is compared byte by byte, whatever language the engine speaks."""
+        return value
 
     def count(self, relation: Relation) -> int:
         """Return the number of rows."""

@@ -167,7 +167,10 @@ def _records(demand: Demand) -> exp.Select:
         sql.alias(sql.column(name), key) for name, key in zip(demand.by, demand.keys, strict=True)
     ]
     if demand.unit is not None:
-        values.append(sql.alias(sql.column(demand.unit), "u"))
+        unit: exp.Expr = sql.column(demand.unit)
+        if _is_text(demand.relation.schema.field(demand.unit).type):
+            unit = demand.engine.bytewise(unit)
+        values.append(sql.alias(unit, "u"))
     if demand.measure is not None:
         values.append(sql.alias(sql.double(sql.column(demand.measure)), "x"))
     elif demand.identify:
@@ -177,6 +180,16 @@ def _records(demand: Demand) -> exp.Select:
     if not values:
         values.append(sql.alias(sql.number(1), "one"))
     return sql.select(sql.subquery(demand.relation.query, "t"), values)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
 
 
 def _contributions(demand: Demand) -> exp.Select:
@@ -473,15 +486,21 @@ class _Numbers:
     def __init__(self) -> None:
         self.of: dict[Any, int] = {}
 
-    def __call__(self, values: Sequence[Any]) -> Ints:
-        of = self.of
-        return np.array([of.setdefault(v, len(of)) for v in values], dtype=np.int64)
+    def __call__(self, values: pa.ChunkedArray) -> Ints:
+        """Return a number for each value, in the order in which they are first met."""
+        of, encoded = self.of, values.combine_chunks().dictionary_encode()
+        known = [of.setdefault(unit, len(of)) for unit in encoded.dictionary.to_pylist()]
+        numbers: Ints = np.array(known, dtype=np.int64)[encoded.indices.to_numpy()]
+        return numbers
 
 
 def _read(demand: Demand, rows: pa.Table, places: Ints, numbers: _Numbers) -> _Cells:
     """Return the engine's rows as arrays."""
     import pyarrow as pa
 
+    # Engines give cells in any order; numbers for units follow the order of the codes.
+    order = np.lexsort(places.T[::-1]) if places.shape[1] else np.arange(len(places))
+    rows, places = rows.take(pa.array(order)), places[order]
     added: dict[str, npt.NDArray[Any]] = {}
     wanted = {"n": "count", "units": "units", "w": "weight", "s": "sum", "q": "sum_squares"}
     for column, name in wanted.items():
@@ -515,7 +534,7 @@ def _read(demand: Demand, rows: pa.Table, places: Ints, numbers: _Numbers) -> _C
         there = column.is_valid().to_numpy()
         amounts[:, rank] = column.fill_null(0.0).to_numpy()
         if "u" in demand.listed:
-            found = rows.column(f"u{rank + 1}").filter(pa.array(there)).to_pylist()
+            found = rows.column(f"u{rank + 1}").filter(pa.array(there))
             units[there, rank] = numbers(found)
         elif demand.identify:  # every record is a unit of its own and lies in one cell
             units[there, rank] = np.flatnonzero(there) * demand.tops + rank
@@ -599,8 +618,9 @@ def _merged(cells: _Cells, group: Ints, size: int, tops: int) -> tuple[Floats, I
     amount, unit = cells.amounts.ravel(), cells.units.ravel()
     owner = np.repeat(group, tops)
     there = np.flatnonzero((amount != 0) | (unit >= 0))
-    # Ties are broken by the unit's number, so that a run repeats itself.
-    order = there[np.lexsort((unit[there], -np.abs(amount[there]), owner[there]))]
+    # Ties go to the positive amount, then to the unit's number, so that a run repeats itself.
+    held = amount[there]
+    order = there[np.lexsort((unit[there], -held, -np.abs(held), owner[there]))]
     owner = owner[order]
     begins = (
         np.flatnonzero(np.concatenate([[True], owner[1:] != owner[:-1]])) if len(owner) else order

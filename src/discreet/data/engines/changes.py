@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from discreet.data.engines import sql
 from discreet.data.engines.base import ROW, Relation
+from discreet.data.engines.results import code_text
 from discreet.errors import InputError
 from discreet.randomness import Randomness
 
@@ -30,6 +31,8 @@ def recode(relation: Relation, maps: Mapping[str, pa.Table]) -> Relation:
     replaced: dict[str, exp.Expr] = {}
     for place, (name, given) in enumerate(maps.items()):
         pairs, for_missing = _pairs(name, given, fields[name].type)
+        if _spelt_differently(fields[name].type, pairs.schema.field("to").type):
+            pairs = _with_the_rest(relation, name, pairs)
         map_name = f"m{place}"
         loaded = engine.load(pairs)
         same = exp.EQ(this=sql.column(name, "t"), expression=sql.column("from", map_name))
@@ -83,6 +86,34 @@ def _pairs(
     return pairs.append_column("hit", pa.array([True] * len(pairs), pa.bool_())), for_missing
 
 
+def _spelt_differently(kind: pa.DataType, target: pa.DataType) -> bool:
+    """Whether engines differ in how they write such values as text."""
+    import pyarrow as pa
+
+    return bool(
+        pa.types.is_string(target)
+        and (
+            pa.types.is_floating(kind)
+            or pa.types.is_decimal(kind)
+            or pa.types.is_boolean(kind)
+            or pa.types.is_timestamp(kind)
+        )
+    )
+
+
+def _with_the_rest(relation: Relation, name: str, pairs: pa.Table) -> pa.Table:
+    """Return a map that also names the values that stay, by the codes that tables call them by."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = relation.engine.frequencies(relation, [name]).column(0).drop_null()
+    found = found.cast(pairs.schema.field("from").type)
+    rest = found.filter(pc.invert(pc.is_in(found, value_set=pairs.column("from"))))
+    codes = pa.array([code_text(value) for value in rest.to_pylist()], pa.string())
+    added = pa.table({"from": rest, "to": codes, "hit": pa.array([True] * len(rest), pa.bool_())})
+    return pa.concat_tables([pairs, added.cast(pairs.schema)])
+
+
 def _type(kind: pa.DataType) -> exp.DataType:
     import pyarrow as pa
 
@@ -109,6 +140,13 @@ def attach(relation: Relation, rows: pa.Table) -> Relation:
     if ROW not in rows.column_names:
         raise InputError(f"the columns to attach have no {ROW}", code="bad-attach")
     rows = rows.set_column(rows.column_names.index(ROW), ROW, rows.column(ROW).cast(pa.int64()))
+    numbers = rows.column(ROW)
+    if numbers.null_count or len(np.unique(numbers.to_numpy())) != len(numbers):
+        raise InputError(
+            f"{ROW} of the columns to attach is missing or repeated in places",
+            code="bad-attach",
+            hint="give each row at most once",
+        )
     loaded = engine.load(rows)
     new = [name for name in rows.column_names if name != ROW]
     order = [*relation.columns, *(name for name in new if name not in relation.columns)]

@@ -211,25 +211,25 @@ class DuckDB(Engine):
 
     def store(self, relation: Relation, name: str) -> None:
         """Write rows to a table of the database, all or nothing."""
-        statement = _create(name, relation.query, temporary=False)
+        schema, _, plain = name.rpartition(".")
+        statement = _create(plain, relation.query, temporary=False)
+        statement.set("this", sql.named(plain, schema=schema or None))
         statement.set("replace", True)
         self.execute(statement)
 
     # -- DuckDB's own forms ------------------------------------------------------------------------
     def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
         """Return the list of the n rows with the largest order: a bounded heap, not a sort."""
-        if len(fields) == 1:
-            value = next(iter(fields.values()))
-        else:
-            value = sql.call("row", *fields.values())
-        return [sql.alias(sql.call("arg_max", value, order, exp.Literal.number(n)), "l")]
+        value = sql.call("row", order, *(field.copy() for field in fields.values()))
+        known = exp.Where(this=sql.is_known(order.copy()))
+        heap = sql.call("max", value, exp.Literal.number(n))
+        return [sql.alias(exp.Filter(this=heap, expression=known), "l")]
 
     def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:
         """Return one field of one element of that list."""
         found = sql.call("list_extract", sql.column("l"), exp.Literal.number(place))
-        if len(fields) == 1:
-            return found
-        at = exp.Literal.number(fields.index(name) + 1)
+        # What the rows are ordered by stands before the fields.
+        at = exp.Literal.number(list(fields).index(name) + 2)
         return sql.call("struct_extract_at", found, at)
 
     def interrupt(self) -> None:

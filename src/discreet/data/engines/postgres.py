@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Postgres"]
 
+# Marks a column whose numbers have no declared size.
+_LOOSE = {b"discreet": b"numeric of any size"}
 # Classes of SQLSTATE whose text can quote a row: data exceptions and violated constraints.
 _TELLING = ("22", "23", "44", "P0")
 
@@ -138,7 +140,11 @@ class Postgres(Engine):
             described = cursor.description or []
         return pa.schema(
             [
-                pa.field(self._spelling.back(column.name), _arrow_type(column))
+                pa.field(
+                    self._spelling.back(column.name),
+                    _arrow_type(column),
+                    metadata=_LOOSE if _is_loose(column) else None,
+                )
                 for column in described
             ]
         )
@@ -176,6 +182,21 @@ class Postgres(Engine):
         tree = query.query if isinstance(query, Relation) else query
         schema = self.schema(tree)
         return pa.Table.from_batches(self._read(tree, schema), schema)
+
+    def answer(self, query: exp.Query) -> pa.Table:
+        """Run a tree and return its rows, sums of whole numbers as whole numbers."""
+        import pyarrow as pa
+
+        found = self.schema(query)
+        # A sum of integers is of the type numeric, like any mean: its digits tell them apart.
+        loose = [place for place, field in enumerate(found) if field.metadata == _LOOSE]
+        as_text = found
+        for place in loose:
+            as_text = as_text.set(place, pa.field(found.names[place], pa.string()))
+        rows = pa.Table.from_batches(self._read(query, as_text), as_text)
+        for place in loose:
+            rows = rows.set_column(place, found.names[place], _as_number(rows.column(place)))
+        return rows
 
     def batches(self, query: exp.Query | Relation) -> Iterator[pa.RecordBatch]:
         """Run a tree and yield its rows piece by piece."""
@@ -252,10 +273,11 @@ class Postgres(Engine):
 
     # -- PostgreSQL's own forms ------------------------------------------------------------------
     def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
-        """Return one array per field, sorted alike; ties are settled by the unit."""
-        keys = [exp.Ordered(this=order, desc=True, nulls_first=False)]
-        if "u" in fields:
-            keys.append(exp.Ordered(this=fields["u"], desc=False, nulls_first=False))
+        """Return one array per field, sorted alike; ties go to the larger fields."""
+        keys = [
+            exp.Ordered(this=key.copy(), desc=True, nulls_first=False)
+            for key in (order, *fields.values())
+        ]
         arrays = {
             name: exp.ArrayAgg(
                 this=exp.Order(this=value.copy(), expressions=[key.copy() for key in keys])
@@ -270,6 +292,10 @@ class Postgres(Engine):
             )
             for name, array in arrays.items()
         ]
+
+    def bytewise(self, value: exp.Expr) -> exp.Expr:
+        """Return a text that is compared byte by byte, whatever language the server speaks."""
+        return exp.Collate(this=value, expression=exp.to_identifier("C", quoted=True))
 
     def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:
         """Return one element of one of those arrays."""
@@ -299,6 +325,23 @@ class Postgres(Engine):
 
 def _placeholder(place: int) -> exp.Expr:
     return exp.Parameter(this=exp.Literal.number(place))
+
+
+def _is_loose(column: psycopg.Column) -> bool:
+    """Whether a column holds numbers of any size, as sums and means of numbers do."""
+    registered = psycopg.adapters.types.get(column.type_code)
+    return registered is not None and registered.name == "numeric" and column.precision is None
+
+
+def _as_number(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return numbers written by the server: integers if none has a decimal point and all fit."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pc.all(pc.match_substring_regex(texts, r"^-?\d{1,19}$")).as_py():
+        with contextlib.suppress(pa.ArrowInvalid):
+            return texts.cast(pa.int64())
+    return texts.cast(pa.float64())
 
 
 # -- types and rows on their way ------------------------------------------------------------------

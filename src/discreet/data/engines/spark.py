@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no annotations
+from pyspark import SparkContext
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import SparkSession
 from sqlglot import exp
@@ -55,24 +56,22 @@ class Spark(Engine):
 
     def __init__(self, url: str, **options: Any) -> None:
         parts = urlsplit(url)
+        if parts.scheme != "sc":
+            _shared.require(_master(url))
         builder = SparkSession.builder.appName("discreet")
         for key, value in (_SETTINGS | options).items():
             builder = builder.config(key, str(value))
-        if parts.scheme == "sc":
-            builder = builder.remote(url)
-        else:
-            builder = builder.master("local[*]" if parts.netloc == "local" else url)
-        self._owns = SparkSession.getActiveSession() is None
+        builder = builder.remote(url) if parts.scheme == "sc" else builder.master(_master(url))
+        self._counted = False
         try:
-            session = builder.getOrCreate()
+            session = _shared.begin(builder) if parts.scheme != "sc" else builder.getOrCreate()
         except (PySparkException, Py4JError, RuntimeError) as error:
             raise EngineError(
                 f"Spark cannot be reached: {type(error).__name__}",
                 code="cannot-connect",
                 hint="check the master's host and port, and that Java 17 or later is installed",
             ) from None
-        if self._owns and parts.scheme != "sc":
-            session.sparkContext.setLogLevel("ERROR")
+        self._counted = parts.scheme != "sc"
         self._begin(session if parts.scheme == "sc" else session.newSession())
 
     def _begin(self, session: Any) -> None:
@@ -81,6 +80,7 @@ class Spark(Engine):
         self._lock = threading.RLock()
         self._spelling = Spelling()
         self._views: set[str] = set()
+        self._global: set[str] = set()
         for key, value in _SESSION.items():
             session.conf.set(key, value)
 
@@ -91,9 +91,18 @@ class Spark(Engine):
         Any: a frame of classic Spark or of Connect.
         """
         engine = cls.__new__(cls)
-        engine._owns = False
-        engine._begin(frame.sparkSession)
-        return engine._viewed(frame)
+        engine._counted = False
+        session = frame.sparkSession
+        if not hasattr(session, "newSession"):  # Connect has one session per connection
+            engine._begin(session)
+            return engine._viewed(frame)
+        # Settings are ours, so the session is too; the frame is handed over by name.
+        engine._begin(session.newSession())
+        held = fresh_name("frame")
+        with engine._explained():
+            frame.createOrReplaceGlobalTempView(held)
+            engine._global.add(held)
+            return engine._viewed(engine._session.table(f"global_temp.{held}"))
 
     # -- bringing rows in ------------------------------------------------------------------------
     def table(self, name: str) -> Relation:
@@ -215,24 +224,49 @@ class Spark(Engine):
                 self._session.catalog.dropTempView(table.name)
 
     def store(self, relation: Relation, name: str) -> None:
-        """Write rows to a table of the catalogue; it takes the old one's place when complete."""
+        """Write rows to a table of the catalogue; it takes the old one's place when complete.
+
+        Spark's catalogue knows no transactions: the old table steps aside under another name until
+        the new one stands in its place, and comes back if it does not.
+        """
         schema, _, plain = name.rpartition(".")
         target = sql.named(plain, schema=schema or None)
         fresh = sql.named(fresh_name("table"), schema=schema or None)
+        aside = sql.named(fresh_name("aside"), schema=schema or None)
         with self._lock, self._explained():
-            self._frame(relation.query).write.saveAsTable(fresh.sql(dialect=self.name))
-            self._frame(exp.Drop(this=target.copy(), kind="TABLE", exists=True))
-            rename = exp.Alter(
-                this=fresh, kind="TABLE", actions=[exp.AlterRename(this=target.copy())]
-            )
-            self._frame(rename)
+            try:
+                self._frame(relation.query).write.saveAsTable(fresh.sql(dialect=self.name))
+                replaced = self._session.catalog.tableExists(target.sql(dialect=self.name))
+                if replaced:
+                    self._rename(target, aside)
+                try:
+                    self._rename(fresh, target)
+                except PySparkException:
+                    if replaced:
+                        self._rename(aside, target)
+                    raise
+            except PySparkException:
+                self._drop_table(fresh)
+                raise
+            if replaced:
+                self._drop_table(aside)
+
+    def _rename(self, old: exp.Table, new: exp.Table) -> None:
+        action = exp.AlterRename(this=new.copy())
+        self._frame(exp.Alter(this=old.copy(), kind="TABLE", actions=[action]))
+
+    def _drop_table(self, table: exp.Table) -> None:
+        self._frame(exp.Drop(this=table.copy(), kind="TABLE", exists=True))
 
     # -- Spark's own forms -----------------------------------------------------------------------
     def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
         """Return the list of the n rows with the largest order: a bounded heap, not a sort."""
         pairs = [part for name, value in fields.items() for part in (sql.text(name), value)]
         value = sql.call("named_struct", *pairs)
-        return [sql.alias(sql.call("max_by", value, order, exp.Literal.number(n)), "l")]
+        by = sql.call("struct", order, *(field.copy() for field in fields.values()))
+        heap = sql.call("max_by", value, by, exp.Literal.number(n))
+        known = exp.Where(this=sql.is_known(order.copy()))
+        return [sql.alias(exp.Filter(this=heap, expression=known), "l")]
 
     def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:
         """Return one field of one element of that list."""
@@ -283,13 +317,17 @@ class Spark(Engine):
         return self.relation(query)
 
     def close(self) -> None:
-        """Drop what is temporary; end the session if it was started here."""
+        """Drop what is temporary; the last engine ends a session that was started here."""
         with self._lock, self._explained():
             for view in self._views:
                 self._session.catalog.dropTempView(view)
             self._views.clear()
-            if self._owns:
-                self._session.stop()
+            for view in self._global:
+                self._session.catalog.dropGlobalTempView(view)
+            self._global.clear()
+            if self._counted:
+                self._counted = False
+                _shared.end(self._session)
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -306,6 +344,50 @@ class Spark(Engine):
             raise EngineError(
                 f"Spark failed: {reason}", code="engine-failed", kind=kind, condition=condition
             ) from None
+
+
+class _Shared:
+    """The one Spark of this process: begun by the first engine, ended by the last."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._ours = False
+
+    def require(self, master: str) -> None:
+        """Refuse another cluster than the one this process speaks to already."""
+        context = SparkContext._active_spark_context
+        if context is not None and context.master != master:
+            raise EngineError(
+                f"this process already speaks to Spark at {context.master}",
+                code="another-cluster",
+                hint="close that engine first, or use another process",
+            )
+
+    def begin(self, builder: Any) -> Any:
+        # Any: pyspark's builder and session.
+        with self._lock:
+            fresh = SparkContext._active_spark_context is None
+            session = builder.getOrCreate()
+            if fresh:
+                session.sparkContext.setLogLevel("ERROR")
+                self._ours, self._users = True, 0
+            self._users += 1
+            return session
+
+    def end(self, session: Any) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._ours and self._users == 0:
+                self._ours = False
+                session.stop()
+
+
+_shared = _Shared()
+
+
+def _master(url: str) -> str:
+    return "local[*]" if urlsplit(url).netloc == "local" else url
 
 
 def _placeholder(place: int) -> exp.Expr:

@@ -7,6 +7,7 @@ takes an empty one. Such names are spelt differently inside the engine and come 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -60,7 +61,7 @@ def _coined(name: str) -> str:
 
 def require_distinct(names: Sequence[str], *, file: str | Path | None = None) -> None:
     """Refuse two columns of one name."""
-    twice = sorted({name for name in names if list(names).count(name) > 1})
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise InputError(
             "two columns have the name " + ", ".join(repr(name) for name in twice),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import numbers
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -24,6 +25,7 @@ __all__ = [
     "call",
     "column",
     "double",
+    "is_known",
     "named",
     "number",
     "resolve",
@@ -58,6 +60,8 @@ def alias(value: exp.Expr, name: str) -> exp.Alias:
 
 def number(value: int | float) -> exp.Expr:
     """Return a number as a literal."""
+    # Those of numpy are numbers of Python too, but say more than their digits.
+    value = int(value) if isinstance(value, numbers.Integral) else float(value)
     literal = exp.Literal.number(repr(abs(value)))
     return exp.Neg(this=literal) if value < 0 else literal
 
@@ -75,6 +79,11 @@ def double(value: exp.Expr) -> exp.Cast:
 def bigint(value: exp.Expr) -> exp.Cast:
     """Return an expression cast to a 64-bit integer."""
     return exp.Cast(this=value, to=exp.DataType.build("bigint"))
+
+
+def is_known(value: exp.Expr) -> exp.Expr:
+    """Return the condition that a value is not missing."""
+    return exp.Not(this=exp.Is(this=value, expression=exp.Null()))
 
 
 def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:

@@ -12,16 +12,16 @@ from discreet.microdata.permutation.partitions import Demand, Partition
 from discreet.progress import Progress, silent
 from discreet.registry import parameter
 
-__all__ = ["PermutationJob"]
+__all__ = ["Permutation"]
 
 
 @dataclasses.dataclass(frozen=True)
-class PermutationJob(Job):
+class Permutation(Job):
     """Permutes a sensitive column inside groups; queries on the release have sure bounds.
 
     Examples
     --------
-    >>> PermutationJob(sensitive="salary", k=5, e=2000.0).k
+    >>> Permutation(sensitive="salary", k=5, e=2000.0).k
     5
     """
 

@@ -25,6 +25,7 @@ from discreet.registry import Member, parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from sqlglot import exp
 
     from discreet.data.dataset import Dataset
 
@@ -56,6 +57,8 @@ class Masking(Member):
     random: ClassVar[bool] = False
     #: Whether the columns it changes must hold numbers.
     numeric: ClassVar[bool] = False
+    #: Whether the engine does it alone, so that files larger than memory need no row numbers.
+    in_engine: ClassVar[bool] = False
     #: Whether records may go (sampling).
     drops_records: ClassVar[bool] = False
 
@@ -138,6 +141,19 @@ class ColumnMasking(Masking):
     def changes(self) -> tuple[str, ...]:
         """Names of the columns that may come back different."""
         return self.columns
+
+
+def replaced(dataset: Dataset, values: Mapping[str, exp.Expr]) -> Dataset:
+    """Return the dataset with columns computed by the engine from expressions."""
+    from discreet.data.engines import sql
+
+    relation = dataset.relation
+    chosen = [
+        sql.alias(values[name], name) if name in values else sql.column(name)
+        for name in relation.columns
+    ]
+    query = sql.select(sql.subquery(relation.query, "t"), chosen)
+    return dataset.replace(relation=dataset.engine.relation(query))
 
 
 def require_numbers(method: Masking, fields: pa.Schema) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from discreet.microdata.masking._base import Numbers
 from discreet.microdata.masking.top_coding import Coding
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 __all__ = ["BottomCoding"]
 
@@ -34,6 +37,11 @@ class BottomCoding(Coding):
 
     def _beyond(self, values: Numbers, limit: float) -> np.ndarray:
         return values < limit
+
+    def _side(self, value: exp.Expr, limit: exp.Expr) -> exp.Expr:
+        from sqlglot import exp
+
+        return exp.LT(this=value, expression=limit)
 
     def _further(self, quantile: float) -> float | None:
         return quantile * 1.5 if quantile * 1.5 < 0.9 else None

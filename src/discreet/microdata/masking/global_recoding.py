@@ -48,6 +48,7 @@ class GlobalRecoding(ColumnMasking):
     name: ClassVar[str] = "global-recoding"
     reference: ClassVar[str] = "Hundepool et al., Statistical Disclosure Control, 2012, 3.3.2"
     perturbative: ClassVar[bool] = False
+    in_engine: ClassVar[bool] = True
 
     level: int | None = parameter(None, help="level of the hierarchy", low=0)
     width: float | None = parameter(None, help="width of the intervals", above=0)

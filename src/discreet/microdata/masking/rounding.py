@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from discreet.data.schema import Schema
-from discreet.microdata.masking._base import ColumnMasking, like, numbers
+from discreet.microdata.masking._base import ColumnMasking, like, numbers, replaced
+from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from discreet.data.dataset import Dataset
 
 __all__ = ["Rounding"]
 
@@ -40,6 +43,7 @@ class Rounding(ColumnMasking):
     reference: ClassVar[str] = "Hundepool et al., Statistical Disclosure Control, 2012, 3.4.4"
     perturbative: ClassVar[bool] = False
     numeric: ClassVar[bool] = True
+    in_engine: ClassVar[bool] = True
 
     base: float = parameter(10.0, help="multiples of this remain", above=0)
     unbiased: bool = parameter(False, help="up or down at random, without bias")
@@ -49,6 +53,28 @@ class Rounding(ColumnMasking):
         if self.base > 1e15:
             return None
         return dataclasses.replace(self, base=self.base * 2)
+
+    def mask(self, dataset: Dataset, *, rng: Randomness, progress: Progress = silent) -> Dataset:
+        """Round in the engine, unless chance decides."""
+        if self.unbiased:
+            return super().mask(dataset, rng=rng, progress=progress)
+        import pyarrow as pa
+        from sqlglot import exp
+
+        from discreet.data.engines import sql
+
+        self.require(dataset)
+        chosen: dict[str, exp.Expr] = {}
+        for name in self.columns:
+            base = sql.double(sql.number(float(self.base)))
+            steps = exp.Div(this=sql.double(sql.column(name)), expression=base)
+            half = exp.Add(this=steps, expression=sql.number(0.5))
+            rounded = exp.Mul(this=exp.Floor(this=half), expression=base.copy())
+            kind = dataset.relation.schema.field(name).type
+            whole = pa.types.is_integer(kind) and float(self.base).is_integer()
+            chosen[name] = sql.bigint(rounded) if whole else sql.double(rounded)
+        progress(self.name, 1, 1)
+        return replaced(dataset, chosen)
 
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness

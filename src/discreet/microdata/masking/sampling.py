@@ -41,6 +41,7 @@ class Sampling(Masking):
     name: ClassVar[str] = "sampling"
     reference: ClassVar[str] = "Hundepool et al., Statistical Disclosure Control, 2012, 3.3.1"
     perturbative: ClassVar[bool] = False
+    in_engine: ClassVar[bool] = True
     random: ClassVar[bool] = True
     drops_records: ClassVar[bool] = True
 

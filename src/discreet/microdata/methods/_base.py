@@ -13,6 +13,8 @@ from discreet.progress import Progress, silent
 from discreet.registry import Member
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from discreet.data.dataset import Dataset
 
 __all__ = ["Anonymization", "Outcome", "require_enough"]
@@ -42,6 +44,8 @@ class Outcome:
     starred: bool = False
     #: The sets of keys that the promise is about; by default all quasi-identifiers together.
     key_sets: tuple[tuple[str, ...], ...] = ()
+    #: How values were recoded, for comparing with a population: tables of `from` and `to`.
+    maps: Mapping[str, pa.Table] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)

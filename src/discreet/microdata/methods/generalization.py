@@ -100,8 +100,9 @@ class Generalization(Anonymization):
             table, attributes, models, FAMILY.get(self.metric)(), limit=limit, progress=progress
         )
         levels = {a.name: a.lowest + level for a, level in zip(attributes, best.node, strict=True)}
+        maps = _maps(table, attributes, best)
         return Outcome(
-            self._applied(dataset, table, attributes, best, models),
+            self._applied(dataset, table, attributes, best, models, maps),
             best.score,
             self.metric,
             best.suppressed,
@@ -109,6 +110,7 @@ class Generalization(Anonymization):
             _losses(table, attributes, best, limit),
             work={"nodes": best.nodes, "evaluated": best.evaluated},
             starred=self.keep and best.suppressed > 0,
+            maps=maps,
         )
 
     def _applied(
@@ -118,17 +120,10 @@ class Generalization(Anonymization):
         attributes: Sequence[Attribute],
         best: Optimum,
         models: Sequence[Model],
+        maps: Mapping[str, pa.Table],
     ) -> Dataset:
         import pyarrow as pa
 
-        maps: dict[str, pa.Table] = {}
-        new: dict[str, pa.Array] = {}
-        for coded, own, level in zip(table.quasi, attributes, best.node, strict=True):
-            values = coded.values
-            if own.lowest + level > 0:
-                values = pa.array(own.labels[level], pa.string())
-                maps[own.name] = pa.table({"from": coded.values, "to": values})
-            new[own.name] = values
         changed = dataset.recode(maps) if maps else dataset
         gone = ~best.kept & (best.grouping.sizes > 0)
         if not gone.any():
@@ -137,12 +132,26 @@ class Generalization(Anonymization):
         for j, own in enumerate(attributes):
             value_at = np.argsort(own.rank)
             places = best.rollup.places(best.grouping, j)[gone]
-            rows[own.name] = new[own.name].take(pa.array(value_at[places]))
+            new = maps[own.name].column("to") if own.name in maps else table.quasi[j].values
+            rows[own.name] = new.take(pa.array(value_at[places]))
         confidential = {
             *dataset.schema.confidential,
             *(column for model in models for column in model.columns),
         }
         return suppress(changed, pa.table(rows), keep=self.keep, confidential=sorted(confidential))
+
+
+def _maps(
+    table: FrequencySet, attributes: Sequence[Attribute], best: Optimum
+) -> dict[str, pa.Table]:
+    """Return for each generalised column what its values become."""
+    import pyarrow as pa
+
+    return {
+        own.name: pa.table({"from": coded.values, "to": pa.array(own.labels[level], pa.string())})
+        for coded, own, level in zip(table.quasi, attributes, best.node, strict=True)
+        if own.lowest + level > 0
+    }
 
 
 def _hierarchy(dataset: Dataset, name: str) -> Hierarchy:

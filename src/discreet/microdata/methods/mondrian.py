@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -102,26 +103,36 @@ class _Scale:
     width: Numbers
     attribute: Attribute | None = None
 
+    @functools.cached_property
+    def values(self) -> list[str | None]:
+        """The values as texts, in the order of their places."""
+        texts = self.coded.texts()
+        return [texts[code] for code in np.argsort(self.place)]
+
+    @functools.cached_property
+    def numeric(self) -> bool:
+        """Whether the values are numbers."""
+        return _is_number(self.coded)
+
     def text(self, low: int, high: int) -> tuple[str | None, float]:
         """Return the name of the values from one place to another, and the share they cover."""
-        values = self.coded.texts()
-        at = np.argsort(self.place)
         if low == high:
-            return values[at[low]], 0.0
-        if self.attribute is not None:
-            own = self.attribute
-            for level in range(own.height):
-                if own.first[level][low] == own.first[level][high]:
-                    covered = float(own.share[level][low])
-                    single = 1 / own.leaves
-                    return own.labels[level][at[low]], (covered - single) / (1 - single)
+            return self.values[low], 0.0
+        own = self.attribute
+        if own is not None:
+            level = int(np.argmax(own.first[:, low] == own.first[:, high]))
+            single = 1 / own.leaves
+            code = own.labels[level][int(np.flatnonzero(own.rank == low)[0])]
+            return code, (float(own.share[level][low]) - single) / (1 - single)
         span = float(self.width[high] - self.width[low])
-        some = [values[at[p]] for p in range(low, high + 1)]
-        if _is_number(self.coded):
-            known = [v for v in some if v is not None]
-            name = f"[{known[0]}, {known[-1]}]" if len(known) > 1 else str(known[0])
-            return (name if None not in some else f"{name} or missing"), span
-        return "{" + ", ".join("missing" if v is None else v for v in some) + "}", span
+        if not self.numeric:
+            some = ("missing" if v is None else v for v in self.values[low : high + 1])
+            return "{" + ", ".join(some) + "}", span
+        if self.values[high] is not None:
+            return f"[{self.values[low]}, {self.values[high]}]", span
+        least, most = self.values[low], self.values[high - 1]
+        name = str(least) if least == most else f"[{least}, {most}]"
+        return f"{name} or missing", span
 
 
 def _is_number(coded: Coded) -> bool:

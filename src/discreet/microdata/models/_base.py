@@ -114,7 +114,10 @@ class Model(Member):
         from discreet.microdata.frequency_set import FrequencySet
 
         table = FrequencySet.of(data, quasi=quasi, models=(self,), reference=reference)
-        classes = table.classes()
+        return self.judge(table.classes())
+
+    def judge(self, classes: Classes) -> ModelCheck:
+        """Check classes that were counted already."""
         satisfied = self.satisfied(classes)
         values = self.measure(classes)
         return ModelCheck(

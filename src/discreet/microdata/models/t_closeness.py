@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.microdata.classes import Domain, Numbers
+from discreet.microdata.classes import Domain, Integers, Numbers
 from discreet.microdata.models._base import most_within
 from discreet.microdata.models._confidential import DistributionModel
 from discreet.registry import parameter
@@ -19,9 +19,10 @@ class TCloseness(DistributionModel):
     """In every class the confidential column is distributed as in the whole file, up to t.
 
     The earth mover's distance between the class and the file before suppression. *equal*: all
-    values are equally far apart (½ Σ|p−q|); *ordered*: as far as their ranks (numbers, ordinal
-    values); *hierarchical*: as far as the height of their lowest common ancestor. A missing
-    value is a value of its own, the last one in the order.
+    values are equally far apart (½ Σ|p−q|); *ordered*: as far as their ranks (numbers by size,
+    others in the order of their hierarchy's leaves, else of the alphabet); *hierarchical*: as far
+    as the height of their lowest common ancestor. A missing value is a value of its own, the last
+    one in the order.
 
     Examples
     --------
@@ -76,7 +77,8 @@ class TCloseness(DistributionModel):
         if self.distance == "equal" or len(domain) < 2:
             return np.asarray(np.abs(difference).sum(axis=1) / 2)
         if self.distance == "ordered":
-            moved = np.abs(np.cumsum(difference, axis=1)[:, :-1]).sum(axis=1)
+            ordered = difference[:, _order(domain)]
+            moved = np.abs(np.cumsum(ordered, axis=1)[:, :-1]).sum(axis=1)
             return np.asarray(moved / (len(domain) - 1))
         return _hierarchical(difference, domain)
 
@@ -92,6 +94,17 @@ class TCloseness(DistributionModel):
             return np.asarray(size, dtype=np.float64)
         gone = np.maximum(0.0, (reached - self.t - 1e-12) / (farthest - self.t))
         return np.asarray(size * (1 - gone))
+
+
+def _order(domain: Domain) -> Integers:
+    """Return the values in their order: that of the hierarchy's leaves, where it has them all."""
+    places = np.arange(len(domain))
+    if domain.hierarchy is None:
+        return places
+    rows = domain.hierarchy.leaf_rows
+    if not all(value in rows for value in domain.values):
+        return places
+    return np.argsort([rows[value] for value in domain.values])
 
 
 def _hierarchical(difference: Numbers, domain: Domain) -> Numbers:

@@ -38,16 +38,6 @@ def shuffle(order, starts, words):
 
 
 @numba.njit(cache=True)
-def sort_groups(order, starts, classes):
-    """Return the records of each group in ascending order of their values."""
-    ordered = np.empty(len(order), np.int64)
-    for g in range(len(starts) - 1):
-        part = order[starts[g] : starts[g + 1]]
-        ordered[starts[g] : starts[g + 1]] = part[np.argsort(classes[part], kind="mergesort")]
-    return ordered
-
-
-@numba.njit(cache=True)
 def help_sums(ordered_low, ordered_high, starts):
     """Return Σ of the h smallest (rounded down) and h largest (rounded up) of each group."""
     low = np.empty(len(ordered_low), np.int64)

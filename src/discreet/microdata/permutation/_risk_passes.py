@@ -32,13 +32,18 @@ def insiders(ordered_classes, starts, u, most):
                 at += 1
                 values[at] = u[ordered_classes[i]]
             counts[at] += 1
-        rare = np.sort(counts)
-        gone = 0
-        spent = 0
+        rare = np.zeros(most + 1, np.int64)  # how many values have so many records
+        for held in counts:
+            if held <= most:
+                rare[held] += 1
         for number in range(1, most + 1):
-            while gone < d - 1 and spent + rare[gone] <= number:
-                spent += rare[gone]
-                gone += 1
+            gone = 0
+            unused = number
+            for count in range(1, most + 1):
+                taken = min(rare[count], unused // count)
+                gone += taken
+                unused -= taken * count
+            gone = min(gone, d - 1)
             left = end - begin - number
             if left <= 0:
                 continue

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from discreet.randomness import Randomness
 from discreet.registry import build
 from discreet.report import Report, Rows
 
-__all__ = ["Comparison", "Sweep", "compare", "sweep"]
+__all__ = ["Comparison", "Sweep", "compare", "generated", "sweep", "write_page"]
 
 Floats = npt.NDArray[np.float64]
 _PARTITIONS = ("sequential", "min-sum", "min-max", "weighted", "local")
@@ -120,6 +120,7 @@ def compare(
     sizes: Sequence[int] = (10, 100, 400),
     widths: Sequence[float] = (1, 10, 30),
     queries: int = 300,
+    generalization: Literal["finest", "anonymizer"] | Mapping[str, int] = "finest",
     rng: Randomness | None = None,
     progress: Progress = silent,
 ) -> Comparison:
@@ -139,6 +140,9 @@ def compare(
     sizes, widths, queries
         Sizes of random selections with the number of queries for each, and widths of ranges, of
         which every start is asked.
+    generalization
+        Whether the generalised table keeps `column` as fine as it can be ("finest", in favour of
+        generalisation), is the optimum of `anonymize` for k distinct values, or has given levels.
     rng
         Secure by default.
     progress
@@ -162,7 +166,10 @@ def compare(
     hierarchies = {name: found[0] for name in names if (found := data.schema.hierarchies(name))}
     columns = {name: rows.column(name).to_pylist() for name in names}
     classes = problem.classes.astype(np.int64)
-    coarse = generalize(columns, hierarchies, classes, k=k, keep=column)
+    levels = None if isinstance(generalization, str) else generalization
+    if generalization == "anonymizer":
+        levels = _optimal_levels(data, sensitive, k, [n for n in names if n in hierarchies])
+    coarse = generalize(columns, hierarchies, classes, k=k, keep=column, levels=levels)
     lines = _generalized_lines(coarse, work, amounts, len(sizes))
     for done, wanted in enumerate(partitions):
         method: Partition = build(Partition, wanted)
@@ -185,23 +192,22 @@ def sweep(
     *,
     k: int = 5,
     e: float = 0.0,
-    records: int = 2000,
+    records: int = 600,
     width: float = 10,
-    noise: Sequence[float] = (1, 3, 10, 30, 100, 300, 1000),
+    noise: Sequence[float] = (3, 10, 30, 100, 300, 1000),
     partitions: Sequence[str | Partition] = _PARTITIONS,
     rng: Randomness | None = None,
     progress: Progress = silent,
 ) -> Sweep:
     """Repeat range queries on generated people whose loss follows their age more and more loosely.
 
-    A person of a given age has a loss of 1,000 + 20 · (age − 17), plus normal noise, in whole units.
+    Losses are those of `generated`.
     """
     rng = rng or Randomness.secure()
     errors: dict[str, list[float]] = {}
     for done, deviation in enumerate(noise):
         progress("noise", done, len(noise))
-        age = rng.integers(17, 91, records).astype(np.float64)
-        loss = np.rint(1000 + 20 * (age - 17) + rng.normal(records, 0.0, deviation))
+        age, loss = generated(records, deviation, rng=rng)
         problem = Problem.of(loss, Demand(k, e), quasi=age, quasi_names=("age",))
         work = [Workload.ranges(age, width=width)]
         classes = problem.classes.astype(np.int64)
@@ -213,6 +219,13 @@ def sweep(
             found = float(work[0].errors(labels, loss).mean())
             errors.setdefault(_called(wanted), []).append(found)
     return Sweep(k, e, width, tuple(noise), {m: tuple(found) for m, found in errors.items()})
+
+
+def generated(records: int, deviation: float, *, rng: Randomness) -> tuple[Floats, Floats]:
+    """Return ages, and losses that follow them: 1,000 + 20 · (age − 17) plus noise, in steps of 25."""
+    age = rng.integers(17, 91, records).astype(np.float64)
+    loss = 25 * np.rint((1000 + 20 * (age - 17) + rng.normal(records, 0.0, deviation)) / 25)
+    return age, loss
 
 
 def write_page(path: str | Path, comparisons: Sequence[Comparison], swept: Sweep | None) -> Path:
@@ -241,6 +254,20 @@ def write_page(path: str | Path, comparisons: Sequence[Comparison], swept: Sweep
     with atomic_file(path) as file:
         file.write_text(page.html(), encoding="utf-8")
     return Path(path)
+
+
+def _optimal_levels(data: Any, sensitive: str, k: int, quasi: list[str]) -> Mapping[str, int]:
+    # Any: a `Dataset`.
+    from discreet.microdata.anonymization import anonymize
+    from discreet.microdata.models.l_diversity import LDiversity
+
+    if not quasi:
+        raise InputError(
+            "the anonymiser needs hierarchies of the quasi-identifiers",
+            code="no-hierarchies",
+            hint="give hierarchies, or leave out generalization",
+        )
+    return anonymize(data, [LDiversity(sensitive, k)], quasi=quasi, verify=False).levels
 
 
 def _numbers(rows: Any, name: str) -> Floats:

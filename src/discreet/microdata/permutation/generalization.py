@@ -36,6 +36,7 @@ def generalize(
     *,
     k: int,
     keep: str,
+    levels: Mapping[str, int] | None = None,
 ) -> Generalized | None:
     """Coarsen quasi-identifiers until every group has k distinct sensitive values.
 
@@ -55,6 +56,8 @@ def generalize(
         Distinct sensitive values in every group.
     keep
         The attribute that range queries are about.
+    levels
+        The level of each quasi-identifier, where an anonymiser chose them already.
 
     Returns
     -------
@@ -65,7 +68,11 @@ def generalize(
         return _intervals(np.asarray(columns[keep], dtype=np.float64), classes, k, keep)
     names = [keep, *(name for name in hierarchies if name != keep and name in columns)]
     coded = [_codes(columns[name], hierarchies[name]) for name in names]
-    heights = [range(hierarchies[name].height + 1) for name in names]
+    heights = [
+        range(hierarchies[name].height + 1) if levels is None else range(at, at + 1)
+        for name in names
+        for at in [(levels or {}).get(name, hierarchies[name].height)]
+    ]
     for level in heights[0]:
         best: tuple[int, Integers, tuple[int, ...]] | None = None
         for rest in itertools.product(*heights[1:]):

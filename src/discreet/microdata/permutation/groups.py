@@ -48,8 +48,12 @@ class Groups:
         """Order the records by their group."""
         from discreet.microdata.permutation import _passes
 
-        order, starts = _passes.by_group(labels, int(labels.max()) + 1)
-        return cls(amounts, order, starts, _passes.sort_groups(order, starts, amounts.classes))
+        groups = int(labels.max()) + 1
+        order, starts = _passes.by_group(labels, groups)
+        # Two stable countings, by value and then by group, sort every group by value.
+        risen, _ = _passes.by_group(amounts.classes.astype(np.int64), len(amounts.distinct))
+        regrouped, _ = _passes.by_group(labels[risen], groups)
+        return cls(amounts, order, starts, risen[regrouped])
 
     def __len__(self) -> int:
         return len(self.starts) - 1

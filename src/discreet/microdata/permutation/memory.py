@@ -68,6 +68,7 @@ class Memory:
         self._coded: dict[str, tuple[npt.NDArray[Any], pa.Array]] = {}
         self._decided: dict[str, Flags] = {}
         self._partly: dict[str, npt.NDArray[Any]] = {}
+        self._ends: tuple[Statement, tuple[npt.NDArray[Any], ...]] | None = None
         self._grouped: dict[str, tuple[npt.NDArray[Any], list[pa.Array]]] = {}
 
     @functools.cached_property
@@ -281,9 +282,7 @@ class Memory:
         )
         return ends[0], ends[1], _or_null(expected, hits)
 
-    def _avg(
-        self, aggregate: Aggregate, statement: Statement, hits: _Hits
-    ) -> tuple[pa.Array, ...]:
+    def _avg(self, aggregate: Aggregate, statement: Statement, hits: _Hits) -> tuple[pa.Array, ...]:
         import pyarrow.compute as pc
 
         count = pa.array(np.maximum(hits.sum(hits.count), 1).astype(np.float64))
@@ -308,10 +307,14 @@ class Memory:
             return tuple(
                 pa.nulls(hits.keys, pa.from_numpy_dtype(bounds[0].dtype)) for _ in range(3)
             )
-        key, size = (self._zeros, 1) if not statement.keys else self._sized_keys(statement)
-        world = _passes.ends_by_key(
-            *self._selection(statement), key, size, self._sensitive_values()
-        )[0 if end == "min" else 1][hits.present]
+        ends = self._ends
+        if ends is None or ends[0] is not statement:  # MIN and MAX share the pass
+            key, size = (self._zeros, 1) if not statement.keys else self._sized_keys(statement)
+            found = _passes.ends_by_key(
+                *self._selection(statement), key, size, self._sensitive_values()
+            )
+            self._ends = ends = statement, found
+        world = ends[1][0 if end == "min" else 1][hits.present]
         return (*(pa.array(pick.reduceat(values, starts)) for values in bounds), pa.array(world))
 
     def _sized_keys(self, statement: Statement) -> tuple[npt.NDArray[Any], int]:

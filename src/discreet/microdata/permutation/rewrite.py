@@ -107,6 +107,7 @@ class _Rewriter:
         self.kind = kind
         self.keys = [f"k{place}" for place in range(len(statement.keys))]
         self.blocks: dict[str, exp.Expression] = {}
+        self.worlds: list[str] = []
         self.nodes: dict[str, exp.Expression] = {
             "_sensitive": exp.column(exp.to_identifier(sensitive, quoted=True)),
             "_where": statement.where or exp.true(),
@@ -170,6 +171,12 @@ class _Rewriter:
         columns: list[_Column] = []
         for place, aggregate in enumerate(self.statement.aggregates):
             columns += getattr(self, f"_{aggregate.kind}")(aggregate, place, counts)
+        if self.worlds:  # all of them in one pass over the rows
+            self.add(
+                "world",
+                f"SELECT {self.named_keys()}{', '.join(self.worlds)} FROM {PERMUTED} WHERE _where"
+                + (f" GROUP BY {self.raw_keys().rstrip(', ')}" if self.keys else ""),
+            )
         base = next(iter(name for name in ("totals", "counts") if name in self.blocks))
         keys = [
             exp.alias_(exp.column(self.keys[n], table=base, quoted=True), key.label, quoted=True)
@@ -265,13 +272,11 @@ class _Rewriter:
         ends = (f"CAST(totals.{end} AS DOUBLE) / totals.n" for end in ("low", "high", "expected"))
         return self._results(aggregate, counts, *ends)
 
-    def _world(self, function: str, place: int) -> str:
-        """Add the aggregate of the released rows themselves: one of the equally likely worlds."""
-        return self.add(
-            f"world{place}",
-            f"SELECT {self.named_keys()}{function} AS v FROM {PERMUTED} WHERE _where"
-            + (f" GROUP BY {self.raw_keys().rstrip(', ')}" if self.keys else ""),
-        )
+    def _world(self, function: str, place: int) -> _Column:
+        """Ask for an aggregate of the released rows themselves: one of the equally likely worlds."""
+        self.worlds.append(f"{function} AS v{place}")
+        label = self.statement.aggregates[place].label
+        return _Column("world", f"world.v{place}", f"{label}_estimate")
 
     def _min(self, aggregate: Aggregate, place: int, counts: str) -> list[_Column]:
         return self._extreme(aggregate, place, counts, "min")
@@ -280,10 +285,9 @@ class _Rewriter:
         return self._extreme(aggregate, place, counts, "max")
 
     def _extreme(self, aggregate: Aggregate, place: int, counts: str, end: str) -> list[_Column]:
-        world = self._world(f"{end.upper()}(_sensitive)", place)
         low, high = f"totals.{end}_low", f"totals.{end}_high"
         first, second, _ = self._results(aggregate, counts, low, high, "")
-        return [first, second, _Column(world, f"{world}.v", f"{aggregate.label}_estimate")]
+        return [first, second, self._world(f"{end.upper()}(_sensitive)", place)]
 
     # -- quantiles: of the h smallest and of the h largest values of every group -------------------
     def _quantile(self, aggregate: Aggregate, place: int, _: str) -> list[_Column]:
@@ -354,9 +358,8 @@ class _Rewriter:
             (True, True): "STDDEV_SAMP",
             (False, True): "STDDEV_POP",
         }[aggregate.sample, aggregate.root]
-        world = self._world(f"{function}(CAST(_sensitive AS DOUBLE))", place)
         first, second, _e = self._results(aggregate, "squares", low, high, "")
-        return [first, second, _Column(world, f"{world}.v", f"{aggregate.label}_estimate")]
+        return [first, second, self._world(f"{function}(CAST(_sensitive AS DOUBLE))", place)]
 
     def _variance_of(self, aggregate: Aggregate, squares: str) -> str:
         count = "(squares.n - 1)" if aggregate.sample else "squares.n"

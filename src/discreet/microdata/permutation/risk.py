@@ -23,6 +23,10 @@ Floats = npt.NDArray[np.float64]
 _RECORDS = 20_000
 _BINS = 64
 _ROUNDS = 12
+#: Records that the common distribution of a code counts for in every bin.
+_PRIOR = 20.0
+#: Records that a bin should hold, so that there is something to learn from.
+_PER_BIN = 50
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,9 +174,10 @@ def _sampled(groups: Groups, rng: Randomness) -> Integers:
 
 def _binned(values: Floats) -> tuple[Integers, int]:
     distinct, place = np.unique(values, return_inverse=True)
-    if len(distinct) <= _BINS:
+    most = max(min(_BINS, len(values) // _PER_BIN), 2)
+    if len(distinct) <= most:
         return place, len(distinct)
-    edges = np.unique(np.quantile(values, np.linspace(0, 1, _BINS + 1)[1:-1]))
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, most + 1)[1:-1]))
     return np.searchsorted(edges, values, side="right"), len(edges) + 1
 
 
@@ -185,7 +190,9 @@ def _learn(label: Integers, quasi: Integers, mass: Floats) -> Floats:
         for column in quasi.T:
             seen = np.zeros((int(column.max()) + 1, belief.shape[1]))
             np.add.at(seen, column, belief)
-            likely = (seen + 0.5) / (seen.sum(axis=0) + 0.5 * len(seen))
+            # Where a bin has few records, codes are as likely there as anywhere: no false certainty.
+            common = seen.sum(axis=1, keepdims=True) / seen.sum()
+            likely = (seen + _PRIOR * common) / (seen.sum(axis=0) + _PRIOR)
             weight *= likely[column]
             weight /= np.maximum(weight.max(axis=1, keepdims=True), 1e-300)
         belief = weight * (mass > 0)[label]

@@ -66,6 +66,10 @@ class RiskMeasure(Member):
         """Whether the files have what the measure needs."""
         return bool(pair.released_keys) and pair.size > 0
 
+    def counts(self, pair: Pair) -> bool:
+        """Whether the value is the share of all people in the file that an intruder identifies."""
+        return self.identifies and self.applies(pair)
+
     @abc.abstractmethod
     def measure(self, pair: Pair, *, rng: Randomness) -> Finding:
         """Return the risk."""

@@ -49,7 +49,7 @@ class AttributeDisclosure(RiskMeasure):
         """Needs a confidential column."""
         return super().applies(pair) and bool(pair.confidential)
 
-    def measure(self, pair: Pair, *, rng: Randomness) -> Finding:  # noqa: ARG002
+    def measure(self, pair: Pair, *, rng: Randomness) -> Finding:
         """Return the share of records that lose a confidential value."""
         lost = np.zeros(pair.size, bool)
         facts: dict[str, Any] = {}

@@ -45,7 +45,7 @@ class IndividualRisk(RiskMeasure):
         """Needs weights or a population size."""
         return super().applies(pair) and pair.weights is not None
 
-    def measure(self, pair: Pair, *, rng: Randomness) -> Finding:  # noqa: ARG002
+    def measure(self, pair: Pair, *, rng: Randomness) -> Finding:
         """Return the mean risk; the global risk is among the facts."""
         assert pair.weights is not None
         count = np.bincount(pair.class_of).astype(np.float64)

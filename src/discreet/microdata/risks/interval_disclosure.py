@@ -53,7 +53,7 @@ class IntervalDisclosure(RiskMeasure):
         numeric = [name for name in pair.shared if pair.is_numeric(name)]
         return [n for n in numeric if not np.array_equal(*pair.numbers(n), equal_nan=True)]
 
-    def measure(self, pair: Pair, *, rng: Randomness) -> Finding:  # noqa: ARG002
+    def measure(self, pair: Pair, *, rng: Randomness) -> Finding:
         """Return the mean share over the changed columns."""
         facts: dict[str, Any] = {}
         inside = []

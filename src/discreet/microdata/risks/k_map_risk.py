@@ -40,7 +40,7 @@ class KMapRisk(RiskMeasure):
         """Needs weights or a population size."""
         return super().applies(pair) and pair.weights is not None
 
-    def measure(self, pair: Pair, *, rng: Randomness) -> Finding:  # noqa: ARG002
+    def measure(self, pair: Pair, *, rng: Randomness) -> Finding:
         """Return the share of records below k."""
         assert pair.weights is not None
         people = np.bincount(pair.class_of, pair.weights)[pair.class_of]

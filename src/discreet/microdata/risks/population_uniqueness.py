@@ -48,7 +48,7 @@ class PopulationUniqueness(RiskMeasure):
         """Needs weights or a population size."""
         return super().applies(pair) and pair.weights is not None
 
-    def measure(self, pair: Pair, *, rng: Randomness) -> Finding:  # noqa: ARG002
+    def measure(self, pair: Pair, *, rng: Randomness) -> Finding:
         """Return the share of the population estimated to be unique."""
         assert pair.weights is not None
         people = max(float(pair.weights.sum()), float(pair.size))

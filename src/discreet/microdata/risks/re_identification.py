@@ -42,7 +42,7 @@ class ReIdentification(RiskMeasure):
 
     threshold: float = parameter(0.2, help="risk from which a record counts as at risk", above=0)
 
-    def measure(self, pair: Pair, *, rng: Randomness) -> Finding:  # noqa: ARG002
+    def measure(self, pair: Pair, *, rng: Randomness) -> Finding:
         """Return the mean prosecutor risk, which is also the marketer's."""
         sizes = pair.class_size
         records = 1.0 / sizes

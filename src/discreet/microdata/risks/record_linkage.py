@@ -22,6 +22,9 @@ _WORDS = {
     "one-to-one": "in the best one-to-one matching",
 }
 
+#: People matched one to one at most: the work grows with the cube of their number.
+_MATCHED = 2_000
+
 
 @dataclasses.dataclass(frozen=True)
 class RecordLinkage(RiskMeasure):
@@ -29,7 +32,8 @@ class RecordLinkage(RiskMeasure):
 
     `exact` picks any record with equal keys; `distance` the nearest one (numbers divided by their
     spread, categories equal or not); `rank` the same on the ranks of numbers; `one-to-one` matches
-    targets with records so that the total distance is least, on at most 2,000 people. Where
+    targets with their records so that the total distance is least; at most 2,000 people, and for
+    larger files that figure is not part of the overall risk. Where
     categories were recoded the intruder knows the recoding. At most `targets` people, drawn at
     random, are looked for, always in the whole release; 0 means all.
 
@@ -54,21 +58,26 @@ class RecordLinkage(RiskMeasure):
     method: str = parameter("distance", help="how records are compared", choices=tuple(_WORDS))
     targets: int = parameter(10_000, help="people looked for; 0 for all", low=0)
 
+    def counts(self, pair: Pair) -> bool:
+        """One-to-one matching of a few people is easier than finding them in the whole file."""
+        whole = len(pair.original) <= _MATCHED
+        return super().counts(pair) and (self.method != "one-to-one" or whole)
+
     def measure(self, pair: Pair, *, rng: Randomness) -> Finding:
         """Return the share of people linked to their own record."""
         known = len(pair.before(pair.released_keys[0]))
         most = self.targets or known
         if self.method == "one-to-one":
-            most = min(most, 2_000)
+            most = min(most, _MATCHED)
         targets = np.arange(known) if known <= most else np.sort(rng.sample(known, most))
         if self.method == "exact":
             right = linking.exact(pair, targets)
         else:
-            files = linking.points(pair, ranks=self.method == "rank")
+            files = linking.points(pair, targets, ranks=self.method == "rank")
             right = (
-                linking.assigned(files, targets, rng)
+                linking.assigned(files, rng)
                 if self.method == "one-to-one"
-                else linking.nearest(files, targets)
+                else linking.nearest(files)
             )
         value = float(right.mean())
         error = float(right.std() / np.sqrt(right.size)) if right.size < known else 0.0

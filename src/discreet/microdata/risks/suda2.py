@@ -51,7 +51,7 @@ class SUDA2(RiskMeasure):
         None, help="sampling fraction; from the weights if left out, else 0.01", above=0, high=1
     )
 
-    def measure(self, pair: Pair, *, rng: Randomness) -> Finding:  # noqa: ARG002
+    def measure(self, pair: Pair, *, rng: Randomness) -> Finding:
         """Return the mean DIS-SUDA score."""
         share = self.fraction
         if share is None and pair.weights is not None:

@@ -58,8 +58,8 @@ def optimum(
 ) -> Optimum:
     """Return the node with the least score that suppresses at most `limit` records.
 
-    Between nodes of equal score the one with more finer nodes below it is taken, then the
-    first in the order of the attributes.
+    Between nodes of equal score the one with fewer levels in all is taken, then the first in the
+    order of the attributes.
     """
     shape = tuple(attribute.height for attribute in attributes)
     size = math.prod(shape)
@@ -111,14 +111,14 @@ class _Search:
 
     def visit(self, places: npt.NDArray[np.int64]) -> None:
         least = self._least.reshape(-1)
-        open_ = (least[places] <= self._limit) & (self._scorer.floor[places] < self._best)
+        open_ = (least[places] <= self._limit) & (self._scorer.floor[places] <= self._best)
         places = places[open_]
         nodes = np.stack(np.unravel_index(places, self._shape), axis=1).tolist()
         for place, node in zip(places.tolist(), nodes, strict=True):
             known = int(least[place])
             if known > self._limit:
                 continue
-            if self._scorer.bound(place, node, known) >= self._best:
+            if self._scorer.bound(place, node, known) > self._best:
                 continue
             self._evaluate(node)
 
@@ -136,8 +136,15 @@ class _Search:
         if suppressed > self._limit:
             return
         score = self._scorer.score(node, grouping, kept)
-        if score < self._best:
+        if score < self._best or (score == self._best and self._is_finer(node)):
             self._best, self._found = score, (tuple(node), grouping, kept, suppressed)
+
+    def _is_finer(self, node: list[int]) -> bool:
+        """Whether a node of the best score is to be preferred to the one found."""
+        if self._found is None:
+            return True
+        other = self._found[0]
+        return (sum(node), tuple(node)) < (sum(other), other)
 
     def _kept(self, grouping: Grouping) -> tuple[npt.NDArray[np.bool_] | None, int]:
         """Return which classes stay, and how many records every finer node suppresses at least."""

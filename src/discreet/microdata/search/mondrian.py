@@ -99,7 +99,8 @@ def _sides(
         others = [rows.places[inside, j] for j in range(rows.places.shape[1])]
         order = np.lexsort((*others, value, part))
     else:
-        order = np.lexsort((value, part))
+        # One key sorts faster than two; places and parts are small numbers.
+        order = np.argsort(part * (int(value.max()) + 1) + value)
     part, value, count = part[order], value[order], rows.count[inside][order]
     starts = np.concatenate(([True], part[1:] != part[:-1]))
     first = np.flatnonzero(starts)

@@ -21,6 +21,8 @@ __all__ = ["Grouping", "Rollup"]
 
 # Bits of a key: one 64-bit word takes this many, further attributes go to further words.
 _WORD = 62
+# So many classes are few: generalising them costs about as much as the calls it takes.
+_FEW = 1000
 
 
 @dataclasses.dataclass(eq=False)
@@ -115,9 +117,12 @@ class Rollup:
         while depth and path[:depth] not in self._kept:
             depth -= 1
         found = self._kept[path[:depth]] if depth else self._base
-        for place in range(depth, len(path)):
-            found = self._generalized(found, *path[place])
-            self._keep(path[: place + 1], found)
+        while depth < len(path):
+            # Where few classes are left, one step to the end is cheaper than steps worth keeping.
+            end = depth + 1 if len(found) > _FEW else len(path)
+            found = self._generalized(found, path[depth:end])
+            self._keep(path[:end], found)
+            depth = end
         return found
 
     def _keep(self, path: tuple[tuple[int, int], ...], grouping: Grouping) -> None:
@@ -127,12 +132,13 @@ class Rollup:
         self._kept[path] = grouping
         self._held += grouping.bytes
 
-    def _generalized(self, finer: Grouping, j: int, level: int) -> Grouping:
-        places = self.places(finer, j)
-        moved = (self.attributes[j].first[level][places] - places) << self._shift[j]
+    def _generalized(self, finer: Grouping, steps: Sequence[tuple[int, int]]) -> Grouping:
         words = list(finer.words)
-        words[self._word[j]] = words[self._word[j]] + moved
-        sorts = j != self._order[0]
+        for j, level in steps:
+            places = self.places(finer, j)
+            moved = (self.attributes[j].first[level][places] - places) << self._shift[j]
+            words[self._word[j]] = words[self._word[j]] + moved
+        sorts = any(j != self._order[0] for j, _ in steps)
         return self._merged(words, finer.sizes, finer.population, {}, finer, sorts=sorts)
 
     def _merged(

@@ -30,7 +30,7 @@ class Changes(UtilityMeasure):
     name: ClassVar[str] = "changes"
     reference: ClassVar[str] = "Hundepool et al., Statistical Disclosure Control, 2012, 3.7"
 
-    def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:  # noqa: ARG002
+    def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:
         """Return the share of released values that are gone or different."""
         gone = modified = cells = 0
         touched = np.zeros(pair.size, bool)

@@ -44,7 +44,7 @@ class ClassMetrics(UtilityMeasure):
         """Needs keys that are categories in the release."""
         return super().applies(pair) and bool(pair.released_keys)
 
-    def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:  # noqa: ARG002
+    def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:
         """Return ARX's Loss."""
         total = len(pair.original)
         gone = total - pair.size

@@ -45,7 +45,7 @@ class ContingencyTables(UtilityMeasure):
         object.__setattr__(self, "by", given)
         super().__post_init__()
 
-    def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:  # noqa: ARG002
+    def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:
         """Return the mean total variation of the tables."""
         names = list(self.by or (n for n in pair.shared if n != pair.schema.weight))
         told = {name: self._codes(pair, name) for name in names}

@@ -47,7 +47,7 @@ class Moments(UtilityMeasure):
         """Needs numbers."""
         return super().applies(pair) and bool(numeric_columns(pair))
 
-    def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:  # noqa: ARG002
+    def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:
         """Return the mean difference of correlations."""
         names = numeric_columns(pair)
         before = np.stack([pair.numbers(n)[0] for n in names], axis=1)

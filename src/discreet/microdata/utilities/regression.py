@@ -48,7 +48,7 @@ class Regression(UtilityMeasure):
         """Only where the caller says which regression."""
         return self.target is not None and super().applies(pair)
 
-    def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:  # noqa: ARG002
+    def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:
         """Return one minus the mean overlap of the intervals."""
         assert self.target is not None
         for name in (self.target, *self.on):

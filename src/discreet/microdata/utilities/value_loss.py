@@ -36,9 +36,9 @@ class ValueLoss(UtilityMeasure):
     name: ClassVar[str] = "value-loss"
     reference: ClassVar[str] = "Yancey, Winkler and Creecy 2002; Iyengar 2002"
 
-    def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:  # noqa: ARG002
+    def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:
         """Return the mean loss."""
-        kept = pair.size / max(len(pair.original), 1)
+        kept = pair.size / len(pair.original) if len(pair.original) else 1.0
         by_column = {
             name: kept * self._column(pair, name) + (1 - kept)
             for name in pair.shared
@@ -50,6 +50,8 @@ class ValueLoss(UtilityMeasure):
         return self.comparison(value, f"a value lost {value:.1%} on average", by_column)
 
     def _column(self, pair: Pair, name: str) -> float:
+        if pair.size == 0:
+            return 0.0
         if pair.is_numeric(name):
             before, after = pair.numbers(name)
             known = ~np.isnan(before)
@@ -69,8 +71,8 @@ def coverage(pair: Pair, name: str) -> tuple[np.ndarray, int]:
     """Return the share of a column's values that each released one covers, and their number.
 
     By the column's hierarchy, where it has one that knows the released value; else by the values
-    that became it. Not-a-number where the released value is one of the original values; 1 where it
-    is missing or stands for everything.
+    that became it. Not-a-number where the released value is one of the original values or was not
+    changed; 1 where it is gone or stands for everything.
     """
     import pyarrow as pa
 
@@ -100,5 +102,6 @@ def coverage(pair: Pair, name: str) -> tuple[np.ndarray, int]:
             np.nan if word in familiar else counts[place] / width
             for place, word in enumerate(words)
         ]
-    table = np.array([*share, 1.0])
-    return table[places], max(width, 1)
+    covered = np.array([*share, 1.0])[places]
+    covered[~changed(pair, name)[0]] = np.nan  # also what was missing before
+    return covered, max(width, 1)

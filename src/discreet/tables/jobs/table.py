@@ -70,19 +70,15 @@ class TableJob(Job):
 
     def run(self, dataset: Dataset, *, progress: Progress = silent) -> Release:
         """Tabulate, protect and audit."""
-        tables = [
-            tabulate(
-                dataset,
-                list(by),
-                self.measure,
-                self.statistic,
-                unit=self.unit,
-                weight=self.weight,
-                request=self.request,
-                missing=self.missing,
-            )
-            for by in self.tables or (self.by,)
-        ]
-        if self.tables:
-            return protect(tables, self.rules, self.method, progress=progress)
-        return protect(tables[0], self.rules, self.method, progress=progress)
+        tables = tabulate(
+            dataset,
+            self.tables or (self.by,),
+            self.measure,
+            self.statistic,
+            unit=self.unit,
+            weight=self.weight,
+            request=self.request,
+            missing=self.missing,
+        )
+        target = tables if self.tables else tables[0]
+        return protect(target, self.rules, self.method, progress=progress)

@@ -133,7 +133,11 @@ class Adjustment:
             change = again.x[:size] - again.x[size : 2 * size]
         if self.integer:
             change = np.round(change)
-        return Adjusted(change, float(self.weight @ np.abs(change)), bound, optimal)
+        # Each sensitive cell moves by one of its levels at least.
+        levels = np.minimum(self.lower, self.upper)[self.sensitive]
+        least = float(self.weight[self.sensitive] @ levels)
+        objective = float(self.weight @ np.abs(change))
+        return Adjusted(change, objective, min(max(bound, least), objective), optimal)
 
     def _start(self, start: float, progress: Progress) -> Adjusted:
         """Return the optimum where it is found in half the time, else a first table."""
@@ -201,7 +205,8 @@ class Adjustment:
             down = rest[best.change[rest] <= 0]
             found = self._program(up, down, group, min(left, self.time_limit / 6), 1e-4)
             if found.x.size and found.objective < best.objective * (1 - 1e-7) - 1e-9:
-                best = self._adjusted(found, optimal=len(groups) == 1, bound=bound)
+                proven = len(groups) == 1 and found.status == "optimal"
+                best = self._adjusted(found, optimal=proven, bound=bound)
                 stale = 0
             else:
                 stale += 1

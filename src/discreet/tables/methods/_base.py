@@ -68,10 +68,17 @@ class TableMethod(Member):
     #: How the release is judged: "intervals" (feasibility intervals against protection levels, by
     #: the auditor), "distance" (how far sensitive cells were moved) or "noise" (its distribution).
     risk: ClassVar[str] = "intervals"
+    #: Whether only sensitive cells are protected, so that without a rule nothing would be.
+    needs_rules: ClassVar[bool] = True
     #: Whether the result depends on a random draw.
     is_random: ClassVar[bool] = False
     #: Whether published totals are the sums of the published parts.
     is_additive: ClassVar[bool] = True
+
+    @property
+    def acting(self) -> TableMethod:
+        """The method that does the hiding in the end, by which the result is judged."""
+        return self
 
     def prepare(self, table: Table, rules: Sequence[Rule]) -> Table:
         """Return the table with its sensitive cells marked: what `hide` is then given.

@@ -45,6 +45,7 @@ class CellKey(TableMethod):
 
     name: ClassVar[str] = "cell-key"
     reference: ClassVar[str] = "Fraser and Wooton (2005), ABS; Thompson et al. (2013), UNECE"
+    needs_rules: ClassVar[bool] = False
     is_random: ClassVar[bool] = True
     is_additive: ClassVar[bool] = False
 

@@ -48,6 +48,7 @@ class ControlledRounding(TableMethod):
 
     name: ClassVar[str] = "controlled-rounding"
     reference: ClassVar[str] = "Cox (1987), JASA 82; Salazar-González (2006), Math. Prog. 105"
+    needs_rules: ClassVar[bool] = False
 
     base: float | None = parameter(
         None, help="published values are multiples of it; 5 for counts", above=0

@@ -35,6 +35,7 @@ class ConventionalRounding(TableMethod):
 
     name: ClassVar[str] = "conventional-rounding"
     reference: ClassVar[str] = "Willenborg and de Waal (2001), Elements of SDC, §9.2"
+    needs_rules: ClassVar[bool] = False
     is_additive: ClassVar[bool] = False
 
     base: float | None = parameter(

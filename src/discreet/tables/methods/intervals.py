@@ -83,7 +83,8 @@ class Intervals(TableMethod):
         # Zeros are known to be zero: they stay.
         room = np.where(table.value == 0, 0.0, most), np.where(table.value == 0, 0.0, np.inf)
         fall, rise = np.zeros(size), np.zeros(size)
-        program = self._program(table)
+        weight = self._weight(table)
+        program = self._program(table, weight)
         cells = np.flatnonzero(sensitive(table))
         # The greatest need first: what it widens serves the others.
         cells = cells[np.argsort(-table.upper[cells], kind="stable")]
@@ -104,15 +105,22 @@ class Intervals(TableMethod):
                 base, up, down = np.split(found.x, 3)
                 change = base + up - down
                 change[np.abs(change) < 1e-9 * max(1.0, abs(move))] = 0.0
+                touched = np.flatnonzero((change != 0) & (fall == 0) & (rise == 0))
                 fall, rise = np.maximum(fall, -change), np.maximum(rise, change)
+                # Better one wide interval than two narrow ones: what is widened is cheaper now.
+                half = np.tile(weight[touched] / 2, 2)
+                program.set_cost(np.concatenate([size + touched, 2 * size + touched]), half)
         return fall, rise
 
-    def _program(self, table: Table) -> LinearProgram:
+    def _weight(self, table: Table) -> Floats:
+        size = np.maximum(np.abs(table.value), 1.0)
+        weight = 1 / size if self.relative else np.ones(len(table))
+        # Readers look at totals first: they are widened last.
+        return np.where(is_total(table), 3 * weight, weight)
+
+    def _program(self, table: Table, weight: Floats) -> LinearProgram:
         """Columns: change within the intervals so far, and widening them up and down at a price."""
         size = len(table)
-        weight = 1 / np.maximum(np.abs(table.value), 1.0) if self.relative else np.ones(size)
-        # Readers look at totals first: they are widened last.
-        weight[is_total(table)] *= 3
         equations = table.equations
         matrix = sparse.csc_matrix(sparse.hstack([equations, equations, -equations]))
         zero = np.zeros(equations.shape[0])

@@ -44,6 +44,7 @@ class RandomRounding(TableMethod):
 
     name: ClassVar[str] = "random-rounding"
     reference: ClassVar[str] = "Fellegi (1975), Sankhya C 37; Nargundkar and Saveland (1972)"
+    needs_rules: ClassVar[bool] = False
     is_random: ClassVar[bool] = True
     is_additive: ClassVar[bool] = False
 

@@ -53,6 +53,11 @@ class Recoding(TableMethod):
     )
     keep: tuple[str, ...] = parameter((), help="attributes whose categories are not merged")
 
+    @property
+    def acting(self) -> TableMethod:
+        """The method that protects what remains sensitive."""
+        return self if self.then is None else self.then.acting
+
     def prepare(self, table: Table, rules: Sequence[Rule]) -> Table:
         """Return the recoded table, its sensitive cells marked anew."""
         unknown = [name for name in self.keep if name not in table.by]

@@ -41,6 +41,7 @@ class RecordNoise(TableMethod):
 
     name: ClassVar[str] = "record-noise"
     reference: ClassVar[str] = "Evans, Zayatz and Slanta (1998), Journal of Official Statistics 14"
+    needs_rules: ClassVar[bool] = False
     is_random: ClassVar[bool] = True
 
     least: float = parameter(10.0, help="smallest push in percent", low=0, below=100)

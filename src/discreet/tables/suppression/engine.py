@@ -27,10 +27,16 @@ Bools = npt.NDArray[np.bool_]
 EFFORTS = ("fast", "balanced", "optimal")
 #: Pivots that "balanced" may spend per cell that can move, and in any case.
 _PIVOTS, _LEAST = 20, 3000
+#: How many times that may be spent while it pays; exchanges in vain after which it does not.
+_LONG, _PATIENT = 4, 12
+#: How many times more "optimal" spends before it starts to prove, and how many seconds on that.
+_MORE, _PATIENCE = 4, 600.0
 #: What "fast" may spend on improving, as a part of what building took.
-_FAST = 0.5
+_FAST = 1.0
 #: Live cells up to which the whole table is one window.
-_WHOLE_FAST, _WHOLE = 10000, 14000
+_WHOLE_FAST, _WHOLE = 10_000, 14_000
+#: Live cells beyond which only the nearest window is looked at.
+_LARGE = 30_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +47,8 @@ class Found:
     certificates: list[tuple[npt.NDArray[np.int64], Floats]]
     work: int
     bound: float | None = None
+    #: Demands with the contributors that mattered to them.
+    asked: tuple[tuple[int, int], ...] = ()
 
 
 def suppress(
@@ -101,50 +109,76 @@ def suppress(
     if not len(task.target):
         found = Found(task.primary, [], 0, bound=0.0)
         return _finish(task, found, objective, effort, attacker, bounds, progress)
-    found = _fast(task) if effort == "fast" else _balanced(task, deadline)
+    if effort == "fast":
+        found = _fast(task, progress)
+    else:
+        found = _balanced(
+            task, deadline, _PIVOTS if effort == "balanced" else _MORE * _PIVOTS, progress
+        )
     if effort == "optimal":
-        found = _optimal(task, found, 600.0 if time_limit is None else time_limit, progress)
+        seconds = _PATIENCE if deadline is None else deadline - time.monotonic()
+        found = _optimal(task, found, attacker, bounds, max(seconds, 0.0), progress)
     return _finish(task, found, objective, effort, attacker, bounds, progress)
 
 
-def _fast(task: Task) -> Found:
-    search = Search(task, _guides(task)[0], windows=int(task.live.sum()) > _WHOLE_FAST)
+def _fast(task: Task, progress: Progress) -> Found:
+    search = Search(task, _guides(task)[0], windows=_windows(task, _WHOLE_FAST), progress=progress)
     search.build()
-    search.improve(int(search.work * (1 + _FAST)))
+    if int(task.live.sum()) <= _LARGE:
+        search.improve(int(search.work * (1 + _FAST)))
     return _found(search, search.work)
 
 
-def _balanced(task: Task, deadline: float | None) -> Found:
+def _windows(task: Task, whole: int) -> int:
+    """Return how far to look around a cell: the larger the table, the nearer."""
+    live = int(task.live.sum())
+    if live <= whole:
+        return 0
+    return 2 if live <= _LARGE else 1
+
+
+def _balanced(task: Task, deadline: float | None, pivots: int, progress: Progress) -> Found:
     """Build along several guides, improve each, keep the best and explore around it."""
-    budget = _LEAST + _PIVOTS * int(task.live.sum())
+    budget = _LEAST + pivots * int(task.live.sum())
+    if task.knowledge is not None:
+        # Each contributor wants a certificate of its own.
+        budget *= 2
     best: Search | None = None
     spent, dearest = 0, 0
     for guide in _guides(task):
         if best is not None and spent + dearest > budget // 2:
             break
-        search = Search(task, guide, deadline, windows=int(task.live.sum()) > _WHOLE)
+        search = Search(task, guide, deadline, windows=_windows(task, _WHOLE), progress=progress)
         search.build()
-        search.improve(budget - spent)
+        search.improve(_LONG * budget)
         spent += search.work
         dearest = max(dearest, search.work)
         if best is None or search.cost < best.cost * (1 - 1e-12):
             best = search
     assert best is not None
-    better = True
-    while better and spent < budget:
-        before = best.work
-        better = best.explore(before + budget - spent)
-        better |= best.improve(before + budget - spent) if better else False
-        spent += best.work - before
+    # Exploring goes on as long as it pays, and a little longer.
+    limit = best.work + _LONG * budget
+    while best.explore(limit, _PATIENT) and best.work < limit:
+        best.improve(limit)
     return _found(best, spent)
 
 
-def _optimal(task: Task, found: Found, seconds: float, progress: Progress) -> Found:
+def _optimal(
+    task: Task,
+    found: Found,
+    attacker: str,
+    bounds: Bounds | None,
+    seconds: float,
+    progress: Progress,
+) -> Found:
     """Prove a pattern optimal, or find the optimum; else say how far off it may be."""
-    best = optimum(task, found.withheld, seconds=seconds, progress=progress)
-    if best.withheld is None:
-        return dataclasses.replace(found, bound=best.bound)
-    return Found(best.withheld, [], found.work, best.bound)
+    best = optimum(task, found.withheld, found.asked, seconds=seconds, progress=progress)
+    if best.withheld is not None:
+        audit = audit_table(task.table, published=~best.withheld, attacker=attacker, bounds=bounds)
+        if audit.safe:
+            return Found(best.withheld, [], found.work, best.bound)
+        # Safe within the solver's tolerance but not the auditor's: the bound holds all the same.
+    return dataclasses.replace(found, bound=best.bound)
 
 
 def _guides(task: Task) -> list[Floats]:
@@ -159,7 +193,8 @@ def _guides(task: Task) -> list[Floats]:
 
 def _found(search: Search, work: int) -> Found:
     certificates = {id(c): c for found in search.certificates for c in found}
-    return Found(search.withheld, list(certificates.values()), work)
+    asked = tuple(sorted(search.asked))
+    return Found(search.withheld, list(certificates.values()), work, asked=asked)
 
 
 def _finish(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -191,8 +192,18 @@ class _Master:
         return found, best.bound * self.scale, best.status == "optimal"
 
 
-def optimum(task: Task, withheld: Bools, *, seconds: float, progress: Progress) -> Optimum:
-    """Search for a pattern cheaper than a given safe one until there is none, or time is up."""
+def optimum(
+    task: Task,
+    withheld: Bools,
+    suspects: Iterable[tuple[int, int]] = (),
+    *,
+    seconds: float,
+    progress: Progress,
+) -> Optimum:
+    """Search for a pattern cheaper than a given safe one until there is none, or time is up.
+
+    `suspects` are demands and contributors that are likely to matter; others are found on the way.
+    """
     deadline = time.monotonic() + seconds
     attacks = _Attacks(task)
     cells = attacks.cells
@@ -201,6 +212,7 @@ def optimum(task: Task, withheld: Bools, *, seconds: float, progress: Progress) 
     known = withheld[cells].astype(np.float64)
     value = float(master.price @ known)
     asked: list[tuple[int, int | None]] = [(d, None) for d in range(len(task.target))]
+    asked.extend(suspects)
     step = _step(master.price[master.free])
     bound = _relax(attacks, master, asked, value, step, deadline, progress)
     while bound < value - step + 1e-9 * value and time.monotonic() < deadline:
@@ -279,12 +291,12 @@ def _refuted(attacks: _Attacks, x: Floats) -> list[tuple[int, int]]:
     chosen = np.zeros(len(task.value), dtype=bool)
     chosen[attacks.cells[x > 0.5]] = True
     inside = np.unique(task.knowledge.who[chosen[task.knowledge.cell]])
-    owner = task.knowledge.owner
+    known = task.knowledge.insiders
     return [
         (demand, int(who))
         for demand, target in enumerate(task.target.tolist())
         for who in inside.tolist()
-        if who != owner[target]
+        if who not in known(target)
     ]
 
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from discreet.audit.decide import TOLERANCE
 from discreet.errors import InfeasibleError
+from discreet.progress import Progress, silent
 from discreet.tables.suppression.task import Task
 from discreet.tables.suppression.windows import Whole, Windows
 
@@ -48,7 +49,17 @@ class _Step:
 
 
 class Search:
-    """A safe pattern under construction, over all live cells of a table."""
+    """A safe pattern under construction, over all live cells of a table.
+
+    Parameters
+    ----------
+    guide
+        Prices to build by, where other than the objective's.
+    deadline
+        When to stop improving, on the monotonic clock.
+    windows
+        Up to which size of window cheaper certificates are looked for; 0: in the whole table.
+    """
 
     def __init__(
         self,
@@ -56,10 +67,12 @@ class Search:
         guide: Floats | None = None,
         deadline: float | None = None,
         *,
-        windows: bool = False,
+        windows: int = 0,
+        progress: Progress = silent,
     ) -> None:
         self.task = task
         self._deadline = np.inf if deadline is None else deadline
+        self._progress = progress
         self.withheld = task.primary.copy()
         self._price = _scaled(task.price if guide is None else guide, task.live)
         self._free = np.full(len(task.value), _FREE)
@@ -68,9 +81,14 @@ class Search:
         #: What moving each cell costs now, and which cells may not be used at all.
         self.rate = np.where(task.primary, self._free, self._price)
         self.shut = np.zeros(len(task.value), dtype=bool)
-        kind = Windows if windows else Whole
-        self.model: Windows | Whole = kind(task, self.rate, self.shut)
+        self.model: Windows | Whole = (
+            Windows(task, self.rate, self.shut, windows)
+            if windows
+            else Whole(task, self.rate, self.shut)
+        )
         self.certificates: list[tuple[Certificate, ...]] = [()] * len(task.target)
+        #: Demands and the contributors to whom a certificate of their own was given.
+        self.asked: set[tuple[int, int]] = set()
         self.users: list[set[int]] = [set() for _ in range(len(task.value))]
         self._by_target: dict[int, list[int]] = {}
         for demand, cell in enumerate(task.target.tolist()):
@@ -110,6 +128,8 @@ class Search:
         left: frozenset[int] | None = None
         while left is None or left:
             who = None if left is None else min(left)
+            if who is not None:
+                self.asked.add((demand, who))
             certificate = self._certify(target, amount, who)
             if certificate is None:
                 return None
@@ -124,6 +144,11 @@ class Search:
                 found.append(certificate)
             if task.knowledge is None:
                 break
+            if who is not None and not _reaches(target, amount, certificate):
+                # Less than the amount was owed to this contributor, and to no other.
+                assert left is not None
+                left = left - {who}
+                continue
             refuted = task.knowledge.refuting(target, cells, moves)
             left = refuted if left is None else (left & refuted) - {who}
         self._keep(demand, tuple(found), step)
@@ -142,16 +167,21 @@ class Search:
         assert self.task.knowledge is not None
         assert self.task.prior is not None
         fixed, floors = self.task.knowledge.view(who, target)
-        found = self.model.cheapest(target, amount, fixed, floors)
+        direction = 1 if amount > 0 else -1
+        ceiling = self.task.prior.ceiling(who, target, direction)
+        nothing = np.zeros(0, np.int64), np.zeros(0)
+        if ceiling <= TOLERANCE * abs(amount):
+            return nothing
+        less = direction * min(abs(amount), ceiling * (1 - TOLERANCE / 2))
+        found = self.model.cheapest(target, less, fixed, floors)
         if found is not None:
             return found
-        reach = self.task.prior.reach(who, target, 1 if amount > 0 else -1)
-        if reach >= abs(amount) * (1 - TOLERANCE):
+        reach = self.task.prior.reach(who, target, direction)
+        if reach >= abs(less) * (1 - TOLERANCE):
             return None
         if reach <= TOLERANCE * abs(amount):
-            return np.zeros(0, np.int64), np.zeros(0)
-        less = np.sign(amount) * reach * (1 - TOLERANCE / 2)
-        return self.model.cheapest(target, float(less), fixed, floors)
+            return nothing
+        return self.model.cheapest(target, direction * reach * (1 - TOLERANCE / 2), fixed, floors)
 
     def _keep(self, demand: int, found: tuple[Certificate, ...], step: _Step) -> None:
         step.before.setdefault(demand, self.certificates[demand])
@@ -186,11 +216,13 @@ class Search:
         order = np.argsort(-np.abs(task.amount), kind="stable")
         pending = set(order.tolist())
         step = _Step([], [], {})
-        hopeless = [
-            int(task.target[demand])
-            for demand in order.tolist()
-            if demand in pending and self._meet(demand, step, pending) is None
-        ]
+        hopeless = []
+        for done, demand in enumerate(order.tolist()):
+            if demand in pending and self._meet(demand, step, pending) is None:
+                hopeless += [int(task.target[demand])]
+            if done % 64 == 0:
+                self._progress("protecting", done, len(order))
+        self._progress("protecting", len(order), len(order))
         if hopeless:
             names = task.names(dict.fromkeys(hopeless))
             raise InfeasibleError(
@@ -290,24 +322,31 @@ class Search:
         self._sweep()
         order = sorted(self.secondaries.tolist(), key=lambda c: (-self.task.price[c], c))
         better = False
-        for cell in order:
+        for done, cell in enumerate(order):
             if self._spent(budget):
                 break
+            if done % 16 == 0:
+                self._progress("improving", done, len(order))
             if self.withheld[cell]:
                 better |= self.exchange([cell])
         return better
 
-    def explore(self, budget: int) -> bool:
-        """Take back several secondaries at once: those of one equation, or of one certificate."""
-        better, tried = False, set()
+    def explore(self, budget: int, patience: int) -> bool:
+        """Take back several secondaries at once: those of one equation, or of one certificate.
+
+        Gives up after so many exchanges in vain; each that succeeds buys as many more.
+        """
+        better, tried, gain = False, set(), patience
         for group in self._neighbourhoods():
-            if self._spent(budget):
+            if patience <= 0 or self._spent(budget):
                 break
             removed = tuple(c for c in group if self.withheld[c])
             if len(removed) < 2 or removed in tried:
                 continue
             tried.add(removed)
-            better |= self.exchange(removed)
+            success = self.exchange(removed)
+            better |= success
+            patience += gain if success else -1
         return better
 
     def _neighbourhoods(self) -> Iterator[tuple[int, ...]]:
@@ -323,6 +362,11 @@ class Search:
             if 2 <= len(members) <= _GROUP and tuple(members.tolist()) not in seen:
                 seen.add(tuple(members.tolist()))
         yield from sorted(seen, key=lambda g: (len(g), -float(self.task.price[list(g)].sum()), g))
+
+
+def _reaches(target: int, amount: float, certificate: Certificate) -> bool:
+    cells, moves = certificate
+    return bool((np.abs(moves[cells == target]) >= abs(amount) * (1 - 1e-9)).any())
 
 
 def _scaled(price: Floats, live: Bools) -> Floats:

@@ -96,7 +96,7 @@ class Task:
         knowledge = prior = None
         if attacker == "contributors":
             knowledge = Contributors.of(table, value, primary | counted)
-            prior = Prior(table.equations, primary | counted, down, up, knowledge, unit)
+            prior = Prior(table, value, primary | counted, down, up, knowledge, unit)
         return cls(
             table,
             independent(table.equations, live).tocsc(),

@@ -72,7 +72,7 @@ class Whole:
 class Windows:
     """A window around each target, made when it is needed."""
 
-    def __init__(self, task: Task, rate: Floats, shut: Bools, reach: int = 3) -> None:
+    def __init__(self, task: Task, rate: Floats, shut: Bools, reach: int) -> None:
         self.task = task
         self._rate, self._shut = rate, shut
         table = task.table
@@ -251,5 +251,5 @@ class _Family:
         ]
         if not found:
             return np.zeros(0, dtype=np.int64)
-        beside: Ints = np.unique(np.concatenate(found))
-        return beside[beside != code]
+        beside = np.unique(np.concatenate(found))
+        return np.asarray(beside[beside != code])

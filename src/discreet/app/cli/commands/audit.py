@@ -15,7 +15,10 @@ def add(app: typer.Typer) -> None:
 
     @app.command()
     def audit(
-        published: Annotated[Path, typer.Argument(help="The published table: CSV or Parquet.")],
+        published: Annotated[
+            list[Path],
+            typer.Argument(help="The published table: CSV or Parquet; several if they are linked."),
+        ],
         hierarchy: Annotated[
             list[str] | None,
             typer.Option(help="attribute=file; those beside the table are found by themselves."),

@@ -114,6 +114,13 @@ def add(app: typer.Typer) -> None:
         ] = True,
         quasi: Quasi = None,
         hierarchy: Hierarchies = None,
+        anonymizer: Annotated[
+            bool,
+            typer.Option(
+                "--anonymizer",
+                help="Generalise as `anonymize` would; else the range column stays finest.",
+            ),
+        ] = False,
         output: Annotated[
             Path | None,
             typer.Option("--output", "-o", help="Write tables and pictures here (HTML)."),
@@ -133,7 +140,7 @@ def add(app: typer.Typer) -> None:
             found = [
                 paper.compare(
                     data, sensitive=sensitive, column=column, k=k, e=least, queries=queries,
-                    progress=progress,
+                    generalization="anonymizer" if anonymizer else "finest", progress=progress,
                 )
                 for least in e or [0.0]
             ]  # fmt: skip
@@ -170,16 +177,15 @@ def _listed(text: str | None) -> list[str]:
     return [word.strip() for word in (text or "").split(",") if word.strip()]
 
 
-def _generated(records: int = 2000) -> Dataset:
+def _generated(records: int = 600) -> Dataset:
     """Return people whose loss follows their age loosely."""
-    import numpy as np
     import pyarrow as pa
 
     from discreet.data.dataset import read
+    from discreet.microdata.permutation.comparison import generated
     from discreet.randomness import Randomness
 
-    rng = Randomness.secure()
-    age = rng.integers(17, 91, records)
-    loss = np.rint(1000 + 20 * (age - 17) + rng.normal(records, 0.0, 300.0)).astype(np.int64)
+    age, loss = generated(records, 300.0, rng=Randomness.secure())
     roles = {"age": "quasi", "loss": "confidential"}
-    return read(pa.table({"age": age, "loss": loss}), roles=roles, name="people")
+    table = pa.table({"age": age.astype("int64"), "loss": loss.astype("int64")})
+    return read(table, roles=roles, name="people")

@@ -10,6 +10,10 @@ import typer
 from discreet.app.cli import console
 
 PolicyArgument = Annotated[Path, typer.Argument(help="The policy file (YAML).")]
+FolderOption = Annotated[
+    Path | None,
+    typer.Option(help="Where relative paths start, if not in the policy's own folder."),
+]
 
 
 def add(app: typer.Typer) -> None:
@@ -36,11 +40,15 @@ def add(app: typer.Typer) -> None:
         console.note(f"wrote {output}")
 
     @app.command()
-    def check(policy: PolicyArgument, as_json: console.JsonOption = False) -> None:
+    def check(
+        policy: PolicyArgument,
+        folder: FolderOption = None,
+        as_json: console.JsonOption = False,
+    ) -> None:
         """Check a policy file against its data; releases nothing."""
         from discreet.app.policy.run import check_policy
 
-        console.show(check_policy(policy), as_json=as_json)
+        console.show(check_policy(policy, folder=folder), as_json=as_json)
 
     @app.command()
     def release(
@@ -51,11 +59,18 @@ def add(app: typer.Typer) -> None:
         only: Annotated[
             list[str] | None, typer.Option(help="Run only the release of this name; repeatable.")
         ] = None,
+        folder: FolderOption = None,
         as_json: console.JsonOption = False,
     ) -> None:
-        """Run the releases of a policy file; the folder is the record of what was done."""
+        """Run the releases of a policy file; the folder is the record of what was done.
+
+        To do it again: [bold]discreet release out/policy.yaml --folder FOLDER[/bold], where FOLDER
+        is the one that out/record.json names; it also has the fingerprints of all files read.
+        """
         from discreet.app.policy.run import run_policy
 
         with console.progress() as progress:
-            record = run_policy(policy, output, only=tuple(only or ()), progress=progress)
+            record = run_policy(
+                policy, output, only=tuple(only or ()), folder=folder, progress=progress
+            )
         console.show(record, as_json=as_json)

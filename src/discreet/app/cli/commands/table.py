@@ -42,9 +42,21 @@ Hierarchies = Annotated[
     list[str] | None,
     typer.Option("--hierarchy", help="attribute=file: .hrc, child,parent pairs, or ARX lines."),
 ]
+Roles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role", help="column=role (identifier, quasi, confidential, other); else guessed."
+    ),
+]
 Value = Annotated[
     str | None,
     typer.Option(help="Ready-made cells: the column of values.", rich_help_panel="Cells"),
+]
+Argus = Annotated[
+    Path | None,
+    typer.Option(
+        help="FILE is a tau-Argus tabular file and this its .rda metadata.", rich_help_panel="Cells"
+    ),
 ]
 Columns = Annotated[
     list[str] | None,
@@ -72,14 +84,20 @@ class _Input:
     columns: tuple[str, ...] = ()
     request: str | None = None
     missing: str | None = None
+    argus: Path | None = None
+    roles: tuple[str, ...] = ()
 
     def tables(self) -> list[Table]:
         """Return the tables."""
-        from discreet.app.cli.members import parse_hierarchies
+        from discreet.app.cli.members import parse_hierarchies, parse_roles
         from discreet.data.dataset import read
         from discreet.errors import InputError
         from discreet.tables.tabulation import tabulate
 
+        if self.argus is not None:
+            from discreet.data.table import Table
+
+            return [Table.from_argus(self.file, self.argus, value=self.value)]
         hierarchies = parse_hierarchies(self.hierarchies)
         if self.value is not None:
             return [self._ready_made(names, hierarchies) for names in self.by]
@@ -89,24 +107,29 @@ class _Input:
                 code="no-attributes",
                 hint="write --by sector,region",
             )
-        data = read(self.file, hierarchies=hierarchies, unit=self.unit, weight=self.weight)
+        data = read(
+            self.file,
+            roles=parse_roles(self.roles),
+            hierarchies=hierarchies,
+            unit=self.unit,
+            weight=self.weight,
+        )
         if self.statistic not in ("sum", "mean"):
             raise InputError(
                 f"there is no statistic {self.statistic!r}",
                 code="unknown-statistic",
                 hint="choose sum or mean",
             )
-        return [
+        return list(
             tabulate(
                 data,
-                list(names),
+                self.by,
                 self.measure,
                 "mean" if self.statistic == "mean" else "sum",
                 request=self.request,
                 missing=self.missing,
             )
-            for names in self.by
-        ]
+        )
 
     def _ready_made(self, by: tuple[str, ...], hierarchies: Any) -> Table:
         # Any: `from_cells` takes one hierarchy or several per attribute.
@@ -174,8 +197,10 @@ def _protect(
     unit: Unit = None,
     weight: Weight = None,
     hierarchy: Hierarchies = None,
+    role: Roles = None,
     value: Value = None,
     column: Columns = None,
+    argus: Argus = None,
     request: Annotated[
         str | None, typer.Option(help="Column that is true for those who asked for protection.")
     ] = None,
@@ -190,11 +215,12 @@ def _protect(
     from discreet.audit.exposure import expose
     from discreet.audit.sensitivity import mark
     from discreet.errors import InputError
+    from discreet.tables.layout import legend, published_text
     from discreet.tables.methods import TableMethod
     from discreet.tables.protection import protect
 
     rules = _rules(rule)
-    if not rules and value is None:
+    if not rules and value is None and argus is None:
         raise InputError(
             "without a rule nothing is sensitive and nothing would be protected",
             code="no-rules",
@@ -213,12 +239,12 @@ def _protect(
         tuple(column or ()),
         request,
         missing,
+        argus,
+        tuple(role or ()),
     )
     with console.progress() as progress:
         tables = given.tables()
-        if explain:
-            for table in tables:
-                console.show(expose(mark(table, rules)), as_json=as_json)
+        attacks = [expose(mark(table, rules)) for table in tables] if explain else []
         target: Any = tables[0] if len(tables) == 1 else tables
         release = protect(target, rules, chosen, progress=progress)
         if output is not None:
@@ -229,8 +255,13 @@ def _protect(
         console.note(f"wrote {curator}, for the curator only")
     evidence = release.evidence()
     if as_json:
-        console.show(evidence, as_json=True)
+        found = evidence.to_dict() | ({"attacks": attacks} if explain else {})
+        console.show(found, as_json=True)
         return
+    for report in attacks:
+        console.show(report, title="What publishing as it is would give away (confidential)")
+    for part in getattr(release, "releases", (release,)):
+        console.show(f"{published_text(part)}\n{legend(part)}\n")
     rows = [("verdict", evidence.verdict), *evidence.loss.items()]
     console.show((("", ""), rows))
     console.note(
@@ -250,8 +281,10 @@ def _compare(
     unit: Unit = None,
     weight: Weight = None,
     hierarchy: Hierarchies = None,
+    role: Roles = None,
     value: Value = None,
     column: Columns = None,
+    argus: Argus = None,
     as_json: console.JsonOption = False,
 ) -> None:
     """Show risk and loss of every method side by side; for the curator."""
@@ -269,6 +302,8 @@ def _compare(
         tuple(hierarchy or ()),
         value,
         tuple(column or ()),
+        argus=argus,
+        roles=tuple(role or ()),
     )
     methods = [parse_member(TableMethod, text) for text in method or ()] or None
     with console.progress() as progress:

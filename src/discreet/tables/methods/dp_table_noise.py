@@ -20,11 +20,11 @@ from discreet.tables.methods._projection import least_squares
 if TYPE_CHECKING:
     from discreet.tables.tabulation import Source
 
-__all__ = ["DPNoise"]
+__all__ = ["DPTableNoise"]
 
 
 @dataclasses.dataclass(frozen=True)
-class DPNoise(TableMethod):
+class DPTableNoise(TableMethod):
     """Adds Laplace noise drawn by OpenDP to every cell, empty ones too, and makes totals add up.
 
     The budget is split over the levels of totals that are published ("views"): a person is in
@@ -38,13 +38,14 @@ class DPNoise(TableMethod):
     >>> from discreet.data.table import Table
     >>> cells = pd.DataFrame({"sector": ["Total", "IT", "Fin"], "value": [900, 700, 200]})
     >>> table = Table.from_cells(cells, by=["sector"], value="value", statistic="count")
-    >>> noisy = DPNoise(epsilon=1.0).hide(table, rng=Randomness.secure()).value
+    >>> noisy = DPTableNoise(epsilon=1.0).hide(table, rng=Randomness.secure()).value
     >>> bool(abs(noisy[0] - noisy[1] - noisy[2]) < 1e-6)
     True
     """
 
     name: ClassVar[str] = "dp-noise"
     reference: ClassVar[str] = "Dwork et al. (2006), TCC; Hay et al. (2010), VLDB 3"
+    needs_rules: ClassVar[bool] = False
     risk: ClassVar[str] = "noise"
     is_random: ClassVar[bool] = True
 
@@ -83,7 +84,14 @@ class DPNoise(TableMethod):
                 hint='tabulate with statistic="sum", and the counts in a table of their own',
             )
         source: Source | None = getattr(table, "source", None)
-        self._require_records(table, source)
+        if source is not None and source.weight is not None:
+            raise InputError(
+                "dp-noise cannot promise for weighted records, whose influence is not bounded",
+                code="unsupported-weights",
+                hint="tabulate without the weight",
+                column=source.weight,
+            )
+        self._require_records(source)
         cube = complete_cube(self._clipped(table, source))
         groups = [views(cube) == 0] if self.totals == "bottom-up" else _each(views(cube))
         reach = 1.0 if table.statistic == "count" else max(abs(b) for b in self._bounds())
@@ -141,7 +149,7 @@ class DPNoise(TableMethod):
             )
         return table
 
-    def _require_records(self, table: Table, source: Source | None) -> None:
+    def _require_records(self, source: Source | None) -> None:
         """Check that no contributor has more records than the promise is made for."""
         if source is None or source.unit is None:
             return

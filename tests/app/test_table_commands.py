@@ -1,0 +1,134 @@
+"""`discreet table` and `discreet audit`: what people type and what they see."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from tests.tables.instances import salaries
+from typer.testing import CliRunner
+
+import discreet as dc
+from discreet.app.cli import main as cli
+
+
+@pytest.fixture
+def people(tmp_path):
+    salaries().frame.to_parquet(tmp_path / "people.parquet", index=False)
+    return tmp_path
+
+
+def run(*words):
+    return CliRunner().invoke(cli.build(), [str(word) for word in words])
+
+
+TABLE = ["--by", "sector,region", "--measure", "salary"]
+RULES = ["--rule", "p-percent=10", "--rule", "minimum-frequency=3"]
+
+
+def test_table_is_written_and_audited_from_its_file(people):
+    out = people / "out"
+    done = run(
+        "table", people / "people.parquet", *TABLE, *RULES, "--method", "suppression", "-o", out,
+        "--unit", "id", "--curator", people / "curator.html",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "safe" in done.output
+    for withheld in ("852000", "852,000", "335000", "335,000"):
+        assert withheld not in done.output
+    cells = pd.read_csv(out / "cells.csv")
+    assert set(cells.columns) == {"sector", "region", "value", "status", "conf_status"}
+    checked = run("audit", out / "cells.csv", "--json")
+    assert checked.exit_code == 0
+    found = json.loads(checked.stdout)
+    assert found["safe"]
+    assert len(found["intervals"]) == 3
+    assert "6.4 %" in (people / "curator.html").read_text()
+
+
+def test_audit_tells_what_can_be_computed(people):
+    path = people / "published.csv"
+    path.write_text("row,value\nTotal,10\na,\nb,6\n")
+    done = run("audit", path, "--intervals", people / "intervals.csv")
+    assert done.exit_code == 3
+    assert "not safe" in done.output
+    assert pd.read_csv(people / "intervals.csv").lower.tolist() == [4]
+
+
+def test_explain_shows_the_attack(people):
+    done = run("table", people / "people.parquet", *TABLE, *RULES, "--explain")
+    assert "within 6.4 %" in done.output
+    assert "nothing was written" in done.output
+
+
+def test_compare_and_new_key(people):
+    done = run("table", "compare", people / "people.parquet", *TABLE, *RULES, "--json")
+    lines = json.loads(done.stdout)["methods"]
+    assert {"suppression", "controlled-rounding", "cell-key"} <= {line["method"] for line in lines}
+    key = people / "secret.key"
+    assert run("table", "new-key", key).exit_code == 0
+    assert key.stat().st_mode & 0o077 == 0
+    again = run("table", "new-key", key)
+    assert isinstance(again.exception, dc.InputError)
+    done = run(
+        "table", people / "people.parquet", "--by", "sector", "--rule", "minimum-frequency=3",
+        "--method", f"cell-key deviation=3 variance=1.5 key_file={key}", "-o", people / "noisy",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.exception
+    assert str(key) not in (people / "noisy" / "evidence.json").read_text()
+
+
+def test_ready_made_cells_and_linked_tables(people):
+    frame = pd.DataFrame(
+        {"act": ["Total", "A", "B", "C"], "v": [60.0, 10, 20, 30], "p": [0, 1, 0, 0], "l": 3.0}
+    )
+    frame.to_csv(people / "cells.csv", index=False)
+    done = run(
+        "table", people / "cells.csv", "--by", "act", "--value", "v", "--column", "primary=p",
+        "--column", "lower=l", "--column", "upper=l",
+        "--method", "suppression objective=value attacker=outsider", "-o", people / "ready",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.exception
+    assert pd.read_csv(people / "ready" / "cells.csv").value.isna().tolist() == [0, 1, 1, 0]
+    done = run(
+        "table", people / "people.parquet", "--by", "sector,region", "--by", "sector",
+        "--measure", "salary", *RULES, "-o", people / "linked",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.exception
+    assert (people / "linked" / "2-sector" / "cells.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--rule", "p-precent=10"], "p-precent"),
+        (["--rule", "p-percent=x"], "must be a number"),
+        (["--rule", "p-percent=10", "--method", "suppresion"], "suppresion"),
+        ([], "without a rule"),
+        (["--rule", "p-percent=10", "--hierarchy", "region"], "does not name a hierarchy"),
+        (["--rule", "p-percent=10", "--statistic", "median"], "no statistic"),
+        (["--rule", "dominance=1,75,3"], "found 3 values"),
+    ],
+)
+def test_mistakes_are_named(people, words, message):
+    done = run("table", people / "people.parquet", *TABLE, *words)
+    assert isinstance(done.exception, dc.InputError)
+    assert message in str(done.exception)
+
+
+def test_policy_releases_a_table(people):
+    policy = people / "policy.yaml"
+    policy.write_text(
+        "data:\n  source: people.parquet\n  unit: id\n"
+        "releases:\n  - name: salaries\n    kind: table\n    by: [sector, region]\n"
+        "    measure: salary\n    rules:\n      - p-percent: 10\n      - minimum-frequency: 3\n"
+        "    method: {suppression: {objective: count}}\n"
+    )
+    assert run("check", policy).exit_code == 0
+    done = run("release", policy, "-o", people / "released")
+    assert done.exit_code == 0, done.exception
+    files = {path.name for path in (people / "released").rglob("cells.csv")}
+    assert files == {"cells.csv"}
+    policy.write_text(policy.read_text().replace("salary", "salry"))
+    assert isinstance(run("check", policy).exception, dc.InputError)
