@@ -193,7 +193,7 @@ def value_of(name: str) -> str | None:
     return _SETTINGS.get(name.lower())
 
 
-def replaced(node: exp.Expression, names: Mapping[str, int], user: str) -> exp.Expression | None:
+def replaced(node: exp.Expr, names: Mapping[str, int], user: str) -> exp.Expr | None:
     """Return what a node becomes; itself if it may stay, None if it may not stand here.
 
     `names` are the numbers of the relations.
