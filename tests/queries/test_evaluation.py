@@ -45,7 +45,9 @@ def test_noise_is_as_theory_says_and_intervals_hold_the_truth():
 def test_recorded_questions_are_asked_again(tmp_path):
     with dc.Gateway(salaries(), guard=dc.Restriction(k=3)) as gate:
         gate.ask("SELECT SUM(salary) FROM people", user="ana")
-        gate.ask("SELECT AVG(salary) FROM people WHERE region = 'TGN' AND sector = 'Fin'", user="bob")
+        gate.ask(
+            "SELECT AVG(salary) FROM people WHERE region = 'TGN' AND sector = 'Fin'", user="bob"
+        )
         exported = gate.ledger.export(tmp_path / "export.jsonl")
     asked = recorded(exported)
     assert len(asked) == 2
@@ -60,7 +62,8 @@ def test_recorded_questions_are_asked_again(tmp_path):
 
 def test_the_command(tmp_path):
     (tmp_path / "people.csv").write_text(
-        "sector,age,salary\n" + "".join(f"{'IT' if i % 2 else 'HC'},{20 + i % 30},{1000 * i}\n" for i in range(1, 121))
+        "sector,age,salary\n"
+        + "".join(f"{'IT' if i % 2 else 'HC'},{20 + i % 30},{1000 * i}\n" for i in range(1, 121))
     )
     (tmp_path / "policy.yaml").write_text(
         "data: {source: people.csv, name: people, roles: {sector: quasi, age: quasi, salary: confidential}}\n"

@@ -158,7 +158,12 @@ def test_no_message_breaks_the_server(served, caplog, sent):
         assert other.execute("SELECT 1").fetchone() == (1,)
 
 
-@given(st.lists(WELL_FORMED.filter(lambda pair: pair[0] in (b"Q", b"P", b"E", b"D", b"H", b"C")), max_size=10))
+@given(
+    st.lists(
+        WELL_FORMED.filter(lambda pair: pair[0] in (b"Q", b"P", b"E", b"D", b"H", b"C")),
+        max_size=10,
+    )
+)
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )  # fmt: skip
@@ -185,7 +190,9 @@ def test_limits_of_one_connection(served):
         client.socket.sendall(m.message(b"P", text(f"s{n}") + text("SELECT 1") + b"\0\0"))
     client.socket.sendall(m.message(b"S"))
     assert client.until_ready().count(b"E") == 1
-    client.socket.sendall(m.message(b"P", text("large") + text("SELECT " + "1" * 200_000) + b"\0\0") + m.message(b"S"))
+    client.socket.sendall(
+        m.message(b"P", text("large") + text("SELECT " + "1" * 200_000) + b"\0\0") + m.message(b"S")
+    )
     assert b"E" in client.until_ready()
     client.socket.sendall(m.message(b"Q", text("SELECT 1;" * 500)))
     assert client.until_ready() == [b"E", b"Z"]

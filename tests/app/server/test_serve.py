@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import httpx
 import psycopg
@@ -47,13 +48,19 @@ def test_from_a_policy_to_answers_and_an_orderly_end(folder):
         with served.connect("eve") as client:
             assert client.execute("SELECT COUNT(*) FROM people").fetchone() == (400,)
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                client.execute("SELECT AVG(salary) FROM people WHERE age = 20 AND region = 'TGN' AND sector = 'Fin'")
+                client.execute(
+                    "SELECT AVG(salary) FROM people WHERE age = 20 AND region = 'TGN' AND sector = 'Fin'"
+                )
         with pytest.raises(psycopg.OperationalError, match="authentication failed"):
             served.connect("eve", password="wrong")
         address = f"https://127.0.0.1:{policy['server']['http_port']}"
-        with httpx.Client(base_url=address, verify=False) as http:  # noqa: S501  # self-signed
+        with httpx.Client(base_url=address, verify=False) as http:  # self-signed
             token = http.post("/token", auth=("eve", PASSWORD)).json()["token"]
-            told = http.post("/ask", json={"sql": "SELECT COUNT(*) FROM people"}, headers={"Authorization": f"Bearer {token}"})
+            told = http.post(
+                "/ask",
+                json={"sql": "SELECT COUNT(*) FROM people"},
+                headers={"Authorization": f"Bearer {token}"},
+            )
             assert told.json()["rows"] == [[400]]
             assert told.json()["facts"]["repeated"] is True
         idle = served.connect()
@@ -62,7 +69,9 @@ def test_from_a_policy_to_answers_and_an_orderly_end(folder):
             idle.execute("SELECT 1")
     finally:
         served.kill()
-    lines = [json.loads(line) for line in served.log.read_text().splitlines() if line.startswith("{")]
+    lines = [
+        json.loads(line) for line in served.log.read_text().splitlines() if line.startswith("{")
+    ]
     assert Counter(line.get("outcome") for line in lines)["refused"] == 1
     assert "400" not in "".join(str(line.get("event")) for line in lines)
     with open_ledger(folder / "ledger.db") as ledger:
@@ -90,7 +99,9 @@ def test_two_workers_never_overspend(folder, postgres_url):
             with served.connect(users[number % 8]) as client:
                 for turn in range(8):
                     try:
-                        client.execute(f"SELECT COUNT(*) FROM people WHERE age < {21 + (number * 8 + turn) % 200}")
+                        client.execute(
+                            f"SELECT COUNT(*) FROM people WHERE age < {21 + (number * 8 + turn) % 200}"
+                        )
                         outcomes["answered"] += 1
                     except psycopg.errors.ConfigurationLimitExceeded:
                         outcomes["exhausted"] += 1
@@ -128,15 +139,14 @@ def _database(url: str, name: str) -> str:
 def _children(parent: int) -> list[int]:
     """Processes of the server that serve, by what they were started as."""
     found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                with open(f"/proc/{entry}/stat") as file:
-                    above = int(file.read().rsplit(")", 1)[1].split()[1])
-                with open(f"/proc/{entry}/cmdline") as file:
-                    line = file.read()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if above == parent and "spawn_main" in line:
-                found.append(int(entry))
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            above = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            line = (entry / "cmdline").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if above == parent and "spawn_main" in line:
+            found.append(int(entry.name))
     return found

@@ -17,6 +17,7 @@ import pydantic
 from fastapi import Depends, FastAPI, Header, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
+from starlette.exceptions import HTTPException
 
 import discreet
 from discreet.app.server.desk import Attempts, Reply, Speaker, User
@@ -215,16 +216,19 @@ def _handle_errors(app: FastAPI) -> None:
         body = {"error": "unauthorized", "message": "no valid token", "hint": "POST /token first"}
         return JSONResponse(body, status_code=401, headers={"WWW-Authenticate": "Bearer"})
 
+    @app.exception_handler(HTTPException)
+    async def plain_http(_: Request, error: HTTPException) -> JSONResponse:
+        words = {404: "not-found", 405: "method-not-allowed", 413: "too-large"}
+        code = words.get(error.status_code, "http-error")
+        body = {"error": code, "message": error.detail, "hint": None}
+        return JSONResponse(body, status_code=error.status_code, headers=error.headers)
+
     @app.exception_handler(RequestValidationError)
     async def malformed(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         body = {"error": "malformed-request", "message": f"{where}: {first['msg']}", "hint": None}
         return JSONResponse(body, status_code=400 if first["type"] == "json_invalid" else 422)
-
-
-class _TooLargeError(Exception):
-    pass
 
 
 class _Bounded:
@@ -248,7 +252,8 @@ class _Bounded:
             message = await receive()
             size += len(message.get("body", b""))
             if size > _LARGEST:
-                raise _TooLargeError
+                # Of this kind, because FastAPI takes any other for a body that is not JSON.
+                raise HTTPException(413, "the body is too large")
             return message
 
         async def sending(message: Message) -> None:
@@ -259,15 +264,10 @@ class _Bounded:
         try:
             await self._app(scope, bounded, sending)
         except Exception as error:
-            too_large = size > _LARGEST
-            if not too_large:
-                log.error("internal error", extra={"kind": type(error).__name__})
-            if begun:
-                return
-            code = "too-large" if too_large else "internal"
-            text = "the body is too large" if too_large else "internal error"
-            body = {"error": code, "message": text, "hint": None}
-            await JSONResponse(body, status_code=413 if too_large else 500)(scope, receive, send)
+            log.error("internal error", extra={"kind": type(error).__name__})
+            if not begun:
+                body = {"error": "internal", "message": "internal error", "hint": None}
+                await JSONResponse(body, status_code=500)(scope, receive, send)
 
 
 def _answered(reply: Reply) -> Answered:

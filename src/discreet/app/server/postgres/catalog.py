@@ -148,7 +148,7 @@ class Catalog:
                 timer.cancel()
 
 
-def _harmless(function: exp.Expression) -> bool:
+def _harmless(function: exp.Expr) -> bool:
     name = function.expression if isinstance(function, exp.Dot) else function
     text = (name.name if isinstance(name, exp.Anonymous) else name.sql("postgres")).lower()
     return text.startswith(("pg_", "_pg_", "unnest", "generate_s", "aclexplode"))
@@ -171,7 +171,7 @@ def _filled(tree: exp.Query, parameters: Sequence[Any]) -> exp.Query:
         at = int(number) - 1 if number.isdigit() else 0
         value = parameters[at] if 0 <= at < len(parameters) else None
         if isinstance(value, bool) or value is None:
-            new: exp.Expression = exp.null() if value is None else exp.convert(value)
+            new: exp.Expr = exp.null() if value is None else exp.convert(value)
         elif isinstance(value, int | float):
             new = exp.Literal.number(value)
         else:
@@ -196,7 +196,7 @@ def _names(tree: exp.Query) -> list[str]:
     return [] if select is None else [_name(shown) for shown in select.expressions]
 
 
-def _name(shown: exp.Expression) -> str:
+def _name(shown: exp.Expr) -> str:
     if isinstance(shown, exp.Alias | exp.Column):
         return shown.alias_or_name
     if isinstance(shown, exp.Cast):

@@ -44,37 +44,109 @@ TYPES: tuple[tuple[int, str, int, str, str], ...] = (
 
 #: Functions of any database that read nothing and cannot grow without bound.
 ALLOWED = frozenset(
-    ["abs", "all", "and", "any", "array", "array_agg", "array_length", "array_size", "array_to_string", "arrayany", "arraycontains", "arraysize", "avg", "bool_and", "bool_or", "case", "cast", "ceil", "coalesce", "concat", "concat_ws", "count", "current_date", "current_timestamp", "decode", "exists", "extract", "floor", "greatest", "if", "in", "is_inf", "is_nan", "left", "length", "least", "logical_and", "logical_or", "lower", "ltrim", "max", "min", "mod", "now", "nullif", "or", "position", "quote_ident", "regexp_i_like", "regexp_ilike", "regexp_like", "regexp_replace", "replace", "right", "round", "row_number", "rtrim", "split_part", "starts_with", "str_position", "string_agg", "group_concat", "strpos", "substr", "substring", "sum", "to_char", "trim", "try_cast", "upper", "xor"]
+    [
+        "abs",
+        "all",
+        "and",
+        "any",
+        "array",
+        "array_agg",
+        "array_length",
+        "array_size",
+        "array_to_string",
+        "arrayany",
+        "arraycontains",
+        "arraysize",
+        "avg",
+        "bool_and",
+        "bool_or",
+        "case",
+        "cast",
+        "ceil",
+        "coalesce",
+        "concat",
+        "concat_ws",
+        "count",
+        "current_date",
+        "current_timestamp",
+        "decode",
+        "exists",
+        "extract",
+        "floor",
+        "greatest",
+        "if",
+        "in",
+        "is_inf",
+        "is_nan",
+        "left",
+        "length",
+        "least",
+        "logical_and",
+        "logical_or",
+        "lower",
+        "ltrim",
+        "max",
+        "min",
+        "mod",
+        "now",
+        "nullif",
+        "or",
+        "position",
+        "quote_ident",
+        "regexp_i_like",
+        "regexp_ilike",
+        "regexp_like",
+        "regexp_replace",
+        "replace",
+        "right",
+        "round",
+        "row_number",
+        "rtrim",
+        "split_part",
+        "starts_with",
+        "str_position",
+        "string_agg",
+        "group_concat",
+        "strpos",
+        "substr",
+        "substring",
+        "sum",
+        "to_char",
+        "trim",
+        "try_cast",
+        "upper",
+        "xor",
+    ]
 )
 
-Arguments = Sequence[exp.Expression]
+Arguments = Sequence[exp.Expr]
 
 
-def _null(_: Arguments) -> exp.Expression:
+def _null(_: Arguments) -> exp.Expr:
     return exp.null()
 
 
-def _format_type(arguments: Arguments) -> exp.Expression:
+def _format_type(arguments: Arguments) -> exp.Expr:
     words = exp.Case(this=exp.cast(arguments[0].copy(), "bigint"))
     for number, _, _, _, word in TYPES:
         words = words.when(exp.Literal.number(number), exp.Literal.string(word))
     return words.else_(exp.Literal.string("???"))
 
 
-def _text(value: str) -> Callable[[Arguments], exp.Expression]:
+def _text(value: str) -> Callable[[Arguments], exp.Expr]:
     return lambda _: exp.Literal.string(value)
 
 
-def _schemas(_: Arguments) -> exp.Expression:
+def _schemas(_: Arguments) -> exp.Expr:
     names = ("pg_catalog", "public")
     return exp.Array(expressions=[exp.Literal.string(name) for name in names])
 
 
-def _first(arguments: Arguments) -> exp.Expression:
+def _first(arguments: Arguments) -> exp.Expr:
     return arguments[0].copy()
 
 
-_FUNCTIONS: dict[str, Callable[[Arguments], exp.Expression]] = {
+_FUNCTIONS: dict[str, Callable[[Arguments], exp.Expr]] = {
     "version": _text(f"PostgreSQL 15.0 (discreet {discreet.__version__})"),
     "current_version": _text(f"PostgreSQL 15.0 (discreet {discreet.__version__})"),
     "current_schema": _text("public"),
@@ -121,7 +193,7 @@ def value_of(name: str) -> str | None:
     return _SETTINGS.get(name.lower())
 
 
-def replaced(node: exp.Expression, names: Mapping[str, int], user: str) -> exp.Expression | None:
+def replaced(node: exp.Expr, names: Mapping[str, int], user: str) -> exp.Expr | None:
     """Return what a node becomes; itself if it may stay, None if it may not stand here.
 
     `names` are the numbers of the relations.
@@ -139,7 +211,7 @@ def replaced(node: exp.Expression, names: Mapping[str, int], user: str) -> exp.E
         found = value_of(node.expressions[0].name if node.expressions else "")
         return exp.null() if found is None else exp.Literal.string(found)
     if name in _FUNCTIONS:
-        given = node.expressions or [a for a in node.args.values() if isinstance(a, exp.Expression)]
+        given = node.expressions or [a for a in node.args.values() if isinstance(a, exp.Expr)]
         return _FUNCTIONS[name](given)
     if name.startswith(("pg_", "has_")) and name.endswith(("_is_visible", "_privilege")):
         return exp.true()
@@ -152,9 +224,9 @@ def _is_user(name: str) -> bool:
     return name.lower() in ("current_user", "session_user", "user", "current_role")
 
 
-def _cast(node: exp.Cast, names: Mapping[str, int]) -> exp.Expression:
+def _cast(node: exp.Cast, names: Mapping[str, int]) -> exp.Expr:
     kind = node.to.sql("postgres").lower().replace('"', "").removeprefix("pg_catalog.")
-    inner = node.this
+    inner: exp.Expr = node.this
     if kind == "regclass" and isinstance(inner, exp.Literal) and inner.is_string:
         plain = inner.name.strip('"').removeprefix("public.").strip('"')
         if plain.isdigit():
