@@ -18,8 +18,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import discreet as dc
 from tests.tables.instances import instance
+
+import discreet as dc
 
 SMALL = ["ssb_magnitude1", "testW_size_region", "insee_act_size", "insee_act_nuts2", "ssb_z3"]
 MORE = ["synth_25x37", "synth_13x13x5", "ent_act_product", "testW_ind4_region", "synth_89x111"]

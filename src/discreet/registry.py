@@ -291,7 +291,10 @@ def build(
     """
     if data is None and _is_optional(kind):
         return None
-    for option in _options(kind):
+    known = [option for option in _options(kind) if option is not type(None)]
+    if len(known) == 1 and known[0] is not kind:  # what may be missing is otherwise as it is
+        return build(known[0], data, path=path, enable=enable, mistakes=mistakes)
+    for option in known:
         if isinstance(option, type) and issubclass(option, Member) and not isinstance(data, option):
             return _build_member(option, data, path, enable, mistakes)
     origin = get_origin(kind)

@@ -6,11 +6,11 @@ import json
 
 import pandas as pd
 import pytest
-from tests.tables.instances import salaries
 from typer.testing import CliRunner
 
 import discreet as dc
 from discreet.app.cli import main as cli
+from tests.tables.instances import salaries
 
 
 @pytest.fixture
