@@ -75,7 +75,9 @@ def test_every_method_gives_k_anonymity_and_leaves_the_rest_alone(method, missin
     assert safe.safe
 
 
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table], ids=str)
+@pytest.mark.parametrize(
+    "library", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"]
+)
 def test_frames_come_back_in_the_type_that_went_in(library):
     frame = people(library=library)
     safe = dc.anonymize(dataset(frame), dc.KAnonymity(3))
