@@ -16,7 +16,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def groups(item: pytest.Item) -> set[str]:
-    return {str(mark.args[0]) for mark in item.iter_markers("xdist_group")}
+    # A module's mark stays where it is; the one nearest to the test is the one that holds.
+    mark = item.get_closest_marker("xdist_group")
+    return set() if mark is None else {str(mark.args[0])}
 
 
 @pytest.mark.parametrize("server", ["postgres", "spark"])

@@ -165,7 +165,9 @@ def test_no_message_breaks_the_server(served, caplog, sent):
     )
 )
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much],
 )  # fmt: skip
 def test_every_sync_is_answered_and_the_session_goes_on(served, sent):
     port, _, certificate = served

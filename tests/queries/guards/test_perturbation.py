@@ -236,7 +236,7 @@ def test_input_noise_has_the_promised_spread():
     [
         ({"per_query": 2.0}, "a question costs"),
         ({"mechanism": "gaussian"}, "cannot be accounted for"),
-        ({"bounds": {"salary": (3, 3)}}, "are empty"),
+        ({"bounds": {"salary": (3, 3)}}, "two bounds"),
         ({"accountant": "rdp", "delta": 0.0}, "needs a delta"),
         ({"epsilon": 0.0}, "must be above 0"),
     ],

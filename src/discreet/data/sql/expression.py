@@ -383,6 +383,7 @@ def _between(node: exp.Expression, scope: Scope) -> Typed:
     value = rebuild(node.this, scope)
     value, low = _comparable(value, rebuild(node.args["low"], scope), "BETWEEN")
     value, high = _comparable(value, rebuild(node.args["high"], scope), "BETWEEN")
+    low, high = _comparable(low, high, "BETWEEN")  # a NULL would compare with both, not they
     tree = exp.Between(this=_closed(value.tree), low=_closed(low.tree), high=_closed(high.tree))
     return _merge(tree, "boolean", value, low, high)
 
@@ -395,6 +396,8 @@ def _in(node: exp.Expression, scope: Scope) -> Typed:
     items = [_comparable(value, rebuild(item, scope), "IN")[1] for item in node.expressions]
     if not items or any(not item.is_literal for item in items):
         raise refuse("IN needs a list of values", "unsupported-expression", "write IN ('a', 'b')")
+    known = [item for item in items if item.kind != "null"]
+    items = [_comparable(known[0], item, "IN")[1] for item in items] if known else items
     trees = {item.tree.sql(dialect="postgres"): item.tree for item in items}
     ordered = [trees[text] for text in sorted(trees)]
     return _merge(exp.In(this=_closed(value.tree), expressions=ordered), "boolean", value)
@@ -468,6 +471,7 @@ def _case(node: exp.Expression, scope: Scope) -> Typed:
     require_arguments(node, "this", "ifs", "default")
     subject = None if node.this is None else rebuild(node.this, scope)
     branches, parts, kinds = [], [] if subject is None else [subject], []
+    tested: Typed | None = None
     for branch in node.args["ifs"]:
         require_arguments(branch, "this", "true")
         test = rebuild(branch.this, scope)
@@ -475,6 +479,8 @@ def _case(node: exp.Expression, scope: Scope) -> Typed:
             _need(test, ("boolean", "null"), "WHEN")
         else:
             _, test = _comparable(subject, test, "WHEN")
+            _, test = (tested, test) if tested is None else _comparable(tested, test, "WHEN")
+            tested = tested if test.kind == "null" else test
         value = rebuild(branch.args["true"], scope)
         branches.append(exp.If(this=test.tree, true=value.tree))
         parts += [test, value]

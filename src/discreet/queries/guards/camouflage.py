@@ -26,7 +26,7 @@ class Camouflage(Guard):
     >>> from discreet.demo import salaries
     >>> with dc.Gateway(salaries(), guard=Camouflage(bound=0.3)) as gate:
     ...     answer = gate.ask("SELECT AVG(salary) FROM people WHERE sector = 'HC'", user="ana")
-    >>> answer.kind, list(answer.frame.column_names)
+    >>> answer.kind, list(answer.frame.columns)
     ('interval', ['avg_lower', 'avg_upper'])
     >>> low, high = answer.value()
     >>> low <= 482_000 / 6 <= high
