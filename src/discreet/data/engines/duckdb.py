@@ -220,6 +220,15 @@ class DuckDB(Engine):
     # -- DuckDB's own forms ------------------------------------------------------------------------
     def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
         """Return the list of the n rows with the largest order: a bounded heap, not a sort."""
+        if len(fields) == 1:  # amounts alone: a heap of numbers is cheaper than one of rows
+            amount = next(iter(fields.values()))
+            # Of two amounts that differ in sign alone the positive one comes first, as elsewhere.
+            below = exp.Mul(this=amount.copy(), expression=sql.number(-(1 - 2.0**-53)))
+            key = exp.Case().when(exp.LT(this=amount.copy(), expression=sql.number(0)), below)
+            heap = sql.call(
+                "arg_max", amount.copy(), key.else_(amount.copy()), exp.Literal.number(n)
+            )
+            return [sql.alias(heap, "l")]
         value = sql.call("row", order, *(field.copy() for field in fields.values()))
         known = exp.Where(this=sql.is_known(order.copy()))
         heap = sql.call("max", value, exp.Literal.number(n))
@@ -228,6 +237,8 @@ class DuckDB(Engine):
     def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:
         """Return one field of one element of that list."""
         found = sql.call("list_extract", sql.column("l"), exp.Literal.number(place))
+        if len(fields) == 1:
+            return found
         # What the rows are ordered by stands before the fields.
         at = exp.Literal.number(list(fields).index(name) + 2)
         return sql.call("struct_extract_at", found, at)
