@@ -347,8 +347,7 @@ def read(
     else:
         rows, library, found = open_source(source, engine, format, options, texts)
         file_kind = source_format(source, format)
-        # Where the curator named roles, columns left out have none: a guess must not add to them.
-        schema = _schema_of_types(rows) if roles else _inferred(rows)
+        schema = _left_out(rows) if roles else _inferred(rows)
     schema = schema.replace(
         roles=roles, types=types, hierarchies=hierarchies, unit=unit, weight=weight
     )
@@ -360,6 +359,24 @@ def _inferred(rows: Relation) -> Schema:
 
     # A guessed unit or weight would change numbers silently; `describe` suggests them instead.
     return dataclasses.replace(infer_schema(rows), unit=None, weight=None)
+
+
+def _left_out(rows: Relation) -> Schema:
+    """Return the columns as they are where the curator named roles for some of them.
+
+    Columns left out have none, for a guess must not add to what the curator said; but one whose
+    name says that it identifies somebody must not leave because it was forgotten.
+    """
+    from discreet.data.infer import meaning
+
+    columns = []
+    for column in _schema_of_types(rows).columns:
+        word = meaning(column.name, "identifier")
+        if word is not None:
+            reason = f"left out, and the name says {word!r}"
+            column = dataclasses.replace(column, role=Role.IDENTIFIER, reason=reason)
+        columns.append(column)
+    return Schema(tuple(columns))
 
 
 def _schema_of_types(rows: Relation) -> Schema:
