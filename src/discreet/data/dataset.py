@@ -367,7 +367,7 @@ def _left_out(rows: Relation) -> Schema:
     Columns left out have none, for a guess must not add to what the curator said; but one whose
     name says that it identifies somebody must not leave because it was forgotten.
     """
-    from discreet.data.infer import meaning
+    from discreet.data.names import meaning
 
     columns = []
     for column in _schema_of_types(rows).columns:
