@@ -247,7 +247,9 @@ def test_a_table_of_postgres(postgres_url):
 
 
 def test_a_forgotten_identifier_stays_one():
-    frame = pd.DataFrame({"person_id": [1, 2], "name": ["a", "b"], "age": [3, 4], "pay": [5.0, 6.0]})
+    frame = pd.DataFrame(
+        {"person_id": [1, 2], "name": ["a", "b"], "age": [3, 4], "pay": [5.0, 6.0]}
+    )
     schema = read(frame, roles={"pay": "confidential"}).schema
     assert schema.identifiers == ("person_id", "name")
     assert schema["age"].role == "other"
