@@ -301,3 +301,11 @@ def test_gateways_share_a_postgres_ledger(postgres_url):
         assert one.ask("SELECT SUM(salary) FROM shared WHERE region = 'TGN'").kind == "exact"
         difference = "SELECT SUM(salary) FROM shared WHERE region = 'TGN' AND sector <> 'Fin'"
         assert two.ask(difference).kind == "refused"
+
+
+@pytest.mark.parametrize("wrong", ["idd", "xyz"])
+def test_hints_do_not_name_identifiers(wrong):
+    with dc.Gateway(salaries(), guard=dc.Restriction(k=3)) as gate:
+        answer = gate.ask(f"SELECT COUNT(*) FROM people WHERE {wrong} = 1")
+    assert answer.code == "unknown-column"
+    assert answer.hint == "choose one of region, salary, sector"

@@ -71,7 +71,15 @@ class Scope:
                 "ambiguous-column",
                 "write relation.column",
             )
-        known = sorted({c for columns in self.relations.values() for c in columns})
+        # Askers are told what they may use; the names of identifiers are not theirs to know.
+        known = sorted(
+            {
+                column
+                for columns in self.relations.values()
+                for column, meaning in columns.items()
+                if meaning.kind != "identifier"
+            }
+        )
         guess = nearest(name, known)
         raise refuse(
             f"there is no column {name!r}",
