@@ -75,15 +75,15 @@ def generate(
     """Return a table of random records, sensitive by p % (amounts) or minimum frequency (counts)."""
     draw = np.random.default_rng(seed)
     names = [f"d{place + 1}" for place in range(len(sizes))]
-    lines = [
-        hierarchy("ABCDE"[place], size, shape, draw) for place, size in enumerate(sizes)
-    ]
+    lines = [hierarchy("ABCDE"[place], size, shape, draw) for place, size in enumerate(sizes)]
     number = int(np.prod(sizes))
     records = np.where(
         draw.uniform(size=number) < density, np.ceil(draw.lognormal(1.5, 1.1, number)), 0
     ).astype(np.int64)
     leaf = np.repeat(np.arange(number), records)
-    amount = np.ceil(draw.lognormal(4.3, 1.1, len(leaf))) if kind == "amounts" else np.ones(len(leaf))
+    amount = (
+        np.ceil(draw.lognormal(4.3, 1.1, len(leaf))) if kind == "amounts" else np.ones(len(leaf))
+    )
     places = np.unravel_index(leaf, sizes)
     parts = []
     for levels in itertools.product(*(range(max(map(len, line))) for line in lines)):
@@ -156,7 +156,11 @@ def main() -> None:
             for attacker, objective in itertools.product(
                 ("outsider", "contributors"), ("count", "value")
             ):
-                words = [f"{sizes} {shape} {kind} {density} {len(table)} cells", attacker, objective]
+                words = [
+                    f"{sizes} {shape} {kind} {density} {len(table)} cells",
+                    attacker,
+                    objective,
+                ]
                 try:
                     found = [measure(table, e, attacker, objective) for e in efforts]
                 except InfeasibleError:
@@ -165,13 +169,17 @@ def main() -> None:
                 for effort, (cost, _, _) in zip(efforts, found, strict=True):
                     base = found[-1][0]
                     ratios.setdefault((attacker, effort), []).append(cost / base if base else 1.0)
-                words += [f"{e} {c:,.0f} ({s:.2f} s)" for e, (c, s, _) in zip(efforts, found, strict=True)]
+                words += [
+                    f"{e} {c:,.0f} ({s:.2f} s)" for e, (c, s, _) in zip(efforts, found, strict=True)
+                ]
                 words.append("" if given.middle or found[-1][2] else "NOT PROVEN")
                 words.append("BALANCED DEARER" if found[1][0] > found[0][0] * (1 + 1e-9) else "")
                 print(*words, flush=True)
     for (attacker, effort), some in sorted(ratios.items()):
         q = np.quantile(some, [0.5, 0.9, 1.0]).round(3).tolist()
-        print(f"{attacker} {effort}: cost against {efforts[-1]}, middle {q[0]}, nine of ten {q[1]}, most {q[2]}")
+        print(
+            f"{attacker} {effort}: cost against {efforts[-1]}, middle {q[0]}, nine of ten {q[1]}, most {q[2]}"
+        )
 
 
 if __name__ == "__main__":

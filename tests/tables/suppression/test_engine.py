@@ -81,7 +81,9 @@ def ends(table, hidden, cell, knows=()):
         cost = np.where(cells == cell, sign, 0.0)
         solution = linprog(cost, A_eq=equations[:, cells], b_eq=right, bounds=bounds)
         found.append(np.inf * -sign if solution.status == 3 else sign * solution.fun)
-        tables.append(dict(zip(cells.tolist(), solution.x, strict=True)) if solution.success else None)
+        tables.append(
+            dict(zip(cells.tolist(), solution.x, strict=True)) if solution.success else None
+        )
     return found, tables
 
 

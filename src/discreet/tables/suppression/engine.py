@@ -30,7 +30,7 @@ _PIVOTS, _LEAST = 20, 3000
 #: How many times that improving may take, and exploring as often as all before it took.
 _LONG, _AGAIN = 4, 1
 #: Exchanges in vain after which exploring ends, and one more per so many secondaries.
-_PATIENT, _PER = 20, 20
+_PATIENT, _PER = 20, 10
 #: How many times more "optimal" spends before it starts to prove, and how many seconds on that.
 _MORE, _PATIENCE = 4, 600.0
 #: What "fast" may spend on improving, as a part of what building took.

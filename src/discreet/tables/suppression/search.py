@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -42,8 +41,6 @@ _FACTORS = (1.0, 1.5, 3.0)
 #: How much more than it gave back an exchange may spend before it is broken off: cells that
 #: nothing uses any more may still pay for it.
 _HOPE = 0.3
-#: How much dearer than the best known a pattern may be while exploring.
-_STRAY = 0.003
 
 
 @dataclasses.dataclass
@@ -268,12 +265,12 @@ class Search:
         *,
         factor: float | None = None,
         order: dict[int, float] | None = None,
-        slack: float = 0.0,
     ) -> bool:
-        """Take secondaries back and meet again what used them; stay if it became cheaper.
+        """Take secondaries back and meet again what used them; say whether it became cheaper.
 
-        With a `factor` the removed cells may come back at that multiple of their price, else not.
-        Demands are met the largest first, or by `order`; `slack` is how much dearer will do.
+        With a `factor` the removed cells may come back at that multiple of their price, and what
+        costs the same stays too; else they may not, and only what is cheaper stays.
+        Demands are met the largest first, or by `order`.
         """
         out = np.array(sorted(removed), dtype=np.int64)
         task = self.task
@@ -291,7 +288,8 @@ class Search:
             self._shut_cells(out, False)
         idle = self._idle(step) if good else []
         spent = float(task.price[step.opened].sum() - task.price[idle].sum())
-        if not good or spent >= gain + slack - 1e-9 * max(gain, 1e-12):
+        least = 1e-9 * max(gain, 1e-12)
+        if not good or spent > (gain - least if factor is None else gain + least):
             self._undo(step)
             return False
         back = out[self.withheld[out]]
@@ -299,7 +297,7 @@ class Search:
         if len(back):
             self._free_cells(back)
         self._publish(idle)
-        return True
+        return spent < gain - least
 
     def _again(self, demands: list[int], step: _Step, limit: float) -> bool:
         """Meet demands once more, unless that is impossible or beyond a limit."""
@@ -316,7 +314,9 @@ class Search:
 
     def _idle(self, step: _Step) -> list[int]:
         """Return the secondaries that no certificate uses any more after a step."""
-        touched = {c for found in step.before.values() for cells, _ in found for c in cells.tolist()}
+        touched = {
+            c for found in step.before.values() for cells, _ in found for c in cells.tolist()
+        }
         return sorted(
             c
             for c in touched
@@ -358,43 +358,21 @@ class Search:
                 better |= self.exchange([cell])
         return better
 
-    def explore(self, budget: int, patience: int) -> bool:
+    def explore(self, budget: int, patience: int) -> None:
         """Ruin and recreate: take back secondaries that work together, and build again there.
 
-        From the best pattern known the search may stray a little; it comes back to the best when
-        it gives up, after so many exchanges without a better one.
+        Gives up after so many exchanges in vain since the last that succeeded.
         """
         draw = np.random.default_rng(0)
-        first = best = now = self.cost
-        record = self.withheld.copy(), list(self.certificates)
         left = patience
         while left > 0 and not self._spent(budget) and len(self.secondaries):
-            left -= 1
             group = self._neighbours(draw)
             order: dict[int, float] | None = None
             if draw.uniform() < 0.5:
                 demands = sorted(set().union(*(self.users[cell] for cell in group)))
                 order = dict(zip(demands, draw.uniform(size=len(demands)).tolist(), strict=True))
-            factor, slack = float(draw.choice(_FACTORS)), best * (1 + _STRAY) - now
-            if self.exchange(group, factor=factor, order=order, slack=slack):
-                now = self.cost
-                if now < best * (1 - 1e-12):
-                    best, left = now, patience
-                    record = self.withheld.copy(), list(self.certificates)
-        if now > best:
-            self._return(*record)
-        return best < first * (1 - 1e-12)
-
-    def _return(self, withheld: Bools, certificates: list[tuple[Certificate, ...]]) -> None:
-        """Go back to a pattern with its certificates."""
-        for demand, found in enumerate(certificates):
-            if self.certificates[demand] is not found:
-                self._assign(demand, found)
-        opened = np.flatnonzero(withheld & ~self.withheld)
-        closed = np.flatnonzero(self.withheld & ~withheld)
-        self.withheld[:] = withheld
-        self._free_cells(opened)
-        self._charge_cells(closed)
+            factor = float(draw.choice(_FACTORS))
+            left = patience if self.exchange(group, factor=factor, order=order) else left - 1
 
     def _neighbours(self, draw: np.random.Generator) -> list[int]:
         """Return a secondary and some that share certificates with it, more likely the more."""
