@@ -377,6 +377,19 @@ def test_contributors_are_kept_out_at_no_more_than_the_peer(instance, name, valu
     assert audit.safe
 
 
+@pytest.mark.slow
+def test_no_pattern_as_cheap_as_the_peers_keeps_contributors_out(instance):
+    """The peer withholds 328,519, which cannot be safe: no safe pattern costs as little."""
+    pattern = suppress(
+        instance("ent_act_product"),
+        objective="value",
+        effort="optimal",
+        attacker="contributors",
+        time_limit=300,
+    )
+    assert pattern.bound > 328_519
+
+
 @pytest.mark.parametrize("name", list(INSTANCES)[:4])
 def test_small_published_tables_are_solved_to_proven_optimality(instance, name):
     table = instance(name)
