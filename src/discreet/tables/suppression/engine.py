@@ -37,6 +37,8 @@ _MORE, _PATIENCE = 4, 600.0
 _FAST = 1.0
 #: Live cells up to which the whole table is one window.
 _WHOLE_FAST, _WHOLE = 10_000, 20_000
+#: Live cells beyond which improving takes at most so many times what was spent before.
+_WIDE, _TIMES = 14_000, 3
 #: Live cells beyond which only the nearest window is looked at.
 _LARGE = 30_000
 
@@ -152,7 +154,7 @@ def _balanced(task: Task, deadline: float | None, pivots: int, progress: Progres
             break
         search = Search(task, guide, deadline, windows=_windows(task, _WHOLE), progress=progress)
         search.build()
-        search.improve(_LONG * budget)
+        search.improve(_allowance(task, _LONG * budget, search.work))
         spent += search.work
         dearest = max(dearest, search.work)
         if best is None or search.cost < best.cost * (1 - 1e-12):
@@ -160,11 +162,16 @@ def _balanced(task: Task, deadline: float | None, pivots: int, progress: Progres
     assert best is not None
     # Exploring goes on as long as it pays, and a little longer.
     before = best.work
-    limit = (1 + _AGAIN) * before + budget
+    limit = before + _allowance(task, _AGAIN * before + budget, before)
     patience = _PATIENT + len(best.secondaries) // _PER
     best.explore(limit, patience if pivots == _PIVOTS else _MORE * patience)
     spent += best.work - before
     return _found(best, spent)
+
+
+def _allowance(task: Task, pivots: int, before: int) -> int:
+    """Return what may be spent: in large tables no more than a multiple of what was before."""
+    return pivots if int(task.live.sum()) <= _WIDE else min(pivots, _TIMES * before)
 
 
 def _optimal(
