@@ -34,7 +34,7 @@ _PATIENT, _PER = 20, 10
 #: How many times more "optimal" spends before it starts to prove, and how many seconds on that.
 _MORE, _PATIENCE = 4, 600.0
 #: What "fast" may spend on improving, as a part of what building took.
-_FAST = 1.0
+_FAST = 2.5
 #: Live cells up to which the whole table is one window.
 _WHOLE_FAST, _WHOLE = 10_000, 20_000
 #: Live cells beyond which improving takes at most so many times what was spent before.
