@@ -19,17 +19,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from discreet.data.atomic import atomic_file
-from discreet.errors import InputError
+from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import (
     GENESIS,
     Charge,
     Draft,
     Entry,
     ExhaustedError,
+    Seen,
     StaleError,
     Verification,
     chained,
 )
+from discreet.ledger.queue import Queue, Ticket
 
 __all__ = ["Cursor", "Ledger", "open_ledger"]
 
@@ -72,6 +74,9 @@ class Cursor(Protocol):
 class Ledger(abc.ABC):
     """The one memory of what has been released and spent; safe to share between threads."""
 
+    def __init__(self) -> None:
+        self._queue = Queue(self.commit)
+
     @abc.abstractmethod
     def transaction(self, *, write: bool) -> contextlib.AbstractContextManager[Cursor]:
         """Return a transaction; a writing one is alone, across processes, until it is durable."""
@@ -88,7 +93,7 @@ class Ledger(abc.ABC):
 
     # -- recording -------------------------------------------------------------------------------
     def record(
-        self, draft: Draft, charges: Sequence[Charge] = (), *, after: int | None = None
+        self, draft: Draft, charges: Sequence[Charge] = (), *, after: int | Seen | None = None
     ) -> tuple[Entry, bool]:
         """Record an answer and charge its budgets, in one transaction; durable on return.
 
@@ -97,36 +102,63 @@ class Ledger(abc.ABC):
         that number raise `StaleError`. A budget that does not hold the cost raises
         `ExhaustedError`. In both cases nothing is recorded.
         """
+        return self.submit(draft, charges, after=after).result()
+
+    def submit(
+        self, draft: Draft, charges: Sequence[Charge] = (), *, after: int | Seen | None = None
+    ) -> Ticket:
+        """Put an answer into the queue of those to be recorded; `Ticket.result` waits for it.
+
+        Answers are recorded in the order in which they were submitted here.
+        """
+        seen = Seen(after) if isinstance(after, int) else after
+        return self._queue.put(draft, charges, seen)
+
+    def commit(self, tickets: Sequence[Ticket]) -> None:
+        """Record several answers in one transaction: each as if alone, all durable together."""
         with self.transaction(write=True) as cursor:
-            if draft.kind != "refused":
-                known = self._find(cursor, draft.dataset, draft.user, draft.digest, draft.policy)
-                if known is not None:
-                    return known, False
-            if after is not None and self._last(cursor, draft.dataset) > after:
-                raise StaleError("others were answered since", code="stale-decision")
-            if charges:
-                draft = dataclasses.replace(
-                    draft,
-                    details={**draft.details, "charges": self._charge(cursor, draft, charges)},
-                )
-            return self._append(cursor, draft), True
+            for ticket in tickets:
+                try:
+                    ticket.found = self._recorded(cursor, ticket)
+                except RefusedError as error:  # nothing was written for this one
+                    ticket.error = error
+
+    def _recorded(self, cursor: Cursor, ticket: Ticket) -> tuple[Entry, bool]:
+        draft, seen = ticket.draft, ticket.seen
+        if draft.kind != "refused":
+            known = self._find(cursor, draft.dataset, draft.user, draft.digest, draft.policy)
+            if known is not None:
+                return known, False
+        if seen is not None and (seen.lost or self._last(cursor, draft.dataset) > seen.number):
+            raise StaleError("others were answered since", code="stale-decision")
+        if ticket.charges:
+            charged = self._charge(cursor, draft, ticket.charges)
+            draft = dataclasses.replace(draft, details={**draft.details, "charges": charged})
+        entry = self._append(cursor, draft)
+        if seen is not None and draft.kind != "refused":
+            seen.number = entry.number
+        return entry, True
 
     def _charge(
         self, cursor: Cursor, draft: Draft, charges: Sequence[Charge]
     ) -> dict[str, dict[str, int]]:
+        totals = {
+            charge.scope: _added(self._balance(cursor, draft.dataset, charge.scope), charge.events)
+            for charge in charges
+        }
         for charge in charges:
-            total = _added(self._balance(cursor, draft.dataset, charge.scope), charge.events)
-            if not charge.admits(total):
+            if not charge.admits(totals[charge.scope]):
                 raise ExhaustedError(
                     "the privacy budget does not hold what this answer would cost",
                     code="budget-exhausted",
                     hint="ask for less, repeat an earlier question at no cost, or ask the curator",
                     scope=charge.scope.split(":")[0],
                 )
+        for scope, total in totals.items():
             cursor.execute(
                 "INSERT INTO discreet_balances (dataset, scope, events) VALUES (?, ?, ?) "
                 "ON CONFLICT (dataset, scope) DO UPDATE SET events = excluded.events",
-                (draft.dataset, charge.scope, json.dumps(total, sort_keys=True)),
+                (draft.dataset, scope, json.dumps(total, sort_keys=True)),
             )
         return {charge.scope: dict(charge.events) for charge in charges}
 

@@ -18,7 +18,7 @@ from discreet.data.dataset import Dataset, to_library
 from discreet.data.sql import Catalog, Join, Query, finish, parse
 from discreet.data.sql.query import fields_of, from_clause
 from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
-from discreet.ledger.entry import Draft, Entry, StaleError
+from discreet.ledger.entry import Draft, Entry, Seen, StaleError
 from discreet.ledger.store import Ledger, open_ledger
 from discreet.queries.answer import Answer, Explanation, ResultColumn
 from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected
@@ -94,7 +94,11 @@ class Gateway:
         }
         _check_policies(self._policies)
         self._keepers: dict[str, Keeper] = {}
-        self._seen: dict[str, int] = {}
+        self._seen: dict[str, Seen] = {}
+        self._names: dict[int, str] = {}
+        #: Whether others, such as another process, record answers in the same ledger.
+        self._shared = False
+        self._counting = threading.Lock()
         self._lock = threading.RLock()
         self._closed = False
         for chosen in (guard, *(p.guard for p in self._policies.values() if p.guard)):
@@ -123,7 +127,7 @@ class Gateway:
         except RefusedError as error:
             return _refused(error)
         guard = policy.guard or self.guard
-        settings = _digest(guard)
+        settings = self._name(guard)
         known = self.ledger.find(self.data.name, user, query.digest, settings)
         if known is not None:
             return self._released(query, known, guard, user, repeated=True)
@@ -160,7 +164,7 @@ class Gateway:
             query = self._parse(sql, policy, parameters)
         except RefusedError as error:
             return Explanation(guard.name, "refused", error.message, error.hint or "")
-        known = self.ledger.find(self.data.name, user, query.digest, _digest(guard))
+        known = self.ledger.find(self.data.name, user, query.digest, self._name(guard))
         keeper = self._keeper(guard)
         with self._lock if keeper.serial else contextlib.nullcontext():
             self._catch_up(keeper, guard)
@@ -198,23 +202,36 @@ class Gateway:
     def _decided(
         self, keeper: Keeper, guard: Guard, query: Query, user: str, settings: str
     ) -> tuple[Entry, bool]:
+        """Decide in turn, where the history matters, and wait for the ledger together.
+
+        A decision counts those before it though their record may still be under way: it is
+        recorded after them, or made again. Answers of other processes are found by the ledger.
+        """
         for _ in range(RETRIES):
             with self._lock if keeper.serial else contextlib.nullcontext():
                 self._catch_up(keeper, guard)
-                after = self._seen.get(_digest(guard)) if keeper.serial else None
-                proposal = keeper.answer(query, user)
-                draft = self._draft(proposal, query, user, settings)
+                seen = self._seen[settings] if keeper.serial else None
                 try:
-                    entry, new = self.ledger.record(draft, proposal.charges, after=after)
-                except StaleError:
-                    self._forget(keeper, guard)
-                    continue
+                    proposal = keeper.answer(query, user)
                 except DiscreetError:
-                    self._forget(keeper, guard)
+                    if keeper.changed:  # it counts groups that will not be answered
+                        self._forget(keeper, settings, seen)
                     raise
-                if keeper.serial and new:
-                    self._seen[_digest(guard)] = entry.number
-                return entry, new
+                draft = self._draft(proposal, query, user, settings)
+                ticket = self.ledger.submit(draft, proposal.charges, after=seen)
+                self._count(seen, 1)
+                if seen is not None and self._shared:
+                    ticket.settle()  # others answer too: what waits here would often be stale
+            try:
+                return ticket.result()
+            except StaleError:
+                self._shared = True
+                self._forget(keeper, settings, seen)
+            except DiscreetError:
+                self._forget(keeper, settings, seen)
+                raise
+            finally:
+                self._count(seen, -1)
         raise EngineError(
             "others were answered again and again while this was decided", code="busy"
         )
@@ -246,23 +263,44 @@ class Gateway:
         """Replay what the ledger holds and the keeper does not know."""
         if not keeper.serial:
             return
-        name = _digest(guard)
-        seen = self._seen.get(name, 0)
-        if self.ledger.last(self.data.name) <= seen:
+        name = self._name(guard)
+        seen = self._seen.setdefault(name, Seen())
+        if self.ledger.last(self.data.name) <= seen.number:
             return
-        for entry in self.ledger.history(self.data.name, after=seen):
+        self._shared = self._shared or seen.number > 0
+        if seen.pending:
+            # Decisions not recorded yet did not know of the others' answers: they are made again.
+            self._forget(keeper, name, seen)
+            seen = self._seen[name]
+        for entry in self.ledger.history(self.data.name, after=seen.number):
             if entry.kind == "exact":
                 keeper.replay(entry, parse(entry.question, self.catalog), _unpacked(entry.answer))
-            seen = entry.number
-        self._seen[name] = seen
+            seen.number = entry.number
 
-    def _forget(self, keeper: Keeper, guard: Guard) -> None:
-        if keeper.serial:
-            keeper.forget()
-            self._seen[_digest(guard)] = 0
+    def _count(self, seen: Seen | None, step: int) -> None:
+        """Count decisions that are made and not known to be recorded."""
+        if seen is not None:
+            with self._counting:
+                seen.pending += step
+
+    def _forget(self, keeper: Keeper, settings: str, seen: Seen | None) -> None:
+        """Start anew from the ledger, unless somebody has done so since."""
+        if seen is None:
+            return
+        with self._lock:
+            seen.lost = True  # what was decided with it and is not recorded yet
+            if self._seen.get(settings) is seen:
+                keeper.forget()
+                self._seen[settings] = Seen()
+
+    def _name(self, guard: Guard) -> str:
+        """Return the digest of a guard's settings; guards live as long as the gateway."""
+        if id(guard) not in self._names:
+            self._names[id(guard)] = _digest(guard)
+        return self._names[id(guard)]
 
     def _keeper(self, guard: Guard) -> Keeper:
-        name = _digest(guard)
+        name = self._name(guard)
         with self._lock:
             if name not in self._keepers:
                 self._keepers[name] = guard.open(self.data, self.ledger)

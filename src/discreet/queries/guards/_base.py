@@ -80,6 +80,8 @@ class Keeper(abc.ABC):
 
     #: Whether answers depend on the history, so that they are decided one after another.
     serial: ClassVar[bool] = False
+    #: Whether the last call of `answer` has taken anything into the history.
+    changed: bool = False
 
     @abc.abstractmethod
     def answer(self, query: Query, user: str) -> Proposal:

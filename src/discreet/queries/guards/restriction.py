@@ -23,6 +23,8 @@ from discreet.registry import parameter
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from discreet.queries.guards._grouping import Parts
+
 __all__ = ["Restriction"]
 
 Ids = npt.NDArray[np.int64]
@@ -110,20 +112,22 @@ class _Keeper(Keeper):
 
     # -- deciding --------------------------------------------------------------------------------
     def answer(self, query: Query, user: str) -> Proposal:
+        self.changed = False
         self._check(query)
-        if query.keys:
-            return self._grouped(query)
-        inside = self._profiles.inside(query)
-        decided = self._decide(query, inside)
-        if decided is None:
+        keys, groups = self._profiles.grouping(query)
+        flat, ends, _ = groups
+        starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+        parts = [flat[a:b] for a, b in zip(starts, ends, strict=True)]
+        shown = self._shown(query, parts)
+        if parts and not shown.any():
             raise _too_few(self._guard)
-        rows = self._exact(query)
-        self._require_wide(query, [inside], rows)
-        self._accept(decided)
-        return Proposal("exact", rows)
+        rows = self._exact(query, keys, groups).filter(shown)
+        kept = [part for place, part in enumerate(parts) if shown[place]]
+        self._require_wide(query, kept, rows)
+        return Proposal("exact", rows, withheld=int((~shown).sum()))
 
-    def _grouped(self, query: Query) -> Proposal:
-        keys, parts = self._profiles.groups(query)
+    def _shown(self, query: Query, parts: list[Ids]) -> npt.NDArray[np.bool_]:
+        """Decide on each group and take what is answered into the history."""
         sizes = np.array([self._profiles.records(part) for part in parts])
         shown = np.zeros(len(parts), bool)
         # Largest first, so that what must be withheld to protect a small group is small too.
@@ -132,12 +136,7 @@ class _Keeper(Keeper):
             if decided is not None:
                 self._accept(decided)
                 shown[place] = True
-        if len(parts) and not shown.any():
-            raise _too_few(self._guard)
-        rows = _matched(self._exact(query), keys, shown)
-        kept = [part for place, part in enumerate(parts) if shown[place]]
-        self._require_wide(query, kept, rows)
-        return Proposal("exact", rows, withheld=int((~shown).sum()))
+        return shown
 
     def _check(self, query: Query) -> None:
         named = query.predicate_columns.union(*(key.columns for key in query.keys))
@@ -202,13 +201,48 @@ class _Keeper(Keeper):
         return self._auditors[attribute]
 
     def _accept(self, decided: Mapping[str, Decision]) -> None:
+        self.changed = True
         for attribute, decision in decided.items():
             self._auditors[attribute].accept(decision)
 
     # -- values ----------------------------------------------------------------------------------
-    def _exact(self, query: Query) -> pa.Table:
-        columns = {f"m{n}": _typed(m) for n, m in enumerate(query.measures)}
-        return self._data.fetch(query, columns)
+    def _exact(self, query: Query, keys: pa.Table, parts: Parts) -> pa.Table:
+        """Return the values of all groups, from the sums of their profiles where there are some."""
+        import pyarrow as pa
+
+        found = [self._added(measure, parts) for measure in query.measures]
+        if any(column is None for column in found):
+            columns = {f"m{n}": _typed(m) for n, m in enumerate(query.measures)}
+            return _matched(self._data.fetch(query, columns), keys)
+        named = {name: keys.column(name) for name in keys.column_names}
+        return pa.table(named | {f"m{number}": column for number, column in enumerate(found)})
+
+    def _added(self, measure: Measure, parts: Parts) -> Any:
+        """Return a measure of each group as an Arrow array, or None if only the engine can."""
+        import pyarrow as pa
+
+        from discreet.queries.guards._grouping import summed
+
+        profiles, column = self._profiles, measure.column
+        counts = profiles.counts
+        if column in profiles.known and measure.function != "units":
+            counts = np.where(profiles.known[column], counts, 0)
+        number = summed(counts, parts[0], parts[1])
+        if measure.function in ("count", "units"):
+            return pa.array(number)
+        assert column is not None
+        whole = self._data.catalog[column].kind == "integer"
+        if not whole and not pa.types.is_floating(self._data.relation.schema.field(column).type):
+            return None  # decimals are added up as they are
+        total = exp.Sum(this=exp.column(column, quoted=True))
+        tree = exp.Coalesce(this=total, expressions=[exp.Literal.number(0)])
+        sums = profiles.sums(column, exp.cast(tree, "bigint" if whole else "double"), parts)
+        if sums is None:
+            return None
+        if measure.function == "avg":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                sums = sums / number
+        return pa.array(sums, mask=number == 0)
 
     def _require_wide(self, query: Query, parts: list[Ids], rows: pa.Table) -> None:
         """Refuse an answer that would narrow some record's value too much."""
@@ -227,7 +261,6 @@ class _Keeper(Keeper):
                 if size and value is not None:
                     knowledge.add(here, float(value) * (size if measure.function == "avg" else 1))
             if knowledge.narrowest() < self._guard.interval:
-                self.forget()
                 raise _too_few(self._guard)
             proposed[column] = knowledge
         self._knowledge |= proposed
@@ -347,13 +380,15 @@ def _typed(measure: Measure) -> exp.Expression:
     return exp.cast(tree, "double")
 
 
-def _matched(rows: pa.Table, keys: pa.Table, shown: npt.NDArray[np.bool_]) -> pa.Table:
-    """Return the rows of the groups that are shown, in the order of their keys here."""
+def _matched(rows: pa.Table, keys: pa.Table) -> pa.Table:
+    """Return the rows of groups in the order of their keys here."""
     import pyarrow as pa
 
     names = keys.column_names
+    if not names:
+        return rows
     place = {tuple(row.values()): n for n, row in enumerate(rows.select(names).to_pylist())}
-    wanted = [place[tuple(row.values())] for n, row in enumerate(keys.to_pylist()) if shown[n]]
+    wanted = [place[tuple(row.values())] for row in keys.to_pylist()]
     return rows.take(pa.array(wanted, type=pa.int64()))
 
 

@@ -11,6 +11,7 @@ atoms is therefore found like any other. The decision uses query sets alone, nev
 from __future__ import annotations
 
 import dataclasses
+import os
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from discreet.queries.history.field import (
     border,
     combine,
     find_pivot,
+    fingerprints,
     inverse,
     lookup,
     marked,
@@ -62,6 +64,7 @@ class _Inverse:
     rows: Ids  # bit positions of the answered sums
     pivots: Ids
     row_at: Ids  # of each atom the row whose pivot it is, or −1
+    prints: Matrix  # two fingerprints of each answered sum
 
     @property
     def size(self) -> int:
@@ -71,7 +74,7 @@ class _Inverse:
         r = self.size
         return _Inverse(
             self.square[:r, :r].copy(), self.marks[:r].copy(), self.rows, self.pivots.copy(),
-            self.row_at.copy(),
+            self.row_at.copy(), self.prints,
         )  # fmt: skip
 
 
@@ -82,6 +85,7 @@ class _Plan:
     touched: Ids  # atoms that hold records of the query set, in order …
     inner: Vector  # … and how many
     split: Ids  # atoms of which only a part is inside
+    prints: Vector  # of the query set
     inverse: _Inverse
     coefficients: Vector | None = None  # the new row reduced by the others …
     pivot: tuple[int, bool] | None = None  # … its pivot: atom and side
@@ -125,11 +129,16 @@ class Auditor:
         self._bits_used = 1
         self._inverse = _Inverse(
             np.zeros((64, 64), np.int64), np.zeros((64, 1), np.uint64), np.zeros(1, np.int64),
-            np.zeros(1, np.int64), np.full(16, -1, np.int64),
+            np.zeros(1, np.int64), np.full(16, -1, np.int64), np.zeros((2, 1), np.int64),
         )  # fmt: skip
         self._inverse.square[0, 0] = 1
         self._inverse.marks[0, 0] = 1
         self._inverse.row_at[0] = 0
+        # A secret number for each profile: a combination of sets that is nothing adds up to
+        # zero, any other does so once in 2⁶² times.
+        drawn = np.frombuffer(os.urandom(16 * counts.size), np.uint64).reshape(2, counts.size)
+        self._secret = np.where(self._counts > 0, (drawn % PRIME).astype(np.int64), 0)
+        self._inverse.prints[:, 0] = self._secret.sum(axis=1) % PRIME
         self._words = Words()
 
     @property
@@ -146,7 +155,7 @@ class Auditor:
         """Return the memory the history takes."""
         inverse_ = self._inverse
         arrays = (
-            self._atom, self._sizes, self._members, self._counts, inverse_.square, inverse_.marks,
+            self._atom, self._sizes, self._members, self._counts, self._secret, inverse_.square, inverse_.marks,
         )  # fmt: skip
         return sum(array.nbytes for array in arrays) + self._words.nbytes
 
@@ -161,7 +170,11 @@ class Auditor:
         if total < self.k or 0 < self.records - total < self.k:
             return Decision(safe=False)
         split = touched[inner < self._sizes[touched]]
-        plan = self._pivoted(_Plan(touched, inner, split, self._inverse))
+        prints = fingerprints(self._secret, places, PRIME)
+        plan = self._pivoted(_Plan(touched, inner, split, prints, self._inverse))
+        self._combine(plan)
+        if not split.size and self._is_nothing(plan):
+            return Decision(safe=True, known=True)
         self._reduce(plan)
         if plan.pivot is None and not split.size and self._words.spans(plan.words[-1][0]):
             # Constant on atoms, and it follows from what is known already.
@@ -232,6 +245,7 @@ class Auditor:
         keep_columns = np.arange(at.size) != query
         at.square = np.ascontiguousarray(reduced[keep_rows][:, keep_columns])
         at.pivots, at.rows = at.pivots[keep_rows], at.rows[keep_columns]
+        at.prints = at.prints[:, keep_columns]
         at.row_at[:] = -1
         at.row_at[at.pivots] = np.arange(at.pivots.size)
         at.marks = np.zeros((at.size, (at.size + 64) >> 6), np.uint64)
@@ -250,14 +264,27 @@ class Auditor:
         spread[rows] = coefficients
         return spread
 
-    def _reduce(self, plan: _Plan) -> None:
-        """Reduce the new row by the others, and find its pivot or put it apart."""
+    def _combine(self, plan: _Plan) -> None:
+        """Find the combination of the others that equals the new row at all pivots."""
         at = plan.inverse
-        sizes = self._sizes[plan.touched]
         # At a pivot, the row is one where the pivot's part lies inside the set.
         rows = at.row_at[plan.touched]
-        ones = rows[(rows >= 0) & (2 * plan.inner >= sizes)]
+        ones = rows[(rows >= 0) & (2 * plan.inner >= self._sizes[plan.touched])]
         plan.coefficients = combine(at.square, at.marks, ones, at.size, PRIME)
+
+    def _is_nothing(self, plan: _Plan) -> bool:
+        """Whether the new row less that combination is zero everywhere."""
+        assert plan.coefficients is not None
+        used = np.flatnonzero(plan.coefficients)
+        products = plan.inverse.prints[:, used] * plan.coefficients[used] % PRIME
+        return bool((products.sum(axis=1) % PRIME == plan.prints).all())
+
+    def _reduce(self, plan: _Plan) -> None:
+        """Find a pivot of the new row less the combination, or put it apart."""
+        at = plan.inverse
+        assert plan.coefficients is not None
+        sizes = self._sizes[plan.touched]
+        rows = at.row_at[plan.touched]
         used, sums = tables(self._spread(plan.coefficients, at.rows))
         both = np.minimum(plan.inner, sizes - plan.inner)
         roomy = (both >= ROOMY * self.k) & (rows >= 0)
@@ -272,11 +299,14 @@ class Auditor:
                 return
         held, sizes = self._held(plan), self._sizes[: self._atoms]
         every = np.arange(self._atoms, dtype=np.int64)
-        values = np.asarray(lookup(used, sums, self._members, every, PRIME), np.int64)
-        other = np.where((held == 0) & (sizes >= self.k) & (values != 0), sizes, 0)
-        if other.size and other.max() > 0:
-            plan.pivot = int(other.argmax()), False
+        rest = np.where(held == 0, sizes, 0)
+        found = find_pivot(
+            used, sums, self._members, every, np.zeros_like(rest), rest, self.k, PRIME
+        )
+        if found[0] >= 0:
+            plan.pivot = int(found[0]), False
             return
+        values = np.asarray(lookup(used, sums, self._members, every, PRIME), np.int64)
         outside = -values % PRIME
         within = (1 - values) % PRIME
         # Atoms wholly inside or wholly outside have one value.
@@ -301,7 +331,8 @@ class Auditor:
         new = self._split(plan, decision.inside)
         self._words.split(plan.split, new)
         for outside, within in plan.words:
-            self._words.add(np.concatenate([outside, within[plan.split]]))
+            values = np.concatenate([outside, within[plan.split]])
+            self._words.add(values, self._sizes[: self._atoms])
         atoms = plan.touched[moved]
         there = new[np.searchsorted(plan.split, atoms)]
         at.row_at[atoms] = -1
@@ -317,7 +348,7 @@ class Auditor:
         at.square[:r, :r] = changed.square
         words = (r + 63) >> 6
         at.marks[:r, :words] = changed.marks[:, :words]
-        at.rows, at.pivots = changed.rows, changed.pivots
+        at.rows, at.pivots, at.prints = changed.rows, changed.pivots, changed.prints
         at.row_at[: changed.row_at.size] = changed.row_at
 
     def _split(self, plan: _Plan, inside: Ids) -> Ids:
@@ -361,6 +392,7 @@ class Auditor:
         value = (int(within) - int(plan.coefficients[held].sum())) % PRIME
         border(at.square, at.marks, r, column, plan.coefficients, inverse(value), PRIME)
         at.rows = np.append(at.rows, bit)
+        at.prints = np.hstack([at.prints, plan.prints[:, None]])
         at.pivots = np.append(at.pivots, atom)
         at.row_at[atom] = r
         if bit < self._bits_used:  # left from a row put apart

@@ -16,7 +16,7 @@ from numba import njit
 
 __all__ = [
     "PRIME", "Marks", "Matrix", "Vector", "border", "combine", "eliminate", "find_pivot",
-    "inverse", "lookup", "marked", "replace_pivot", "tables", "times", "touch",
+    "fingerprints",    "inverse", "lookup", "marked", "replace_pivot", "tables", "times", "touch",
 ]  # fmt: skip
 
 #: A Mersenne prime: products of two residues fit 64 bits.
@@ -49,6 +49,16 @@ def touch(places: Vector, atom: npt.NDArray[np.int32], counts: Vector, held: Vec
             number += 1
         held[a] += counts[place]
     return found[:number].copy()
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def fingerprints(secret: Matrix, places: Vector, prime: int) -> Vector:
+    """Return the sums of the secret numbers of some profiles."""
+    first = second = 0
+    for place in places:
+        first += secret[0, place]
+        second += secret[1, place]
+    return np.array([first % prime, second % prime])
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.queries.history.field import PRIME, Matrix, Vector, eliminate, inverse
-from discreet.queries.history.light_words import has_light_word
+from discreet.queries.history.light_words import light_with, own_columns
 
 __all__ = ["Words"]
 
@@ -58,18 +58,21 @@ class Words:
 
         A new word has a value outside the question and one inside it, for each atom.
         """
-        joined, atoms = self._joined(words, split, sizes.size)
+        joined, atoms, inner = self._joined(words, split, sizes.size)
         whole = np.where((held > 0) & (held < sizes), sizes - held, sizes)
-        weights = np.concatenate([whole, held[split]])[atoms]
+        weights = np.concatenate([whole, held[split]])[np.concatenate([atoms, inner])]
         touched = _component(joined, len(words))
-        rows = joined[touched]
-        used = rows.any(axis=0)
-        return has_light_word(rows[:, used], weights[used], k)
+        rows = np.ascontiguousarray(joined[touched])
+        own = np.full(joined.shape[0], -1, np.int64)
+        own[: len(self)] = np.searchsorted(atoms, self._atoms[self._own])
+        own = own[touched]
+        changed = own_columns(rows, weights, own)
+        return changed is None or light_with(rows, weights, own, np.flatnonzero(changed), k)
 
     def _joined(
         self, words: list[tuple[Vector, Vector]], split: Ids, count: int
-    ) -> tuple[Matrix, Ids]:
-        """Return all words, new ones last, over the atoms they live on.
+    ) -> tuple[Matrix, Ids, Ids]:
+        """Return all words, new ones last, over the atoms they live on and inner parts of these.
 
         The inner part of the n-th split atom has the number it would get, `count + n`.
         """
@@ -84,7 +87,7 @@ class Words:
         numbers = count + np.searchsorted(split, atoms[inner])
         outside = np.vstack([known, *(pair[0][atoms][None] for pair in words)])
         within = np.vstack([known[:, inner], *(pair[1][atoms[inner]][None] for pair in words)])
-        return np.hstack([outside, within]), np.concatenate([atoms, numbers])
+        return np.hstack([outside, within]), atoms, numbers
 
     def split(self, split: Ids, new: Ids) -> None:
         """Give both parts of each split atom the values it had."""
@@ -96,7 +99,7 @@ class Words:
             self._atoms = np.concatenate([self._atoms, parts])
             self._rows = np.hstack([self._rows, self._rows[:, column]])
 
-    def add(self, word: Vector) -> None:
+    def add(self, word: Vector, sizes: Vector) -> None:
         """Add a word that is no combination of the others; one value per atom."""
         missing = np.setdiff1d(np.flatnonzero(word), self._atoms, assume_unique=True)
         if missing.size:
@@ -104,9 +107,8 @@ class Words:
             self._atoms = np.concatenate([self._atoms, missing])
             self._rows = np.hstack([self._rows, blank])
         left = self._reduced(word[self._atoms])
-        own = int(left.argmax())
-        if not left[own]:
-            raise AssertionError("a word that is known already is added")
+        held = np.flatnonzero(left)
+        own = int(held[sizes[self._atoms[held]].argmax()])  # see `light_words.own_columns`
         left = left * inverse(int(left[own])) % PRIME
         self._rows = np.vstack([self._rows, left[None]])
         self._own = np.append(self._own, own)
