@@ -20,6 +20,7 @@ from discreet.queries.history.field import (
     PRIME,
     Marks,
     Matrix,
+    Square,
     Vector,
     border,
     combine,
@@ -59,7 +60,7 @@ class Decision:
 class _Inverse:
     """The inverse of the matrix of the pivots: rows are pivots, columns are answered sums."""
 
-    square: Matrix
+    square: Square
     marks: Marks
     rows: Ids  # bit positions of the answered sums
     pivots: Ids
@@ -89,6 +90,7 @@ class _Plan:
     inverse: _Inverse
     coefficients: Vector | None = None  # the new row reduced by the others …
     pivot: tuple[int, bool] | None = None  # … its pivot: atom and side
+    beside: int = -1  # the row whose pivot is in the other part of that atom
     #: New words on small atoms: values outside, values inside.
     words: list[tuple[Vector, Vector]] = dataclasses.field(default_factory=list)
 
@@ -128,7 +130,7 @@ class Auditor:
         self._members[0, 0] = 1
         self._bits_used = 1
         self._inverse = _Inverse(
-            np.zeros((64, 64), np.int64), np.zeros((64, 1), np.uint64), np.zeros(1, np.int64),
+            np.zeros((64, 64), np.int32), np.zeros((64, 1), np.uint64), np.zeros(1, np.int64),
             np.zeros(1, np.int64), np.full(16, -1, np.int64), np.zeros((2, 1), np.int64),
         )  # fmt: skip
         self._inverse.square[0, 0] = 1
@@ -217,7 +219,8 @@ class Auditor:
         used, sums = tables(self._spread(at.square[place, :r], at.rows))
         # An atom of which nothing is held has one part, where the row has its own value.
         found, _ = find_pivot(
-            used, sums, self._members, large, np.zeros_like(large), part[large], self.k, PRIME
+            used, sums, self._members, large, np.zeros_like(large), part[large], self.k,
+            ROOMY * self.k, PRIME,
         )
         if found < 0:
             return False
@@ -231,21 +234,21 @@ class Auditor:
     def _put_apart(self, plan: _Plan, place: int) -> None:
         """Take a row that lives on small parts only from the others, to be looked at on its own."""
         at = plan.inverse
-        row = at.square[place]
+        square = at.square.astype(np.int64)
+        row = square[place]
         used, sums = tables(self._spread(row, at.rows))
         every = np.arange(self._atoms, dtype=np.int64)
         word = np.asarray(lookup(used, sums, self._members, every, PRIME), np.int64)
         plan.words.append((word, word))
         query = int(np.flatnonzero(row)[0])
-        factor = at.square[:, query] * inverse(row[query]) % PRIME
-        reduced = at.square.copy()
+        factor = square[:, query] * inverse(row[query]) % PRIME
         changed = np.flatnonzero(factor)
-        reduced[changed] = (reduced[changed] - factor[changed, None] * row[None, :]) % PRIME
+        square[changed] = (square[changed] - factor[changed, None] * row[None, :]) % PRIME
         keep_rows = np.arange(at.size) != place
         keep_columns = np.arange(at.size) != query
-        at.square = np.ascontiguousarray(reduced[keep_rows][:, keep_columns])
+        at.square = square[keep_rows][:, keep_columns].astype(np.int32)
         at.pivots, at.rows = at.pivots[keep_rows], at.rows[keep_columns]
-        at.prints = at.prints[:, keep_columns]
+        at.prints = at.prints[:, : keep_columns.size][:, keep_columns]
         at.row_at[:] = -1
         at.row_at[at.pivots] = np.arange(at.pivots.size)
         at.marks = np.zeros((at.size, (at.size + 64) >> 6), np.uint64)
@@ -260,7 +263,7 @@ class Auditor:
 
     def _spread(self, coefficients: Vector, rows: Ids) -> Vector:
         """Return coefficients of rows at the rows' bit positions."""
-        spread = np.zeros(int(rows.max()) + 1 if rows.size else 1, np.int64)
+        spread = np.zeros(self._bits_used, np.int64)
         spread[rows] = coefficients
         return spread
 
@@ -285,14 +288,20 @@ class Auditor:
         assert plan.coefficients is not None
         sizes = self._sizes[plan.touched]
         rows = at.row_at[plan.touched]
-        used, sums = tables(self._spread(plan.coefficients, at.rows))
         both = np.minimum(plan.inner, sizes - plan.inner)
-        roomy = (both >= ROOMY * self.k) & (rows >= 0)
-        for chosen in (roomy, both >= self.k, np.ones(both.size, bool)):
+        roomy = np.where(rows >= 0, both, 0)
+        best = int(roomy.argmax())
+        if roomy[best] >= ROOMY * self.k:
+            # The combination equals the row in the part of the pivot, so not in the other one.
+            plan.pivot = int(plan.touched[best]), bool(2 * plan.inner[best] < sizes[best])
+            plan.beside = int(rows[best])
+            return
+        used, sums = tables(self._spread(plan.coefficients, at.rows))
+        for chosen in (both >= self.k, both < self.k):
             # The two parts of a split atom differ by one, so one of them always does.
             found = find_pivot(
                 used, sums, self._members, plan.touched[chosen], plan.inner[chosen],
-                sizes[chosen], self.k, PRIME,
+                sizes[chosen], self.k, ROOMY * self.k, PRIME,
             )  # fmt: skip
             if found[0] >= 0:
                 plan.pivot = int(found[0]), bool(found[1])
@@ -301,7 +310,8 @@ class Auditor:
         every = np.arange(self._atoms, dtype=np.int64)
         rest = np.where(held == 0, sizes, 0)
         found = find_pivot(
-            used, sums, self._members, every, np.zeros_like(rest), rest, self.k, PRIME
+            used, sums, self._members, every, np.zeros_like(rest), rest, self.k,
+            ROOMY * self.k, PRIME,
         )
         if found[0] >= 0:
             plan.pivot = int(found[0]), False
@@ -386,13 +396,20 @@ class Auditor:
         bit = self._free_bit()
         if r + 1 > at.square.shape[0]:
             self._grow_square()
-        bits = self._bits(at, atom)
-        column = times(at.square, at.marks, bits, r, PRIME)
-        held = np.unpackbits(bits.view(np.uint8), count=r, bitorder="little").astype(bool)
-        value = (int(within) - int(plan.coefficients[held].sum())) % PRIME
+        if plan.beside >= 0:  # the answers so far do not tell the two parts apart
+            column = np.zeros(r, np.int64)
+            column[plan.beside] = 1
+            value = 1 if within else PRIME - 1
+        else:
+            bits = self._bits(at, atom)
+            column = times(at.square, at.marks, bits, r, PRIME)
+            held = np.unpackbits(bits.view(np.uint8), count=r, bitorder="little").astype(bool)
+            value = (int(within) - int(plan.coefficients[held].sum())) % PRIME
         border(at.square, at.marks, r, column, plan.coefficients, inverse(value), PRIME)
         at.rows = np.append(at.rows, bit)
-        at.prints = np.hstack([at.prints, plan.prints[:, None]])
+        if r + 1 > at.prints.shape[1]:
+            at.prints = np.hstack([at.prints, np.zeros_like(at.prints)])
+        at.prints[:, r] = plan.prints
         at.pivots = np.append(at.pivots, atom)
         at.row_at[atom] = r
         if bit < self._bits_used:  # left from a row put apart
@@ -405,7 +422,7 @@ class Auditor:
     def _grow_square(self) -> None:
         at = self._inverse
         r = at.size
-        square = np.zeros((2 * r, 2 * r), np.int64)
+        square = np.zeros((2 * r, 2 * r), np.int32)
         square[:r, :r] = at.square[:r, :r]
         marks = np.zeros((2 * r, (2 * r + 63) >> 6), np.uint64)
         marks[:r, : at.marks.shape[1]] = at.marks[:r]
@@ -414,9 +431,11 @@ class Auditor:
     def _free_bit(self) -> int:
         """Return a bit position no row uses; positions of rows put apart are used again."""
         rows = self._inverse.rows
-        taken = np.zeros(int(rows.max()) + 2 if rows.size else 1, bool)
-        taken[rows] = True
-        bit = int(np.flatnonzero(~taken)[0])
+        bit = rows.size
+        if bit < self._bits_used:
+            taken = np.zeros(self._bits_used + 1, bool)
+            taken[rows] = True
+            bit = int(np.flatnonzero(~taken)[0])
         if bit >= 8 * self._members.shape[1]:
             self._members = np.hstack([self._members, np.zeros_like(self._members)])
         return bit

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numba import njit
 
 __all__ = [
-    "PRIME", "Marks", "Matrix", "Vector", "border", "combine", "eliminate", "find_pivot",
+    "PRIME", "Marks", "Matrix", "Square", "Vector", "border", "combine", "eliminate", "find_pivot",
     "fingerprints",    "inverse", "lookup", "marked", "replace_pivot", "tables", "times", "touch",
 ]  # fmt: skip
 
@@ -26,6 +26,8 @@ Vector = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.int64]
 #: Which places of a matrix may differ from zero: 64 columns in a word.
 Marks = npt.NDArray[np.uint64]
+#: The inverse: residues take 32 bits.
+Square = npt.NDArray[np.int32]
 
 
 def inverse(value: int) -> int:
@@ -112,15 +114,19 @@ def find_pivot(
     inner: Vector,
     sizes: Vector,
     k: int,
+    enough: int,
     prime: int,
 ) -> tuple[int, bool]:
     """Return the atom of `which` with the largest part of at least k where a new row is not zero.
 
     The row is one in the inner part of an atom and zero outside, less a combination of others;
-    −1 if there is none. An atom that could not be better than the best is not looked at.
+    −1 if there is none. An atom that could not be better than the best is not looked at, and a
+    part of `enough` records is taken at once.
     """
     best, atom, within = k - 1, -1, False
     for place in range(which.size):
+        if best >= enough:
+            break
         held = inner[place]
         rest = sizes[place] - held
         if held <= best and rest <= best:
@@ -150,7 +156,7 @@ def _low_bit(word: np.uint64) -> int:
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def marked(square: Matrix, marks: Marks) -> None:
+def marked(square: Square, marks: Marks) -> None:
     """Mark the places of a matrix that are not zero, anew."""
     marks[:] = np.uint64(0)
     for i in range(square.shape[0]):
@@ -160,7 +166,7 @@ def marked(square: Matrix, marks: Marks) -> None:
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def combine(square: Matrix, marks: Marks, which: Vector, size: int, prime: int) -> Vector:
+def combine(square: Square, marks: Marks, which: Vector, size: int, prime: int) -> Vector:
     """Return the sum of some rows."""
     out = np.zeros(size, np.int64)
     words = (size + 63) >> 6
@@ -175,7 +181,7 @@ def combine(square: Matrix, marks: Marks, which: Vector, size: int, prime: int) 
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def times(square: Matrix, marks: Marks, bits: Marks, size: int, prime: int) -> Vector:
+def times(square: Square, marks: Marks, bits: Marks, size: int, prime: int) -> Vector:
     """Return, for each row, the sum of its entries in the columns whose bits are set."""
     out = np.zeros(size, np.int64)
     words = (size + 63) >> 6
@@ -191,7 +197,7 @@ def times(square: Matrix, marks: Marks, bits: Marks, size: int, prime: int) -> V
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _put(square: Matrix, marks: Marks, i: int, j: int, value: int) -> None:
+def _put(square: Square, marks: Marks, i: int, j: int, value: int) -> None:
     square[i, j] = value
     bit = np.uint64(1) << np.uint64(j & 63)
     if value != 0:
@@ -202,7 +208,7 @@ def _put(square: Matrix, marks: Marks, i: int, j: int, value: int) -> None:
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def border(
-    square: Matrix, marks: Marks, size: int, v: Vector, c: Vector, s_inverse: int, prime: int
+    square: Square, marks: Marks, size: int, v: Vector, c: Vector, s_inverse: int, prime: int
 ) -> None:
     """Extend the inverse in the first `size` rows and columns by one row and one column."""
     columns = np.flatnonzero(c)
@@ -218,7 +224,7 @@ def border(
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def replace_pivot(
-    square: Matrix, marks: Marks, size: int, place: int, column: Vector, scale: int, prime: int
+    square: Square, marks: Marks, size: int, place: int, column: Vector, scale: int, prime: int
 ) -> None:
     """Make the pivot of one row another atom, at which the rows have the values `column`."""
     row = np.zeros(size, np.int64)

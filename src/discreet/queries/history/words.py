@@ -58,36 +58,42 @@ class Words:
 
         A new word has a value outside the question and one inside it, for each atom.
         """
-        joined, atoms, inner = self._joined(words, split, sizes.size)
-        whole = np.where((held > 0) & (held < sizes), sizes - held, sizes)
-        weights = np.concatenate([whole, held[split]])[np.concatenate([atoms, inner])]
-        touched = _component(joined, len(words))
-        rows = np.ascontiguousarray(joined[touched])
-        own = np.full(joined.shape[0], -1, np.int64)
-        own[: len(self)] = np.searchsorted(atoms, self._atoms[self._own])
-        own = own[touched]
-        changed = own_columns(rows, weights, own)
-        return changed is None or light_with(rows, weights, own, np.flatnonzero(changed), k)
-
-    def _joined(
-        self, words: list[tuple[Vector, Vector]], split: Ids, count: int
-    ) -> tuple[Matrix, Ids, Ids]:
-        """Return all words, new ones last, over the atoms they live on and inner parts of these.
-
-        The inner part of the n-th split atom has the number it would get, `count + n`.
-        """
-        used = np.zeros(count, bool)
-        used[self._atoms] = True
+        count = sizes.size
+        support = np.zeros(count, bool)
         for outside, within in words:
-            used |= (outside != 0) | (within != 0)
-        atoms = np.flatnonzero(used)
-        known = np.zeros((len(self), atoms.size), np.int64)
-        known[:, np.searchsorted(atoms, self._atoms)] = self._rows
+            support |= (outside != 0) | (within != 0)
+        known = self._connected(support)
+        rows = self._rows[known]
+        columns = np.flatnonzero(rows.any(axis=0))
+        atoms = np.union1d(np.flatnonzero(support), self._atoms[columns])
+        joined = np.zeros((known.size + len(words), atoms.size), np.int64)
+        joined[: known.size, np.searchsorted(atoms, self._atoms[columns])] = rows[:, columns]
         inner = np.isin(atoms, split, assume_unique=True)
-        numbers = count + np.searchsorted(split, atoms[inner])
-        outside = np.vstack([known, *(pair[0][atoms][None] for pair in words)])
-        within = np.vstack([known[:, inner], *(pair[1][atoms[inner]][None] for pair in words)])
-        return np.hstack([outside, within]), atoms, numbers
+        parts = joined[:, inner]
+        for place, (outside, within) in enumerate(words, known.size):
+            joined[place] = outside[atoms]
+            parts[place] = within[atoms[inner]]
+        generator = np.hstack([joined, parts])
+        # The inner part of a split atom comes after all atoms.
+        whole = np.where((held > 0) & (held < sizes), sizes - held, sizes)
+        weights = np.concatenate([whole[atoms], held[atoms[inner]]])
+        own = np.full(generator.shape[0], -1, np.int64)
+        own[: known.size] = np.searchsorted(atoms, self._atoms[self._own[known]])
+        changed = own_columns(generator, weights, own)
+        return changed is None or light_with(generator, weights, own, np.flatnonzero(changed), k)
+
+    def _connected(self, support: npt.NDArray[np.bool_]) -> Ids:
+        """Return the words that share atoms with a support, directly or through each other."""
+        if not len(self):
+            return np.zeros(0, np.int64)
+        columns = support[self._atoms]
+        touched = self._rows[:, columns].any(axis=1)
+        while True:
+            columns = columns | self._rows[touched].any(axis=0)
+            grown = self._rows[:, columns].any(axis=1)
+            if (grown == touched).all():
+                return np.flatnonzero(touched)
+            touched = grown
 
     def split(self, split: Ids, new: Ids) -> None:
         """Give both parts of each split atom the values it had."""
@@ -113,16 +119,3 @@ class Words:
         self._rows = np.vstack([self._rows, left[None]])
         self._own = np.append(self._own, own)
         eliminate(self._rows, len(self) - 1, own, PRIME)
-
-
-def _component(generator: Matrix, new: int) -> npt.NDArray[np.bool_]:
-    """Return the rows connected to the new ones by atoms they share."""
-    used = generator != 0
-    touched = np.zeros(generator.shape[0], bool)
-    touched[generator.shape[0] - new :] = True
-    while True:
-        columns = used[touched].any(axis=0)
-        grown = used[:, columns].any(axis=1) | touched
-        if (grown == touched).all():
-            return touched
-        touched = grown
