@@ -73,6 +73,7 @@ async def _serve(kind: str, place: str, ready: Any, warmed: Any, stop: Any) -> N
             "perturbation": dc.Perturbation(epsilon=1e6, per_query=0.5, bounds={"salary": (0, 1_000_000)}, complete=("salary",)),
         }  # fmt: skip
         gate = dc.Gateway(people, guard=guards[kind], ledger=folder / "ledger.db")
+        gate.prepare()  # as `discreet serve` does
         speaker = Desk({"people": gate}, rate=Rate(1e9, 10**9), metrics=Metrics())
     setting = Setting(speaker, {"ana": user}, ThreadPoolExecutor(8), tls_context(certificate, key))
     listening = PostgresServer(setting)

@@ -45,6 +45,8 @@ SCHEMA = (
         ON discreet_entries (dataset, asker, digest, policy) WHERE kind <> 'refused'""",
     """CREATE INDEX IF NOT EXISTS discreet_history
         ON discreet_entries (dataset, number) WHERE kind <> 'refused'""",
+    """CREATE INDEX IF NOT EXISTS discreet_kinds
+        ON discreet_entries (dataset, kind, number)""",
     """CREATE TABLE IF NOT EXISTS discreet_balances (
         dataset TEXT NOT NULL, scope TEXT NOT NULL, events TEXT NOT NULL,
         PRIMARY KEY (dataset, scope))""",
@@ -98,8 +100,8 @@ class Ledger(abc.ABC):
         """Record an answer and charge its budgets, in one transaction; durable on return.
 
         Returns the entry and whether it is new: a question that this user was already answered
-        returns the recorded answer at no cost. With `after`, answers to anybody recorded beyond
-        that number raise `StaleError`. A budget that does not hold the cost raises
+        returns the recorded answer at no cost. With `after`, answers of the same kind to anybody
+        recorded beyond that number raise `StaleError`. A budget that does not hold the cost raises
         `ExhaustedError`. In both cases nothing is recorded.
         """
         return self.submit(draft, charges, after=after).result()
@@ -129,7 +131,9 @@ class Ledger(abc.ABC):
             known = self._find(cursor, draft.dataset, draft.user, draft.digest, draft.policy)
             if known is not None:
                 return known, False
-        if seen is not None and (seen.lost or self._last(cursor, draft.dataset) > seen.number):
+        if seen is not None and (
+            seen.lost or self._last(cursor, draft.dataset, draft.kind) > seen.number
+        ):
             raise StaleError("others were answered since", code="stale-decision")
         if ticket.charges:
             charged = self._charge(cursor, draft, ticket.charges)
@@ -220,20 +224,23 @@ class Ledger(abc.ABC):
         with self.transaction(write=False) as cursor:
             return self._find(cursor, dataset, user, digest, policy)
 
-    def history(self, dataset: str, *, after: int = 0) -> list[Entry]:
-        """Return the answers given to anybody beyond a number, in order."""
+    def history(
+        self, dataset: str, *, after: int = 0, kind: str | None = None
+    ) -> list[Entry]:
+        """Return the answers (of a kind) given to anybody beyond a number, in order."""
+        condition, values = ("kind <> 'refused'", ()) if kind is None else ("kind = ?", (kind,))
         with self.transaction(write=False) as cursor:
             cursor.execute(
                 f"SELECT {_FIELDS} FROM discreet_entries "  # noqa: S608 - names of this module
-                "WHERE dataset = ? AND number > ? AND kind <> 'refused' ORDER BY number",
-                (dataset, after),
+                f"WHERE dataset = ? AND number > ? AND {condition} ORDER BY number",
+                (dataset, after, *values),
             )
             return [_entry(row) for row in cursor.fetchall()]
 
-    def last(self, dataset: str) -> int:
-        """Return the number of the last answer about a dataset; 0 if there is none."""
+    def last(self, dataset: str, kind: str) -> int:
+        """Return the number of the last answer of a kind about a dataset; 0 if there is none."""
         with self.transaction(write=False) as cursor:
-            return self._last(cursor, dataset)
+            return self._last(cursor, dataset, kind)
 
     def entries(self) -> Iterator[Entry]:
         """Return everything recorded, in order."""
@@ -267,14 +274,12 @@ class Ledger(abc.ABC):
         row = cursor.fetchone()
         return None if row is None else _entry(row)
 
-    def _last(self, cursor: Cursor, dataset: str) -> int:
+    def _last(self, cursor: Cursor, dataset: str, kind: str) -> int:
         cursor.execute(
-            "SELECT number FROM discreet_entries WHERE dataset = ? AND kind <> 'refused' "
-            "ORDER BY number DESC LIMIT 1",
-            (dataset,),
+            "SELECT MAX(number) FROM discreet_entries WHERE dataset = ? AND kind = ?",
+            (dataset, kind),
         )
-        row = cursor.fetchone()
-        return 0 if row is None else int(row[0])
+        return int(cursor.fetchone()[0] or 0)
 
     def _balance(self, cursor: Cursor, dataset: str, scope: str) -> dict[str, int]:
         cursor.execute(

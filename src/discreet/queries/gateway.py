@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from discreet.data.dataset import Dataset, to_library
+from discreet.data.engines.interruption import check
+from discreet.data.schema import Role
 from discreet.data.sql import Catalog, Join, Query, finish, parse
 from discreet.data.sql.query import fields_of, from_clause
 from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
@@ -112,10 +114,12 @@ class Gateway:
         user: str = "anonymous",
         roles: Sequence[str] = (),
         parameters: Sequence[Any] | Mapping[str, Any] | None = None,
+        frame: bool = True,
     ) -> Answer:
         """Answer a statement; refusals are answers too, with a reason that discloses nothing.
 
-        Any: parameters are numbers, text, dates, booleans or None.
+        Without `frame` the rows are given as an Arrow `table` only. Any: parameters are numbers,
+        text, dates, booleans or None.
         """
         self._require_open()
         if (match := _EXPLAIN.match(sql)) is not None:
@@ -130,19 +134,39 @@ class Gateway:
         settings = self._name(guard)
         known = self.ledger.find(self.data.name, user, query.digest, settings)
         if known is not None:
-            return self._released(query, known, guard, user, repeated=True)
+            return self._released(query, known, guard, user, repeated=True, frame=frame)
         keeper = self._keeper(guard)
         try:
             entry, new = self._decided(keeper, guard, query, user, settings)
         except EngineError as error:
-            if error.code.startswith("ledger"):
+            if error.code.startswith(("ledger", "interrupted")):
                 raise
             # A failure that depends on the data would tell something of it.
             return _refused(_failed(), query=query, guard=guard)
         except RefusedError as error:
             self._record_refusal(error, query, user, settings)
             return _refused(error, query=query, guard=guard, left=keeper.left(user))
-        return self._released(query, entry, guard, user, repeated=not new)
+        return self._released(query, entry, guard, user, repeated=not new, frame=frame)
+
+    def prepare(self) -> None:
+        """Do now what the first questions would wait for; nothing is answered or spent.
+
+        Hidden vectors are drawn, and sums over records that no question tells apart are taken.
+        A server does so before it listens.
+        """
+        self._require_open()
+        relation = self.catalog.relation
+        measures = ["COUNT(*)"]
+        for field in self.catalog.fields:
+            if field.is_number and field.role != Role.IDENTIFIER and field.name != self.catalog.unit:
+                name = exp.to_identifier(field.name, quoted=True).sql("postgres")
+                measures += [f"SUM({name})", f"AVG({name})"]
+        named = exp.to_identifier(relation, quoted=True).sql("postgres")
+        for keeper in self._keepers.values():
+            for measure in measures:
+                with contextlib.suppress(RefusedError, EngineError):
+                    # A name and aggregates of the catalog, read by the same parser as questions.
+                    keeper.prepare(parse(f"SELECT {measure} FROM {named}", self.catalog))  # noqa: S608
 
     def explain(
         self,
@@ -209,6 +233,7 @@ class Gateway:
         """
         for _ in range(RETRIES):
             with self._lock if keeper.serial else contextlib.nullcontext():
+                check()  # whoever waited for the others may have been ended
                 self._catch_up(keeper, guard)
                 seen = self._seen[settings] if keeper.serial else None
                 try:
@@ -265,16 +290,15 @@ class Gateway:
             return
         name = self._name(guard)
         seen = self._seen.setdefault(name, Seen())
-        if self.ledger.last(self.data.name) <= seen.number:
+        if self.ledger.last(self.data.name, "exact") <= seen.number:
             return
         self._shared = self._shared or seen.number > 0
         if seen.pending:
             # Decisions not recorded yet did not know of the others' answers: they are made again.
             self._forget(keeper, name, seen)
             seen = self._seen[name]
-        for entry in self.ledger.history(self.data.name, after=seen.number):
-            if entry.kind == "exact":
-                keeper.replay(entry, parse(entry.question, self.catalog), _unpacked(entry.answer))
+        for entry in self.ledger.history(self.data.name, after=seen.number, kind="exact"):
+            keeper.replay(entry, parse(entry.question, self.catalog), _unpacked(entry.answer))
             seen.number = entry.number
 
     def _count(self, seen: Seen | None, step: int) -> None:
@@ -308,13 +332,20 @@ class Gateway:
 
     # -- answering -------------------------------------------------------------------------------
     def _released(
-        self, query: Query, entry: Entry, guard: Guard, user: str, *, repeated: bool
+        self,
+        query: Query,
+        entry: Entry,
+        guard: Guard,
+        user: str,
+        *,
+        repeated: bool,
+        frame: bool,
     ) -> Answer:
         released = _unpacked(entry.answer)
         table = finish(query, released)
         return Answer(
             kind=entry.kind,
-            frame=to_library(table, self.dataset.library),
+            frame=to_library(table, self.dataset.library) if frame else None,
             columns=_columns(query, table, entry.kind),
             spent={} if repeated else entry.details["spent"],
             left=self._keeper(guard).left(user),

@@ -106,6 +106,7 @@ def _settings(server: Server, folder: Path) -> ServerSettings:
         key=key,
         rate=server.rate,
         burst=server.burst,
+        statement_seconds=server.statement_timeout,
         token_key=secrets.token_bytes(32),
         shared=server.workers > 1,
     )

@@ -87,6 +87,9 @@ class Keeper(abc.ABC):
     def answer(self, query: Query, user: str) -> Proposal:
         """Return what would be answered, or raise `RefusedError`; nothing leaves yet."""
 
+    def prepare(self, query: Query) -> None:  # noqa: B027
+        """Do ahead what the first of many questions like this one would wait for."""
+
     def replay(self, entry: Entry, query: Query, rows: pa.Table) -> None:  # noqa: B027
         """Take an answer given earlier, or by another process, into the history."""
 

@@ -137,6 +137,10 @@ class HullKeeper(Keeper):
                     columns[f"{name}_n"] = pa.array(count)
         return pa.table(columns)
 
+    def prepare(self, query: Query) -> None:
+        self._shortcut.start()
+        self.answer(query, "")
+
     def expect(self, query: Query, user: str) -> dict[str, Any]:
         try:
             secret = self._attribute(query)

@@ -98,6 +98,10 @@ class NoisyAnswers(Keeper):
             error_95=self._errors(recipes, statistics, noises, values),
         )
 
+    def prepare(self, query: Query) -> None:
+        self._shortcut.start()
+        self._rows_of(query, self._planned(query)[0])
+
     # -- planning --------------------------------------------------------------------------------
     def _planned(
         self, query: Query

@@ -291,22 +291,29 @@ class Shortcut:
 
     def __init__(self, data: Protected, rows: Relation | None = None) -> None:
         self._data, self._rows = data, rows or data.relation
-        self._asked = 0
-        self._lock = threading.Lock()
+        self._asked, self._started = 0, False
+        self._lock, self._starting = threading.Lock(), threading.Lock()
         self._profiles: Profiles | None = None
 
     def profiles(self, query: Query) -> Profiles | None:
         """Return profiles that can tell the records of a question, or None."""
         if self._due():
-            self._profiles = Profiles.of(self._data, self._rows) if self._are_few() else None
+            self.start()
         found = self._profiles
         return found if found is not None and found.can_tell(query) else None
+
+    def start(self) -> None:
+        """Count the profiles now, if they are few."""
+        with self._starting:
+            if not self._started and self._are_few():
+                self._profiles = Profiles.of(self._data, self._rows)
+            self._started = True
 
     def _due(self) -> bool:
         """Whether this is the question from which on profiles pay."""
         with self._lock:
             self._asked += 1
-            return self._asked == QUESTIONS
+            return self._asked == QUESTIONS and not self._started
 
     def _are_few(self) -> bool:
         names: list[Any] = [exp.column(name, quoted=True) for name in public_columns(self._data)]

@@ -116,7 +116,7 @@ class _Keeper(Keeper):
         self._check(query)
         keys, groups = self._profiles.grouping(query)
         flat, ends, _ = groups
-        starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+        starts = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
         parts = [flat[a:b] for a, b in zip(starts, ends, strict=True)]
         shown = self._shown(query, parts)
         if parts and not shown.any():
@@ -125,6 +125,10 @@ class _Keeper(Keeper):
         kept = [part for place, part in enumerate(parts) if shown[place]]
         self._require_wide(query, kept, rows)
         return Proposal("exact", rows, withheld=int((~shown).sum()))
+
+    def prepare(self, query: Query) -> None:
+        self._check(query)
+        self._exact(query, *self._profiles.grouping(query))
 
     def _shown(self, query: Query, parts: list[Ids]) -> npt.NDArray[np.bool_]:
         """Decide on each group and take what is answered into the history."""
