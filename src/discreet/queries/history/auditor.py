@@ -30,11 +30,12 @@ from discreet.queries.history.field import (
     lookup,
     marked,
     replace_pivot,
+    scan,
     tables,
     times,
     touch,
 )
-from discreet.queries.history.words import Words
+from discreet.queries.history.words import New, Words
 
 __all__ = ["Auditor", "Decision"]
 
@@ -91,8 +92,8 @@ class _Plan:
     coefficients: Vector | None = None  # the new row reduced by the others …
     pivot: tuple[int, bool] | None = None  # … its pivot: atom and side
     beside: int = -1  # the row whose pivot is in the other part of that atom
-    #: New words on small atoms: values outside, values inside.
-    words: list[tuple[Vector, Vector]] = dataclasses.field(default_factory=list)
+    left: Vector = dataclasses.field(default_factory=lambda: np.zeros(2, np.int64))  # its prints
+    words: list[New] = dataclasses.field(default_factory=list)  # new words on small atoms
 
 
 class Auditor:
@@ -126,7 +127,8 @@ class Auditor:
         self._scratch = np.zeros(16, np.int64)
         self._atoms = 1
         # The total is taken as known: a complement below k is a difference below k.
-        self._members = np.zeros((16, 8), np.uint8)
+        # Of each atom one bit for each row, eight rows in a byte.
+        self._members = np.zeros((8, 16), np.uint8)
         self._members[0, 0] = 1
         self._bits_used = 1
         self._inverse = _Inverse(
@@ -175,12 +177,9 @@ class Auditor:
         prints = fingerprints(self._secret, places, PRIME)
         plan = self._pivoted(_Plan(touched, inner, split, prints, self._inverse))
         self._combine(plan)
-        if not split.size and self._is_nothing(plan):
+        if not split.size and self._is_known(plan):
             return Decision(safe=True, known=True)
         self._reduce(plan)
-        if plan.pivot is None and not split.size and self._words.spans(plan.words[-1][0]):
-            # Constant on atoms, and it follows from what is known already.
-            return Decision(safe=True, known=True)
         if plan.words:
             held, sizes = self._held(plan), self._sizes[: self._atoms]
             if self._words.are_light(plan.words, held, sizes, split, self.k):
@@ -239,7 +238,8 @@ class Auditor:
         used, sums = tables(self._spread(row, at.rows))
         every = np.arange(self._atoms, dtype=np.int64)
         word = np.asarray(lookup(used, sums, self._members, every, PRIME), np.int64)
-        plan.words.append((word, word))
+        prints = (at.prints[:, : at.size] * row % PRIME).sum(axis=1) % PRIME
+        plan.words.append((word, word, prints))
         query = int(np.flatnonzero(row)[0])
         factor = square[:, query] * inverse(row[query]) % PRIME
         changed = np.flatnonzero(factor)
@@ -256,7 +256,7 @@ class Auditor:
 
     def _bits(self, at: _Inverse, atom: int) -> Marks:
         """Return which of the answered sums hold an atom, as one bit each."""
-        held = np.unpackbits(self._members[atom], bitorder="little")[at.rows]
+        held = np.unpackbits(self._members[:, atom], bitorder="little")[at.rows]
         packed = np.zeros(8 * ((at.size + 64) >> 6), np.uint8)
         packed[: (at.size + 7) >> 3] = np.packbits(held, bitorder="little")
         return packed.view(np.uint64)
@@ -274,13 +274,20 @@ class Auditor:
         rows = at.row_at[plan.touched]
         ones = rows[(rows >= 0) & (2 * plan.inner >= self._sizes[plan.touched])]
         plan.coefficients = combine(at.square, at.marks, ones, at.size, PRIME)
-
-    def _is_nothing(self, plan: _Plan) -> bool:
-        """Whether the new row less that combination is zero everywhere."""
-        assert plan.coefficients is not None
         used = np.flatnonzero(plan.coefficients)
-        products = plan.inverse.prints[:, used] * plan.coefficients[used] % PRIME
-        return bool((products.sum(axis=1) % PRIME == plan.prints).all())
+        products = at.prints[:, used] * plan.coefficients[used] % PRIME
+        plan.left = (plan.prints - products.sum(axis=1)) % PRIME
+
+    def _is_known(self, plan: _Plan) -> bool:
+        """Whether a row that is constant on atoms is a combination of the others and of words."""
+        assert plan.coefficients is not None
+        own = self._words.own_atoms
+        if not plan.left.any() or not own.size:
+            return not plan.left.any()
+        used, sums = tables(self._spread(plan.coefficients, plan.inverse.rows))
+        values = lookup(used, sums, self._members, own, PRIME)
+        held = np.isin(own, plan.touched, assume_unique=True)
+        return self._words.equal((held - values) % PRIME, plan.left)
 
     def _reduce(self, plan: _Plan) -> None:
         """Find a pivot of the new row less the combination, or put it apart."""
@@ -307,22 +314,17 @@ class Auditor:
                 plan.pivot = int(found[0]), bool(found[1])
                 return
         held, sizes = self._held(plan), self._sizes[: self._atoms]
-        every = np.arange(self._atoms, dtype=np.int64)
         rest = np.where(held == 0, sizes, 0)
-        found = find_pivot(
-            used, sums, self._members, every, np.zeros_like(rest), rest, self.k,
-            ROOMY * self.k, PRIME,
-        )
-        if found[0] >= 0:
-            plan.pivot = int(found[0]), False
+        atom, values = scan(used, sums, self._members, rest, self.k, PRIME)
+        if atom >= 0:
+            plan.pivot = int(atom), False
             return
-        values = np.asarray(lookup(used, sums, self._members, every, PRIME), np.int64)
         outside = -values % PRIME
         within = (1 - values) % PRIME
         # Atoms wholly inside or wholly outside have one value.
         outside = np.where(held == sizes, within, outside)
         within = np.where(held == 0, outside, within)
-        plan.words.append((outside, within))
+        plan.words.append((outside, within, plan.left))
 
     # -- accepting -------------------------------------------------------------------------------
     def accept(self, decision: Decision) -> None:
@@ -340,9 +342,9 @@ class Auditor:
         moved = (rows >= 0) & (plan.inner < sizes) & (2 * plan.inner >= sizes)
         new = self._split(plan, decision.inside)
         self._words.split(plan.split, new)
-        for outside, within in plan.words:
+        for outside, within, prints in plan.words:
             values = np.concatenate([outside, within[plan.split]])
-            self._words.add(values, self._sizes[: self._atoms])
+            self._words.add(values, prints, self._sizes[: self._atoms])
         atoms = plan.touched[moved]
         there = new[np.searchsorted(plan.split, atoms)]
         at.row_at[atoms] = -1
@@ -368,7 +370,7 @@ class Auditor:
             return new
         while self._atoms + new.size > self._sizes.size:
             self._grow_atoms()
-        self._members[new] = self._members[plan.split]
+        self._members[:, new] = self._members[:, plan.split]
         held = plan.inner[np.searchsorted(plan.touched, plan.split)]
         self._sizes[new] = held
         self._sizes[plan.split] -= held
@@ -381,7 +383,7 @@ class Auditor:
     def _grow_atoms(self) -> None:
         self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
         self._scratch = np.concatenate([self._scratch, np.zeros_like(self._scratch)])
-        self._members = np.concatenate([self._members, np.zeros_like(self._members)])
+        self._members = np.hstack([self._members, np.zeros_like(self._members)])
         row_at = self._inverse.row_at
         self._inverse.row_at = np.concatenate([row_at, np.full_like(row_at, -1)])
 
@@ -413,11 +415,11 @@ class Auditor:
         at.pivots = np.append(at.pivots, atom)
         at.row_at[atom] = r
         if bit < self._bits_used:  # left from a row put apart
-            self._members[: self._atoms, bit >> 3] &= np.uint8(~(1 << (bit & 7)) & 0xFF)
+            self._members[bit >> 3, : self._atoms] &= np.uint8(~(1 << (bit & 7)) & 0xFF)
         self._bits_used = max(self._bits_used, bit + 1)
         inside = plan.touched.copy()
         inside[np.searchsorted(plan.touched, plan.split)] = new
-        self._members[inside, bit >> 3] |= np.uint8(1 << (bit & 7))
+        self._members[bit >> 3, inside] |= np.uint8(1 << (bit & 7))
 
     def _grow_square(self) -> None:
         at = self._inverse
@@ -436,6 +438,6 @@ class Auditor:
             taken = np.zeros(self._bits_used + 1, bool)
             taken[rows] = True
             bit = int(np.flatnonzero(~taken)[0])
-        if bit >= 8 * self._members.shape[1]:
-            self._members = np.hstack([self._members, np.zeros_like(self._members)])
+        if bit >= 8 * self._members.shape[0]:
+            self._members = np.vstack([self._members, np.zeros_like(self._members)])
         return bit

@@ -16,7 +16,7 @@ from numba import njit
 
 __all__ = [
     "PRIME", "Marks", "Matrix", "Square", "Vector", "border", "combine", "eliminate", "find_pivot",
-    "fingerprints",    "inverse", "lookup", "marked", "replace_pivot", "tables", "times", "touch",
+    "fingerprints",    "inverse", "lookup", "marked", "replace_pivot", "scan", "tables", "times", "touch",
 ]  # fmt: skip
 
 #: A Mersenne prime: products of two residues fit 64 bits.
@@ -100,7 +100,7 @@ def lookup(
         total = 0
         atom = which[place]
         for row in range(used.size):
-            total += sums[row, members[atom, used[row]]]
+            total += sums[row, members[used[row], atom]]
         out[place] = total % prime
     return out
 
@@ -133,13 +133,40 @@ def find_pivot(
             continue
         total = 0
         for row in range(used.size):
-            total += sums[row, members[which[place], used[row]]]
+            total += sums[row, members[used[row], which[place]]]
         total %= prime
         if held > best and total != 1:
             best, atom, within = held, which[place], True
         if rest > best and total != 0:
             best, atom, within = rest, which[place], False
     return atom, within
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def scan(
+    used: Vector,
+    sums: Matrix,
+    members: npt.NDArray[np.uint8],
+    rest: Vector,
+    k: int,
+    prime: int,
+) -> tuple[int, Vector]:
+    """Return the values of a combination at all atoms, and an atom where it may have a pivot.
+
+    `rest` is the number of records of an atom outside the question, 0 where any is inside; of
+    those with k and more where the combination is not zero, the largest is returned, or −1.
+    """
+    out = np.zeros(rest.size, np.int64)
+    for row in range(used.size):
+        subsets, bits = sums[row], members[used[row]]
+        for place in range(rest.size):
+            out[place] += subsets[bits[place]]
+    best, atom = k - 1, -1
+    for place in range(rest.size):
+        out[place] %= prime
+        if out[place] != 0 and rest[place] > best:
+            best, atom = rest[place], place
+    return atom, out
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
