@@ -224,9 +224,7 @@ class Ledger(abc.ABC):
         with self.transaction(write=False) as cursor:
             return self._find(cursor, dataset, user, digest, policy)
 
-    def history(
-        self, dataset: str, *, after: int = 0, kind: str | None = None
-    ) -> list[Entry]:
+    def history(self, dataset: str, *, after: int = 0, kind: str | None = None) -> list[Entry]:
         """Return the answers (of a kind) given to anybody beyond a number, in order."""
         condition, values = ("kind <> 'refused'", ()) if kind is None else ("kind = ?", (kind,))
         with self.transaction(write=False) as cursor:

@@ -158,7 +158,11 @@ class Gateway:
         relation = self.catalog.relation
         measures = ["COUNT(*)"]
         for field in self.catalog.fields:
-            if field.is_number and field.role != Role.IDENTIFIER and field.name != self.catalog.unit:
+            if (
+                field.is_number
+                and field.role != Role.IDENTIFIER
+                and field.name != self.catalog.unit
+            ):
                 name = exp.to_identifier(field.name, quoted=True).sql("postgres")
                 measures += [f"SUM({name})", f"AVG({name})"]
         named = exp.to_identifier(relation, quoted=True).sql("postgres")

@@ -35,9 +35,12 @@ def slow_gate(tmp_path_factory):
 
 
 def test_limits_of_client_and_policy(slow_gate, tmp_path):
-    with served_here(
-        {"people": slow_gate}, {"ana": user("ana")}, tmp_path, statement_seconds=0.2
-    ) as at, connect(at.postgres) as client:
+    with (
+        served_here(
+            {"people": slow_gate}, {"ana": user("ana")}, tmp_path, statement_seconds=0.2
+        ) as at,
+        connect(at.postgres) as client,
+    ):
         with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
             client.execute(SLOW.format("policy"))
         # The client may ask for less time, not for more.
@@ -50,7 +53,7 @@ def test_limits_of_client_and_policy(slow_gate, tmp_path):
             client.execute(SLOW.format("client"))
         client.execute("RESET statement_timeout")
         assert client.execute("SELECT COUNT(*) FROM people").fetchone()[0] > 999_000
-        with httpx.Client(base_url=f"https://127.0.0.1:{at.http}", verify=False) as http:  # noqa: S501 - self-signed
+        with httpx.Client(base_url=f"https://127.0.0.1:{at.http}", verify=False) as http:
             token = http.post("/token", auth=("ana", PASSWORD)).json()["token"]
             reply = http.post(
                 "/ask",

@@ -95,9 +95,14 @@ async def serve(
     http = Quiet(
         _http_config(
             build_http(
-                desk, users, pool, Tokens(settings.token_key), metrics, setting.attempts,
+                desk,
+                users,
+                pool,
+                Tokens(settings.token_key),
+                metrics,
+                setting.attempts,
                 settings.statement_seconds,
-            ),  # fmt: skip
+            ),
             settings,
         )
     )

@@ -120,9 +120,7 @@ class NoisyAnswers(Keeper):
                 count = exp.Count(this=exp.Star())
                 statistics["count *"] = Statistic("count *", count, guard.contribution)
         share = self._share(len(statistics))
-        noises = {
-            name: self._noise(share, s.sensitivity) for name, s in statistics.items()
-        }
+        noises = {name: self._noise(share, s.sensitivity) for name, s in statistics.items()}
         events: dict[str, int] = {}
         for noise in noises.values():
             events[noise.event] = events.get(noise.event, 0) + 1

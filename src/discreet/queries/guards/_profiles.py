@@ -162,9 +162,11 @@ class Profiles:
         """Return for which of a column's values a condition on it alone is true. Any: Arrow."""
         import pyarrow as pa
 
-        if self.catalog[name].kind == "integer" and (test := _whole_test(condition)) is not None:
-            null = np.asarray(values.is_null())
-            return np.asarray(test(values.cast(pa.int64()).fill_null(0).to_numpy())) & ~null
+        test = _whole_test(condition) if pa.types.is_signed_integer(values.type) else None
+        if test is not None:
+            null = values.is_null().to_numpy(zero_copy_only=False)
+            whole = test(values.cast(pa.int64()).fill_null(0).to_numpy())
+            return np.asarray(whole & ~null, bool)
         table = pa.table({name: values, _ID: pa.array(np.arange(len(values), dtype="i4"))})
         loaded = self.engine.load(table)
         try:
@@ -184,9 +186,9 @@ class Profiles:
         """Return the value of a key for each profile, as codes and what they stand for."""
 
         def made() -> tuple[Codes, int]:
-            tree = exp.select(
-                exp.alias_(key.copy(), _VALUE), exp.column(_ID, quoted=True)
-            ).from_(from_clause(self.relation.query, self.catalog.relation))
+            tree = exp.select(exp.alias_(key.copy(), _VALUE), exp.column(_ID, quoted=True)).from_(
+                from_clause(self.relation.query, self.catalog.relation)
+            )
             rows = self.engine.fetch(tree)
             encoded = _plain(rows.column(_VALUE)).dictionary_encode("encode")
             codes = np.empty(self.counts.size, np.int32)

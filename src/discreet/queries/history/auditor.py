@@ -215,11 +215,18 @@ class Auditor:
         sizes = self._sizes[: self._atoms]
         part = np.maximum(held, sizes - held)
         large = np.flatnonzero(part >= self.k)
-        used, sums = tables(self._spread(at.square[place, :r], at.rows))
+        used, sums = tables(self._spread(at.square[place, :r].astype(np.int64), at.rows))
         # An atom of which nothing is held has one part, where the row has its own value.
         found, _ = find_pivot(
-            used, sums, self._members, large, np.zeros_like(large), part[large], self.k,
-            ROOMY * self.k, PRIME,
+            used,
+            sums,
+            self._members,
+            large,
+            np.zeros_like(large),
+            part[large],
+            self.k,
+            ROOMY * self.k,
+            PRIME,
         )
         if found < 0:
             return False

@@ -261,8 +261,8 @@ def replace_pivot(
     columns = np.flatnonzero(row)
     for i in np.flatnonzero(column):
         if i != place:
-            for j in columns:
-                _put(square, marks, i, j, (square[i, j] - column[i] * row[j]) % prime)
+            for at in columns:
+                _put(square, marks, i, at, (square[i, at] - column[i] * row[at]) % prime)
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]

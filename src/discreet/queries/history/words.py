@@ -48,9 +48,7 @@ class Words:
         products = self._prints[:, used] * coefficients[used] % PRIME
         return bool((products.sum(axis=1) % PRIME == prints).all())
 
-    def are_light(
-        self, words: list[New], held: Vector, sizes: Vector, split: Ids, k: int
-    ) -> bool:
+    def are_light(self, words: list[New], held: Vector, sizes: Vector, split: Ids, k: int) -> bool:
         """Whether new words, with those here, would isolate fewer than k records."""
         support = np.zeros(sizes.size, bool)
         for outside, within, _ in words:
