@@ -115,6 +115,8 @@ class HullKeeper(Keeper):
 
         def total(name: str, tree: exp.Expression) -> Any:
             """Return a sum of each group. Any: whole numbers or floats."""
+            if isinstance(tree, exp.Sum):  # a profile without a value adds nothing
+                tree = exp.Coalesce(this=tree, expressions=[exp.Literal.number(0)])
             return profiles.sums(f"{secret} {name}", tree, parts, rows)
 
         columns: dict[str, Any] = {name: keys.column(name) for name in keys.column_names}
