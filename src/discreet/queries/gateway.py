@@ -17,13 +17,13 @@ from sqlglot import exp
 from discreet.data.dataset import Dataset, to_library
 from discreet.data.engines.interruption import check
 from discreet.data.schema import Role
-from discreet.data.sql import Catalog, Join, Query, finish, parse
-from discreet.data.sql.query import fields_of, from_clause
+from discreet.data.sql import Query, finish, parse
 from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
 from discreet.ledger.entry import Draft, Entry, Seen, StaleError
 from discreet.ledger.store import Ledger, open_ledger
 from discreet.queries.answer import Answer, Explanation, ResultColumn
 from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected
+from discreet.queries.lookups import catalog_of, wide
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,8 +87,8 @@ class Gateway:
         self.guard = guard
         self._own_ledger = not isinstance(ledger, Ledger)
         self.ledger = open_ledger(ledger)
-        self.catalog = _catalog(dataset, lookups or {}, joins or {})
-        relation = _wide(dataset, self.catalog, lookups or {})
+        self.catalog = catalog_of(dataset, lookups or {}, joins or {})
+        relation = wide(dataset, self.catalog, lookups or {})
         self.data = Protected(dataset.name, relation, self.catalog, dataset.count)
         self._policies = {
             name: policy if isinstance(policy, Policy) else Policy(policy)
@@ -416,61 +416,6 @@ def _check_policies(policies: Mapping[str, Policy]) -> None:
                 code="malformed-policy",
                 hint=f"write 'user:{name}' or 'role:{name}'",
             )
-
-
-def _catalog(
-    dataset: Dataset, lookups: Mapping[str, Dataset], joins: Mapping[str, tuple[str, str]]
-) -> Catalog:
-    for name in joins:
-        if name not in lookups:
-            raise InputError(
-                f"the join names a lookup {name!r} that is not given",
-                code="unknown-lookup",
-                hint=f"pass lookups={{{name!r}: …}}",
-            )
-    return Catalog.of(
-        dataset.name,
-        dataset.schema,
-        dataset.relation.schema,
-        lookups={n: fields_of(d.schema, d.relation.schema) for n, d in lookups.items()},
-        joins=[Join(name, on, key) for name, (on, key) in joins.items()],
-    )
-
-
-def _wide(dataset: Dataset, catalog: Catalog, lookups: Mapping[str, Dataset]) -> Any:
-    """Return the rows with the columns of declared lookups beside their own."""
-    if not catalog.joins:
-        return dataset.relation
-    named: list[Any] = [
-        exp.column(name, table=catalog.relation, quoted=True) for name in dataset.columns
-    ]
-    select = exp.select()
-    for join in catalog.joins:
-        lookup = lookups[join.lookup]
-        keys = lookup.frequencies([join.key])
-        if any(count != 1 for count in keys.column("count").to_pylist()):
-            raise InputError(
-                f"the key {join.key!r} of lookup {join.lookup!r} is not unique",
-                code="ambiguous-join",
-                column=join.key,
-                hint="a join must meet at most one row",
-            )
-        held = dataset.engine.load(lookup.arrow())
-        named += [
-            exp.alias_(
-                exp.column(f.name, table=join.lookup, quoted=True),
-                f"{join.lookup}.{f.name}",
-                quoted=True,
-            )
-            for f in catalog.lookups[join.lookup]
-        ]
-        on = exp.EQ(
-            this=exp.column(join.on, table=catalog.relation, quoted=True),
-            expression=exp.column(join.key, table=join.lookup, quoted=True),
-        )
-        select = select.join(from_clause(held.query, join.lookup), on=on, join_type="left")
-    select = select.from_(from_clause(dataset.relation.query, catalog.relation)).select(*named)
-    return dataset.engine.relation(select)
 
 
 def _packed(rows: pa.Table) -> bytes:

@@ -16,6 +16,7 @@ from discreet.data.engines.base import ROW, Relation
 from discreet.data.sql.query import Measure, Query, raw_query
 from discreet.errors import InputError, RefusedError
 from discreet.queries.guards._base import Keeper, Proposal, Protected, aggregate
+from discreet.queries.guards._hull_sums import Sums, are_additive
 from discreet.queries.guards._profiles import Shortcut
 from discreet.randomness import Randomness
 
@@ -32,7 +33,6 @@ Floats = npt.NDArray[np.float64]
 ROUNDING = 1e-9
 _LINEAR = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren, exp.Cast)
 _VARIANCES = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
-_ADDITIVE = ("count", "sum", "avg", *_VARIANCES)
 #: More than the rounding of a sum of products, as a share of the sum of squares.
 CANCELLED = 1e-9
 
@@ -101,43 +101,13 @@ class HullKeeper(Keeper):
 
     def _added(self, query: Query, secret: str | None, rows: Relation) -> pa.Table | None:
         """Return the aggregates from those of profiles; None where they do not add up."""
-        import pyarrow as pa
-
-        p = self._guard.vectors
-        for measure in query.measures:
-            about = measure.column == secret and measure.function in _ADDITIVE
-            if not (about or (measure.function == "count" and measure.argument is None)):
-                return None
+        if not are_additive(query, secret):
+            return None
         profiles = self._shortcut.profiles(query)
         if profiles is None:
             return None
-        keys, parts = profiles.grouping(query)
-
-        def total(name: str, tree: exp.Expression) -> Any:
-            """Return a sum of each group. Any: whole numbers or floats."""
-            if isinstance(tree, exp.Sum):  # a profile without a value adds nothing
-                tree = exp.Coalesce(this=tree, expressions=[exp.Literal.number(0)])
-            return profiles.sums(f"{secret} {name}", tree, parts, rows)
-
-        columns: dict[str, Any] = {name: keys.column(name) for name in keys.column_names}
-        for number, measure in enumerate(query.measures):
-            name = f"m{number}"
-            if measure.function == "count":
-                columns[name] = pa.array(total(measure.text, aggregate(measure)))
-                continue
-            count = total("n", exp.Count(this=_vector("__v0")))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                none = np.where(count > 0, 0.0, np.nan)
-                if measure.function in ("sum", "avg"):
-                    share = 1 if measure.function == "sum" else count
-                    for j in range(p):
-                        sums = total(f"__v{j}", exp.Sum(this=_vector(f"__v{j}")))
-                        columns[f"{name}_{j}"] = pa.array(sums / share + none)
-                else:
-                    for what, tree in self._moments("").items():
-                        columns[f"{name}{what}"] = pa.array(total(what, tree) + none)
-                    columns[f"{name}_n"] = pa.array(count)
-        return pa.table(columns)
+        sums = Sums(profiles, *profiles.grouping(query), secret, rows)
+        return sums.table(query, self._guard.vectors, self._moments(""))
 
     def prepare(self, query: Query) -> None:
         self._shortcut.start()
