@@ -42,8 +42,6 @@ class ServerSettings:
     threads: int = 8
     #: Shared by several processes, so that one accepts another's tokens.
     token_key: bytes = dataclasses.field(default_factory=lambda: os.urandom(32), repr=False)
-    #: Several processes listen on the same ports.
-    shared: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,8 +59,13 @@ async def serve(
     *,
     started: Callable[[Addresses], None],
     stop: asyncio.Event | None = None,
+    listeners: tuple[socket.socket, socket.socket] | None = None,
 ) -> None:
-    """Serve until `stop` is set or the process is told to end."""
+    """Serve until `stop` is set or the process is told to end.
+
+    `listeners` are sockets that a parent opened, for PostgreSQL's protocol and for HTTP; without
+    them the settings' ports are opened here.
+    """
     import uvicorn
 
     class Quiet(uvicorn.Server):
@@ -83,7 +86,10 @@ async def serve(
     local = settings.host in ("127.0.0.1", "::1", "localhost")
     setting = Setting(desk, users, pool, tls, binding, require_tls=tls is not None or not local)
     postgres = PostgresServer(
-        setting, host=settings.host, port=settings.port, reuse_port=settings.shared
+        setting,
+        host=settings.host,
+        port=settings.port,
+        listener=None if listeners is None else listeners[0],
     )
     http = Quiet(
         _http_config(
@@ -94,7 +100,11 @@ async def serve(
     stop = stop or asyncio.Event()
     _on_signals(stop)
     await postgres.start()
-    listener = socket.create_server((settings.host, settings.http_port), reuse_port=settings.shared)
+    listener = (
+        socket.create_server((settings.host, settings.http_port))
+        if listeners is None
+        else listeners[1]
+    )
     serving = asyncio.create_task(http.serve(sockets=[listener]))
     try:
         while not http.started and not serving.done():
