@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from discreet.data.sql.query import Measure, Query
+from discreet.data.sql.query import Measure, Query, from_clause
 from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import Entry
 from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected, aggregate
-from discreet.queries.guards._bounds import Knowledge
 from discreet.queries.guards._partition import partition
 from discreet.queries.guards._profiles import Profiles
+from discreet.queries.guards._room import Plan, Room
 from discreet.queries.history.auditor import Auditor, Decision
 from discreet.registry import parameter
 
@@ -36,9 +36,16 @@ class Restriction(Guard):
     The decision looks at query sets and at the history of everybody's answers, never at the value
     asked for, so a refusal tells nothing (Kenthapadi, Mishra and Nissim). With `mode="partition"`
     the records are put into cells of at least k by their public columns once, and exactly the
-    unions of cells are answered. With `interval`, an answer is also refused if it would let
-    somebody who knows `bounds` narrow a record's value below that width; that last check must look
-    at the answer, so its refusals are not free of information.
+    unions of cells are answered.
+
+    With `interval`, nobody who knows `bounds` can narrow a record's value below that width, from
+    all answers together. As for withheld cells of a table, this needs values that are not at the
+    ends of what everybody knows: each must lie at least `margin` (half the interval if left out)
+    inside its bounds, which is checked once, when the gateway opens, and told to the curator only.
+    A question is then refused if the query sets leave some record too little room to move, the
+    others moving by no more than the margin. This also looks at query sets alone. Where values
+    may lie at the ends, no rule that is blind to them can answer anything: the largest possible
+    sum would give everybody's value away.
 
     Examples
     --------
@@ -71,20 +78,57 @@ class Restriction(Guard):
     bounds: dict[str, tuple[float, float]] = parameter(
         {}, help="what everybody knows of a column: smallest and largest value"
     )
+    margin: float | None = parameter(
+        None,
+        help="how far inside its bounds every value lies; half the interval if left out",
+        above=0,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.interval is not None and not self.bounds:
+        if self.interval is None:
+            return
+        if not self.bounds:
             raise InputError(
                 "restriction: interval needs bounds",
                 code="missing-parameter",
                 parameter="bounds",
                 hint="say what everybody knows, such as bounds={'salary': (0, 500_000)}",
             )
+        if 2 * self.inside < self.interval:
+            raise InputError(
+                f"restriction: a margin of {self.inside:g} leaves an interval of "
+                f"{2 * self.inside:g} at most",
+                code="parameter-range",
+                parameter="margin",
+                hint=f"write a margin of {self.interval / 2:g} or more, or leave it out",
+            )
+        for column, (low, high) in self.bounds.items():
+            if high - low < 2 * self.inside:
+                raise InputError(
+                    f"restriction: the bounds of {column!r} are narrower than twice the margin",
+                    code="parameter-range",
+                    parameter="bounds",
+                    column=column,
+                    hint="widen the bounds or lower the interval",
+                )
+
+    @property
+    def inside(self) -> float:
+        """How far inside its bounds every value must lie."""
+        return self.margin if self.margin is not None else (self.interval or 0.0) / 2
 
     def open(self, data: Protected, ledger: Any = None) -> Keeper:
         """Return the guard at work: an auditor per attribute, on profiles of the records."""
         return _Keeper(self, data)
+
+
+@dataclasses.dataclass(eq=False)
+class _Step:
+    """What one answer changes for one attribute."""
+
+    decision: Decision
+    plan: Plan | None
 
 
 class _Keeper(Keeper):
@@ -106,7 +150,9 @@ class _Keeper(Keeper):
             self._cells = partition(self._profiles, guard.k)
             self._sizes = np.bincount(self._cells, weights=self._profiles.counts)
         self._auditors: dict[str, Auditor] = {}
-        self._knowledge: dict[str, Knowledge] = {}
+        self._rooms: dict[str, Room] = {}
+        if guard.interval is not None:
+            _require_margin(data, guard)
 
     # -- deciding --------------------------------------------------------------------------------
     def answer(self, query: Query, user: str) -> Proposal:
@@ -118,7 +164,6 @@ class _Keeper(Keeper):
         if decided is None:
             raise _too_few(self._guard)
         rows = self._exact(query)
-        self._require_wide(query, [inside], rows)
         self._accept(decided)
         return Proposal("exact", rows)
 
@@ -135,8 +180,6 @@ class _Keeper(Keeper):
         if len(parts) and not shown.any():
             raise _too_few(self._guard)
         rows = _matched(self._exact(query), keys, shown)
-        kept = [part for place, part in enumerate(parts) if shown[place]]
-        self._require_wide(query, kept, rows)
         return Proposal("exact", rows, withheld=int((~shown).sum()))
 
     def _check(self, query: Query) -> None:
@@ -161,7 +204,7 @@ class _Keeper(Keeper):
                     hint="aggregate a single column, and put conditions into WHERE",
                 )
 
-    def _decide(self, query: Query, inside: Ids) -> dict[str, Decision] | None:
+    def _decide(self, query: Query, inside: Ids) -> dict[str, _Step] | None:
         """Return the decision per attribute, or None where any is unsafe."""
         if self._cells is not None:
             held = np.bincount(
@@ -172,16 +215,21 @@ class _Keeper(Keeper):
             whole = ((held == 0) | (held == self._sizes)).all() and held.any()
             usable = all(self._is_complete(m) for m in query.measures)
             return {} if whole and usable else None
-        decided: dict[str, Decision] = {}
+        decided: dict[str, _Step] = {}
         for measure in query.measures:
             attribute = _attribute(measure)
             if attribute in decided:
                 continue
-            auditor = self._auditor(attribute)
-            decision = auditor.decide(self._with_value(measure, inside))
+            here = self._with_value(measure, inside)
+            decision = self._auditor(attribute).decide(here)
             if not decision.safe:
                 return None
-            decided[attribute] = decision
+            plan = None
+            if not decision.known and (room := self._room(attribute)) is not None:
+                plan = room.after(here)
+                if plan is None:
+                    return None
+            decided[attribute] = _Step(decision, plan)
         return decided
 
     def _is_complete(self, measure: Measure) -> bool:
@@ -201,44 +249,27 @@ class _Keeper(Keeper):
             self._auditors[attribute] = Auditor(counts, self._guard.k)
         return self._auditors[attribute]
 
-    def _accept(self, decided: Mapping[str, Decision]) -> None:
-        for attribute, decision in decided.items():
-            self._auditors[attribute].accept(decision)
+    def _room(self, attribute: str) -> Room | None:
+        guard = self._guard
+        if guard.interval is None or attribute not in guard.bounds:
+            return None
+        if attribute not in self._rooms:
+            counts = self._profiles.counts
+            if attribute in self._profiles.known:
+                counts = np.where(self._profiles.known[attribute], counts, 0)
+            self._rooms[attribute] = Room(counts, guard.interval / (2 * guard.inside))
+        return self._rooms[attribute]
+
+    def _accept(self, decided: Mapping[str, _Step]) -> None:
+        for attribute, step in decided.items():
+            self._auditors[attribute].accept(step.decision)
+            if step.plan is not None:
+                self._rooms[attribute].accept(step.plan)
 
     # -- values ----------------------------------------------------------------------------------
     def _exact(self, query: Query) -> pa.Table:
         columns = {f"m{n}": _typed(m) for n, m in enumerate(query.measures)}
         return self._data.fetch(query, columns)
-
-    def _require_wide(self, query: Query, parts: list[Ids], rows: pa.Table) -> None:
-        """Refuse an answer that would narrow some record's value too much."""
-        if self._guard.interval is None:
-            return
-        proposed: dict[str, Knowledge] = {}
-        for number, measure in enumerate(query.measures):
-            column = measure.column
-            if measure.function not in ("sum", "avg") or column not in self._guard.bounds:
-                continue
-            knowledge = proposed.get(column) or self._known(column).copy()
-            values = rows.column(f"m{number}").to_pylist()
-            for part, value in zip(parts, values, strict=True):
-                here = self._with_value(measure, part)
-                size = self._profiles.records(here)
-                if size and value is not None:
-                    knowledge.add(here, float(value) * (size if measure.function == "avg" else 1))
-            if knowledge.narrowest() < self._guard.interval:
-                self.forget()
-                raise _too_few(self._guard)
-            proposed[column] = knowledge
-        self._knowledge |= proposed
-
-    def _known(self, column: str) -> Knowledge:
-        if column not in self._knowledge:
-            counts = self._profiles.counts
-            if column in self._profiles.known:
-                counts = np.where(self._profiles.known[column], counts, 0)
-            self._knowledge[column] = Knowledge(counts, *self._guard.bounds[column])
-        return self._knowledge[column]
 
     # -- history ---------------------------------------------------------------------------------
     def replay(self, entry: Entry, query: Query, rows: pa.Table) -> None:
@@ -254,33 +285,21 @@ class _Keeper(Keeper):
                 for key, part in zip(keys.to_pylist(), all_parts, strict=True)
                 if tuple(key.values()) in answered
             ]
+            # In the order in which they were decided, so that they are decided alike.
+            parts.sort(key=lambda part: -self._profiles.records(part))
         for part in parts:
             for measure in query.measures:
                 if measure.function not in _LINEAR:
                     continue
-                auditor = self._auditor(_attribute(measure))
-                decision = auditor.decide(self._with_value(measure, part))
-                if decision.safe:
-                    auditor.accept(decision)
+                alone = dataclasses.replace(query, measures=(measure,))
+                if (decided := self._decide(alone, part)) is not None:
+                    self._accept(decided)
                 # An answer given under a smaller k cannot be taken back; what it isolates stays
                 # refused here.
-        if self._guard.interval is not None:
-            self._learn(query, parts, rows)
-
-    def _learn(self, query: Query, parts: list[Ids], rows: pa.Table) -> None:
-        for number, measure in enumerate(query.measures):
-            if measure.function in ("sum", "avg") and measure.column in self._guard.bounds:
-                values = rows.column(f"m{number}").to_pylist()
-                for part, value in zip(parts, values, strict=False):
-                    here = self._with_value(measure, part)
-                    size = self._profiles.records(here)
-                    if value is not None:
-                        scale = size if measure.function == "avg" else 1
-                        self._known(measure.column).add(here, float(value) * scale)
 
     def forget(self) -> None:
         self._auditors.clear()
-        self._knowledge.clear()
+        self._rooms.clear()
 
     # -- explaining ------------------------------------------------------------------------------
     def expect(self, query: Query, user: str) -> dict[str, Any]:
@@ -324,8 +343,6 @@ def _require_single(data: Protected) -> None:
     if unit is None:
         return
     distinct = exp.Count(this=exp.Distinct(expressions=[exp.column(unit, quoted=True)]))
-    from discreet.data.sql.query import from_clause
-
     select = exp.select(exp.alias_(distinct, "n")).from_(from_clause(data.relation.query, "t"))
     if int(data.engine.fetch(select).column(0)[0].as_py()) < data.count:
         raise InputError(
@@ -334,6 +351,26 @@ def _require_single(data: Protected) -> None:
             column=unit,
             hint="aggregate to one record per unit, or use Perturbation(contribution=…)",
         )
+
+
+def _require_margin(data: Protected, guard: Restriction) -> None:
+    """See that no value lies nearer to the ends of what everybody knows than it may."""
+    for column, (low, high) in guard.bounds.items():
+        data.relation.require(column)
+        named = exp.column(column, quoted=True)
+        ends = [exp.alias_(kind(this=named.copy()), kind.key) for kind in (exp.Min, exp.Max)]
+        select = exp.select(*ends).from_(from_clause(data.relation.query, "t"))
+        least, most = data.engine.fetch(select).to_pylist()[0].values()
+        if least is None:
+            continue
+        if float(least) < low + guard.inside or float(most) > high - guard.inside:
+            raise InputError(
+                f"some values of {column!r} lie less than {guard.inside:g} inside their bounds",
+                code="no-margin",
+                column=column,
+                hint="widen bounds to what an outsider really knows, or lower the interval; "
+                "values at the ends of what everybody knows cannot be kept apart from them",
+            )
 
 
 def _attribute(measure: Measure) -> str:
