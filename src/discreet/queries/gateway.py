@@ -87,7 +87,8 @@ class Gateway:
         self.ledger = open_ledger(ledger)
         self.catalog = _catalog(dataset, lookups or {}, joins or {})
         relation = _wide(dataset, self.catalog, lookups or {})
-        self.data = Protected(dataset.name, relation, self.catalog, dataset.count)
+        hierarchies = {column.name: column.hierarchies for column in dataset.schema.columns}
+        self.data = Protected(dataset.name, relation, self.catalog, dataset.count, hierarchies)
         self._policies = {
             name: policy if isinstance(policy, Policy) else Policy(policy)
             for name, policy in (policies or {}).items()

@@ -368,3 +368,74 @@ def test_known_attacks_are_refused_on_a_million_rows():
     reports = attack_everybody(1_000_000, 25)
     assert all(report.refused for report in reports)
     assert not any(report.lower is not None for report in reports)
+
+
+# -- EXPLAIN ---------------------------------------------------------------------------------------
+def suggested(gate, sql):
+    """Return what EXPLAIN names instead of a refused question, having seen that it is answered."""
+    told = gate.explain(sql)
+    assert told.kind == "refused"
+    assert gate.ask(sql).refused
+    if told.instead:
+        assert gate.ask(told.instead).kind == "exact"
+    return told.instead
+
+
+def test_explain_names_a_question_close_by():
+    rows = 400
+    regions = [f"r{n % 8}" for n in range(rows)]
+    table = pa.table(
+        {
+            "age": [20 + n // 8 for n in range(rows)],
+            "region": regions,
+            "salary": list(range(rows)),
+        }
+    )
+    land = dc.Hierarchy.from_levels({"North": ["r0", "r1", "r2", "r3"], "South": ["r4", "r5", "r6", "r7"]})  # fmt: skip
+    data = dc.read(
+        table,
+        roles={"age": "quasi", "region": "quasi", "salary": "confidential"},
+        hierarchies={"region": land},
+        name="people",
+    )
+    with dc.Gateway(data, guard=dc.Restriction(k=3)) as gate:
+        # Rolling a region up adds three records, one age more on either side two.
+        assert (
+            'BETWEEN 39 AND 41 AND "people"."region" = \'r2\''
+            in suggested(gate, "SELECT SUM(salary) FROM people WHERE age = 40 AND region = 'r2'")
+        )  # fmt: skip
+        assert '"age" < 23' in suggested(
+            gate, "SELECT AVG(salary) FROM people WHERE age < 22 AND region = 'r5'"
+        )
+        keys = suggested(gate, "SELECT age, region, SUM(salary) FROM people GROUP BY age, region")
+        assert keys.endswith('GROUP BY "people"."age"')
+        assert "WHERE" not in suggested(gate, "SELECT SUM(salary) FROM people WHERE age = 3000")
+
+    few = pa.table({"region": regions[:16], "salary": list(range(16))})
+    data = dc.read(
+        few,
+        roles={"region": "quasi", "salary": "confidential"},
+        hierarchies={"region": land},
+        name="people",
+    )
+    with dc.Gateway(data, guard=dc.Restriction(k=3)) as gate:
+        named = suggested(gate, "SELECT SUM(salary) FROM people WHERE region = 'r3'")
+        assert named.endswith("IN ('r0', 'r1', 'r2', 'r3')")
+
+
+def test_explain_names_the_cells_of_a_partition():
+    guard = dc.Restriction(k=4, mode="partition")
+    table = pa.table(
+        {
+            "sex": ["f", "m"] * 20,
+            "age": [20 + n // 2 for n in range(40)],
+            "salary": list(range(40)),
+        }
+    )
+    roles = {"sex": "quasi", "age": "quasi", "salary": "confidential"}
+    with dc.Gateway(dc.read(table, roles=roles, name="people"), guard=guard) as gate:
+        named = suggested(gate, "SELECT SUM(salary) FROM people WHERE sex = 'f' AND age = 25")
+        assert "\"sex\" = 'f'" in named
+        assert '"age" BETWEEN 24 AND 27' in named
+        both = suggested(gate, "SELECT SUM(salary) FROM people WHERE age BETWEEN 25 AND 26")
+        assert both.count("BETWEEN 24 AND 27") == 2

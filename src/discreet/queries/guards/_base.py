@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
+from discreet.data.hierarchy import Hierarchy
 from discreet.data.schema import Role
 from discreet.data.sql.query import Catalog, Measure, Query, raw_query
 from discreet.errors import RefusedError
@@ -31,6 +32,8 @@ class Protected:
     relation: Relation
     catalog: Catalog
     count: int
+    #: Declared hierarchies of columns, for suggestions.
+    hierarchies: Mapping[str, Sequence[Hierarchy]] = dataclasses.field(default_factory=dict)
 
     @property
     def engine(self) -> Engine:

@@ -14,6 +14,8 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
+from discreet.errors import EngineError
+
 __all__ = ["Room"]
 
 Ids = npt.NDArray[np.int64]
@@ -144,6 +146,8 @@ class Room:
 
         assert isinstance(program, LinearProgram)
         program.set_cost(np.arange(cost.size), cost)
-        found = program.solve(primal=True)
-        # Nothing moving is always possible; a solver that finds no optimum has shown nothing.
+        try:
+            found = program.solve()
+        except EngineError:
+            return np.zeros(cost.size)  # a solver that finds no optimum has shown nothing
         return found.x if found.status == "optimal" else np.zeros(cost.size)

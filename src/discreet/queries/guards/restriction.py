@@ -14,6 +14,7 @@ from discreet.data.sql.query import Measure, Query, from_clause
 from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import Entry
 from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected, aggregate
+from discreet.queries.guards._nearby import covering, nearest_answered
 from discreet.queries.guards._partition import partition
 from discreet.queries.guards._profiles import Profiles
 from discreet.queries.guards._room import Plan, Room
@@ -307,27 +308,25 @@ class _Keeper(Keeper):
             self._check(query)
         except RefusedError as error:
             return {"kind": "refused", "reason": error.message, "instead": error.hint or ""}
-        parts = self._profiles.groups(query)[1] if query.keys else [self._profiles.inside(query)]
-        if any(self._decide(query, part) is not None for part in parts):
+        if self._answered(query):
             return {"kind": "exact"}
         reason = _too_few(self._guard).message
         return {"kind": "refused", "reason": reason, "instead": self._nearby(query)}
 
+    def _answered(self, query: Query) -> bool:
+        parts = self._profiles.groups(query)[1] if query.keys else [self._profiles.inside(query)]
+        return any(self._decide(query, part) is not None for part in parts)
+
     def _nearby(self, query: Query) -> str:
-        """Return a question with one condition less that would be answered, if there is one."""
-        if query.predicate is None:
-            return ""
-        conditions = list(query.predicate.flatten()) if isinstance(query.predicate, exp.And) else []
-        for left_out in range(len(conditions)):
-            kept = [c.copy() for n, c in enumerate(conditions) if n != left_out]
-            joined: Any = exp.and_(*kept) if kept else None  # Any: sqlglot's own base class
-            wider = dataclasses.replace(query, predicate=joined)
-            parts = (
-                self._profiles.groups(wider)[1] if query.keys else [self._profiles.inside(wider)]
-            )
-            if any(self._decide(wider, part) is not None for part in parts):
-                return wider.question
-        return ""
+        """Return a question close by that would be answered, if one is found."""
+        found = nearest_answered(query, self._profiles, self._data.hierarchies, self._answered)
+        if self._cells is None:
+            return found
+        # The whole cells that the question touches are the nearest it can get.
+        whole = covering(query, self._profiles, self._cells)
+        if whole is not None and self._answered(whole):
+            return whole.question
+        return found
 
     @property
     def auditors(self) -> Mapping[str, Auditor]:
