@@ -242,9 +242,9 @@ def test_no_record_is_narrowed_below_its_interval_and_refusals_are_blind():
 
 @pytest.mark.slow
 def test_thousands_of_games_narrow_no_record_below_its_interval():
-    total = random_games(np.random.default_rng(6), 1200)  # each on three databases
+    total = random_games(np.random.default_rng(6), 1000)  # each on three databases
     print(dict(total))  # noqa: T201  # figures of a run
-    assert total["exact"] > 1200
+    assert total["exact"] > 1000
 
 
 def test_interval_refuses_what_k_alone_would_answer():
@@ -409,7 +409,8 @@ def test_explain_names_a_question_close_by():
         )
         keys = suggested(gate, "SELECT age, region, SUM(salary) FROM people GROUP BY age, region")
         assert keys.endswith('GROUP BY "people"."age"')
-        assert "WHERE" not in suggested(gate, "SELECT SUM(salary) FROM people WHERE age = 3000")
+        far = suggested(gate, "SELECT SUM(salary) FROM people WHERE age = 3000")
+        assert far.endswith("BETWEEN 68 AND 3000")
 
     few = pa.table({"region": regions[:16], "salary": list(range(16))})
     data = dc.read(

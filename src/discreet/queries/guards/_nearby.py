@@ -89,7 +89,8 @@ def _ranges(condition: exp.Expression, profiles: Profiles) -> Iterator[exp.Expre
     values = profiles.numbers(column.name)
     steps = 1
     while values and steps < 2 * len(values):
-        low, high = _moved(values, ends[0], -steps), _moved(values, ends[1], steps)
+        low = min(ends[0], _moved(values, ends[0], -steps))
+        high = max(ends[1], _moved(values, ends[1], steps))
         if isinstance(condition, _UP):
             yield type(condition)(this=column.copy(), expression=_number(high))
         elif isinstance(condition, _DOWN):
