@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
-import json
 import re
 import threading
 from collections.abc import Mapping, Sequence
@@ -88,7 +86,11 @@ class Gateway:
         self.catalog = _catalog(dataset, lookups or {}, joins or {})
         relation = _wide(dataset, self.catalog, lookups or {})
         hierarchies = {column.name: column.hierarchies for column in dataset.schema.columns}
-        self.data = Protected(dataset.name, relation, self.catalog, dataset.count, hierarchies)
+        chosen_guards = [p.guard if isinstance(p, Policy) else p for p in (policies or {}).values()]
+        guards = (guard, *(g for g in chosen_guards if g is not None))
+        self.data = Protected(
+            dataset.name, relation, self.catalog, dataset.count, hierarchies, guards
+        )
         self._policies = {
             name: policy if isinstance(policy, Policy) else Policy(policy)
             for name, policy in (policies or {}).items()
@@ -331,9 +333,7 @@ class Gateway:
 
 
 def _digest(guard: Guard) -> str:
-    return hashlib.sha256(
-        json.dumps(guard.settings(), sort_keys=True, default=str).encode()
-    ).hexdigest()
+    return guard.digest
 
 
 def _check_policies(policies: Mapping[str, Policy]) -> None:

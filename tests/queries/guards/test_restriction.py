@@ -159,6 +159,48 @@ def test_partition_never_isolates_fewer_than_k(rows, k, asked):
         assert not isolates(history, rows, k)
 
 
+# -- users with different guards -------------------------------------------------------------------
+def test_users_of_different_k_learn_nothing_together():
+    guards = {"user:eve": dc.Restriction(k=2)}
+    with dc.Gateway(
+        people(14, salary=range(14)), guard=dc.Restriction(k=5), policies=guards
+    ) as gate:
+        ask = "SELECT SUM(salary) FROM people WHERE c IN ({})"
+        assert gate.ask(ask.format("0, 1, 2"), user="eve").kind == "exact"
+        assert gate.ask(ask.format("4, 5"), user="eve").kind == "exact"
+        # Six records, which Ana alone might be told; less Eve's two sets it is one.
+        assert gate.ask(ask.format("0, 1, 2, 3, 4, 5"), user="ana").refused
+        assert gate.ask(ask.format("0, 1, 2, 3, 6, 7"), user="ana").kind == "exact"
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(7, 10),
+    st.lists(st.tuples(conditions, st.sampled_from(["ana", "bob", "eve"])), max_size=10),
+)
+def test_answers_of_all_guards_together_keep_the_smallest_k(rows, asked):
+    guards = {"user:bob": dc.Restriction(k=3, mode="partition"), "user:eve": dc.Restriction(k=2)}
+    data = people(rows, salary=range(rows))
+    with dc.Gateway(data, guard=dc.Restriction(k=4), policies=guards) as gate:
+        history = [[1] * rows]
+        for condition, user in asked:
+            sql = f"SELECT SUM(salary) FROM people WHERE {sql_of(condition)}"
+            if not gate.ask(sql, user=user).refused:
+                history.append(members(condition, rows))
+        assert not isolates(history, rows, 2)
+
+
+def test_answers_of_earlier_settings_count(tmp_path):
+    ask = "SELECT SUM(salary) FROM people WHERE c IN ({})"
+    data, place = people(14, salary=range(14)), tmp_path / "l.db"
+    with dc.Gateway(data, guard=dc.Restriction(k=2), ledger=place) as gate:
+        assert gate.ask(ask.format("0, 1, 2")).kind == "exact"
+        assert gate.ask(ask.format("4, 5")).kind == "exact"
+    for guard in (dc.Restriction(k=5), dc.Restriction(k=5, mode="partition")):
+        with dc.Gateway(data, guard=guard, ledger=place) as gate:
+            assert gate.ask(ask.format("0, 1, 2, 3, 4, 5"), user="ana").refused
+
+
 # -- intervals -------------------------------------------------------------------------------------
 def narrowest(history, sums, n, low, high):
     """Return the width of the tightest interval that follows for a record, by linear programming."""

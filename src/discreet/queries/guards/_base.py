@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -34,6 +36,8 @@ class Protected:
     count: int
     #: Declared hierarchies of columns, for suggestions.
     hierarchies: Mapping[str, Sequence[Hierarchy]] = dataclasses.field(default_factory=dict)
+    #: All guards that answer about these data; what one says, others' users may hear.
+    guards: tuple[Guard, ...] = ()
 
     @property
     def engine(self) -> Engine:
@@ -115,6 +119,12 @@ class Guard(Member):
 
     #: What its answers are: exact, interval or noisy.
     answers: ClassVar[str] = "exact"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the settings: entries of the ledger carry it."""
+        text = json.dumps(self.settings(), sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @abc.abstractmethod
     def open(self, data: Protected, ledger: Any = None) -> Keeper:

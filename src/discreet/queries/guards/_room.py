@@ -70,17 +70,23 @@ class Room:
 
     def after(self, inside: Ids) -> Plan | None:
         """Return the state after the sum over some profiles, or None if a record has too little."""
+        plan = self._with(inside)
+        weighed = np.bincount(plan.atom, weights=self._counts, minlength=len(plan.members))
+        sizes = weighed.astype(np.float64)
+        # Two records that no question tells apart can move against each other as far as they like.
+        singles = np.flatnonzero(sizes == 1)
+        return plan if self._all_move(plan.members, sizes, singles) else None
+
+    def learn(self, inside: Ids) -> None:
+        """Take an answer into the history that was given already, whatever room it leaves."""
+        self.accept(self._with(inside))
+
+    def _with(self, inside: Ids) -> Plan:
         held = np.zeros(self._counts.size, np.int64)
         held[inside] = 1
         parts, atom = np.unique(2 * self._atom + held, return_inverse=True)
         members = np.hstack([self._members[parts >> 1], (parts & 1).astype(bool)[:, None]])
-        plan = Plan(atom.ravel().astype(np.int64), members)
-        sizes = np.bincount(plan.atom, weights=self._counts, minlength=parts.size).astype(
-            np.float64
-        )
-        # Two records that no question tells apart can move against each other as far as they like.
-        singles = np.flatnonzero(sizes == 1)
-        return plan if self._all_move(members, sizes, singles) else None
+        return Plan(atom.ravel().astype(np.int64), members)
 
     def accept(self, plan: Plan | None) -> None:
         """Take an answer into the history."""

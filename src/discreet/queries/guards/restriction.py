@@ -24,6 +24,8 @@ from discreet.registry import parameter
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from discreet.ledger.store import Ledger
+
 __all__ = ["Restriction"]
 
 Ids = npt.NDArray[np.int64]
@@ -121,21 +123,24 @@ class Restriction(Guard):
 
     def open(self, data: Protected, ledger: Any = None) -> Keeper:
         """Return the guard at work: an auditor per attribute, on profiles of the records."""
-        return _Keeper(self, data)
+        return _Keeper(self, data, ledger)
 
 
 @dataclasses.dataclass(eq=False)
 class _Step:
     """What one answer changes for one attribute."""
 
-    decision: Decision
+    #: None where the partition decides.
+    decision: Decision | None
     plan: Plan | None
+    #: What it means together with answers under other settings.
+    joint: Decision | None
 
 
 class _Keeper(Keeper):
     serial = True
 
-    def __init__(self, guard: Restriction, data: Protected) -> None:
+    def __init__(self, guard: Restriction, data: Protected, ledger: Ledger | None) -> None:
         self._guard = guard
         self._data = data
         if guard.k > data.count:
@@ -152,6 +157,9 @@ class _Keeper(Keeper):
             self._sizes = np.bincount(self._cells, weights=self._profiles.counts)
         self._auditors: dict[str, Auditor] = {}
         self._rooms: dict[str, Room] = {}
+        # Users of other guards may tell what they heard: all answers together keep the smallest k.
+        self._floor = _floor(guard, data, ledger)
+        self._joint: dict[str, Auditor] = {}
         if guard.interval is not None:
             _require_margin(data, guard)
 
@@ -207,31 +215,44 @@ class _Keeper(Keeper):
 
     def _decide(self, query: Query, inside: Ids) -> dict[str, _Step] | None:
         """Return the decision per attribute, or None where any is unsafe."""
-        if self._cells is not None:
-            held = np.bincount(
-                self._cells[inside],
-                weights=self._profiles.counts[inside],
-                minlength=self._sizes.size,
-            )
-            whole = ((held == 0) | (held == self._sizes)).all() and held.any()
-            usable = all(self._is_complete(m) for m in query.measures)
-            return {} if whole and usable else None
+        if self._cells is not None and not self._is_union(query, inside):
+            return None
         decided: dict[str, _Step] = {}
         for measure in query.measures:
             attribute = _attribute(measure)
             if attribute in decided:
                 continue
-            here = self._with_value(measure, inside)
+            step = self._step(attribute, self._with_value(measure, inside))
+            if step is None:
+                return None
+            decided[attribute] = step
+        return decided
+
+    def _step(self, attribute: str, here: Ids) -> _Step | None:
+        decision = joint = plan = None
+        if self._cells is None:
             decision = self._auditor(attribute).decide(here)
             if not decision.safe:
                 return None
-            plan = None
             if not decision.known and (room := self._room(attribute)) is not None:
                 plan = room.after(here)
                 if plan is None:
                     return None
-            decided[attribute] = _Step(decision, plan)
-        return decided
+        if self._floor is not None:
+            joint = self._together(attribute).decide(here)
+            if not joint.safe:
+                return None
+        return _Step(decision, plan, joint)
+
+    def _is_union(self, query: Query, inside: Ids) -> bool:
+        assert self._cells is not None
+        held = np.bincount(
+            self._cells[inside],
+            weights=self._profiles.counts[inside],
+            minlength=self._sizes.size,
+        )
+        whole = ((held == 0) | (held == self._sizes)).all() and held.any()
+        return bool(whole) and all(self._is_complete(m) for m in query.measures)
 
     def _is_complete(self, measure: Measure) -> bool:
         # A cell with missing values may hold fewer than k of a column.
@@ -244,28 +265,39 @@ class _Keeper(Keeper):
 
     def _auditor(self, attribute: str) -> Auditor:
         if attribute not in self._auditors:
-            counts = self._profiles.counts
-            if attribute in self._profiles.known:
-                counts = np.where(self._profiles.known[attribute], counts, 0)
-            self._auditors[attribute] = Auditor(counts, self._guard.k)
+            self._auditors[attribute] = Auditor(self._counts(attribute), self._guard.k)
         return self._auditors[attribute]
+
+    def _together(self, attribute: str) -> Auditor:
+        """Return the auditor of answers under all settings, which keep the smallest k."""
+        assert self._floor is not None
+        if attribute not in self._joint:
+            self._joint[attribute] = Auditor(self._counts(attribute), self._floor)
+        return self._joint[attribute]
 
     def _room(self, attribute: str) -> Room | None:
         guard = self._guard
         if guard.interval is None or attribute not in guard.bounds:
             return None
         if attribute not in self._rooms:
-            counts = self._profiles.counts
-            if attribute in self._profiles.known:
-                counts = np.where(self._profiles.known[attribute], counts, 0)
-            self._rooms[attribute] = Room(counts, guard.interval / (2 * guard.inside))
+            share = guard.interval / (2 * guard.inside)
+            self._rooms[attribute] = Room(self._counts(attribute), share)
         return self._rooms[attribute]
+
+    def _counts(self, attribute: str) -> Ids:
+        counts = self._profiles.counts
+        if attribute in self._profiles.known:
+            counts = np.where(self._profiles.known[attribute], counts, 0)
+        return counts
 
     def _accept(self, decided: Mapping[str, _Step]) -> None:
         for attribute, step in decided.items():
-            self._auditors[attribute].accept(step.decision)
+            if step.decision is not None:
+                self._auditors[attribute].accept(step.decision)
             if step.plan is not None:
                 self._rooms[attribute].accept(step.plan)
+            if step.joint is not None:
+                self._joint[attribute].accept(step.joint)
 
     # -- values ----------------------------------------------------------------------------------
     def _exact(self, query: Query) -> pa.Table:
@@ -274,7 +306,7 @@ class _Keeper(Keeper):
 
     # -- history ---------------------------------------------------------------------------------
     def replay(self, entry: Entry, query: Query, rows: pa.Table) -> None:
-        if self._cells is not None:
+        if self._cells is not None and self._floor is None:
             return
         if not query.keys:
             parts = [self._profiles.inside(query)]
@@ -292,15 +324,29 @@ class _Keeper(Keeper):
             for measure in query.measures:
                 if measure.function not in _LINEAR:
                     continue
-                alone = dataclasses.replace(query, measures=(measure,))
-                if (decided := self._decide(alone, part)) is not None:
-                    self._accept(decided)
-                # An answer given under a smaller k cannot be taken back; what it isolates stays
-                # refused here.
+                self._learn(_attribute(measure), self._with_value(measure, part))
+
+    def _learn(self, attribute: str, here: Ids) -> None:
+        """Take an answer into the history, given under these settings or others.
+
+        One that these settings would not give cannot be taken back: it counts among all answers
+        together, where the smallest k is kept.
+        """
+        if self._cells is None:
+            decision = self._auditor(attribute).decide(here)
+            if decision.safe:
+                self._auditors[attribute].accept(decision)
+            if not decision.known and (room := self._room(attribute)) is not None:
+                room.learn(here)
+        if self._floor is not None:
+            joint = self._together(attribute).decide(here)
+            if joint.safe:
+                self._joint[attribute].accept(joint)
 
     def forget(self) -> None:
         self._auditors.clear()
         self._rooms.clear()
+        self._joint.clear()
 
     # -- explaining ------------------------------------------------------------------------------
     def expect(self, query: Query, user: str) -> dict[str, Any]:
@@ -335,6 +381,20 @@ class _Keeper(Keeper):
 
     def close(self) -> None:
         self._profiles.close()
+
+
+def _floor(guard: Restriction, data: Protected, ledger: Ledger | None) -> int | None:
+    """Return the k that all answers keep together; None if this guard sees to it alone."""
+    others = [g for g in data.guards if isinstance(g, Restriction) and g != guard]
+    smallest = [other.k for other in others]
+    if ledger is not None:
+        known = {guard.digest, *(other.digest for other in others)}
+        if ledger.policies(data.name, "exact") - known:
+            smallest.append(2)  # settings of an earlier time, of which nothing is known here
+    if not smallest:
+        return None
+    floor = min(guard.k, *smallest)
+    return floor if floor < guard.k or guard.mode == "partition" else None
 
 
 def _require_single(data: Protected) -> None:
