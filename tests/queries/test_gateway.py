@@ -54,7 +54,7 @@ def test_published_questions_under_camouflage():
 
 
 def test_published_questions_under_perturbation():
-    guard = dc.Perturbation(epsilon=500, per_query=100, bounds=BOUNDS)
+    guard = dc.Perturbation(epsilon=5000, per_query=1000, bounds=BOUNDS)
     with dc.Gateway(salaries(), guard=guard) as gate:
         for sql, truth in QUESTIONS.items():
             answer = gate.ask(sql)
