@@ -254,7 +254,7 @@ def _extend(
     candidates: Array,
     costs: Array,
     many: Array,
-    room: Array,
+    _room: Array,
     price: Array,
     worth: Array,
     match: Array,

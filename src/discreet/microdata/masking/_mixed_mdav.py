@@ -60,7 +60,9 @@ def _farthest(rows: Array, many: int, away: Array) -> Array:
 
 
 @kernel
-def _closest(rows: Array, many: int, away: Array, centre: Array, group: Array, ranks: Array) -> None:
+def _closest(
+    rows: Array, many: int, away: Array, centre: Array, group: Array, ranks: Array
+) -> None:
     """Fill in the record and those nearest to it, the smallest number among equals."""
     k = group.size
     filled = 0
@@ -100,8 +102,7 @@ def mixed_mdav(points: Array, codes: Array, share: Array, k: int) -> Array:
     for column in range(codes.shape[0]):
         for row in range(n):
             counts[column, codes[column, row]] += 1
-    many: Array = n
-    made = 0
+    many, made = n, 0
     while many >= 2 * k:
         _from_centre(points, codes, share, many, sums, counts, away)
         first = rows[_farthest(rows, many, away)]
@@ -112,14 +113,12 @@ def mixed_mdav(points: Array, codes: Array, share: Array, k: int) -> Array:
         for turn in range(rounds):
             leader = first
             if turn == 1:
-                leader = second
-                if groups[second] >= 0:  # with many equal records the first group may have it
-                    leader = rows[0]
-                    for place in range(many):
-                        leader = min(leader, rows[place])
+                # With many equal records the first group may have it; the others are as far.
+                leader = second if groups[second] < 0 else rows[:many].min()
                 _away(points, codes, share, many, where[leader], away)
             _closest(rows, many, away, leader, group, ranks)
-            for row in group:
+            for taken in range(k):
+                row = group[taken]
                 groups[row] = made
                 many -= 1
                 place = where[row]
