@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Microaggregation", "partition"]
 
 Places = npt.NDArray[np.int64]
+Adjust = Callable[[Places, Numbers, Places], Places]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,11 +86,17 @@ class Microaggregation(ColumnMasking):
         if self.variant == "univariate":
             masked: dict[str, pa.Array] = {}
             for name in self.columns:
-                masked |= self._aggregate(rows.select([name]), schema)
+                masked |= self.aggregate(rows.select([name]), schema)
             return masked
-        return self._aggregate(rows.select(list(self.columns)), schema)
+        return self.aggregate(rows.select(list(self.columns)), schema)
 
-    def _aggregate(self, rows: pa.Table, schema: Schema | None) -> dict[str, pa.Array]:
+    def aggregate(
+        self, rows: pa.Table, schema: Schema | None, adjust: Adjust | None = None
+    ) -> dict[str, pa.Array]:
+        """Return the aggregated columns; `adjust` may merge groups before they are averaged.
+
+        It gets the records' places, their points and their groups, and returns the groups.
+        """
         columns = [_Column.of(rows.column(name), name, schema) for name in rows.column_names]
         known = np.stack([~column.missing for column in columns], axis=1)
         patterns, pattern = np.unique(known, axis=0, return_inverse=True)
@@ -103,6 +110,9 @@ class Microaggregation(ColumnMasking):
                     column.withhold(places)
                 continue
             groups = self._groups(used, places, rows.num_rows)
+            if adjust is not None:
+                points = np.concatenate([column.embedded(places) for column in used], axis=1)
+                groups = adjust(places, points, groups)
             for column in used:
                 column.aggregate(places, groups)
         return {

@@ -10,10 +10,17 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from discreet.data.schema import Type
-from discreet.errors import InfeasibleError, InputError
-from discreet.microdata.classes import Cells, Integers, Numbers
-from discreet.microdata.frequency_set import Coded, FrequencySet, as_texts, code_column
-from discreet.microdata.methods._base import Anonymization, Outcome, require_enough
+from discreet.errors import InputError
+from discreet.microdata.classes import Integers, Numbers
+from discreet.microdata.frequency_set import Coded, FrequencySet, as_texts
+from discreet.microdata.methods._base import (
+    Anonymization,
+    Outcome,
+    by_record,
+    require_enough,
+    require_feasible,
+    require_records_suffice,
+)
 from discreet.microdata.models import Model
 from discreet.microdata.recoding import matched
 from discreet.progress import Progress, silent
@@ -67,20 +74,14 @@ class Mondrian(Anonymization):
         """Return the dataset in the parts found."""
         from discreet.microdata.search.mondrian import Rows, partition
 
-        for model in models:
-            if hasattr(model, "population"):
-                raise InputError(
-                    f"Mondrian looks at the records alone and cannot enforce {model.name}",
-                    code="model-not-supported",
-                    hint="use method=Generalization(…)",
-                )
+        require_records_suffice("Mondrian", models)
         progress("counting", 0, 1)
         held = dataset.numbered() if self.relaxed else dataset
-        table = _records(held, quasi, models) if self.relaxed else None
+        table = by_record(held, quasi, models) if self.relaxed else None
         if table is None:
             table = FrequencySet.of(dataset, quasi=quasi, models=models)
         require_enough(table.records, models)
-        _require_feasible(table, models)
+        require_feasible(table, models)
         scales = [_scale(dataset, coded) for coded in table.quasi]
         places = np.stack(
             [scale.place[c.codes] for scale, c in zip(scales, table.quasi, strict=True)], axis=1
@@ -195,35 +196,6 @@ def _scale(dataset: Dataset, coded: Coded) -> _Scale:
     if size > len(known):  # a missing value stands beside the numbers, farther than any other
         width = np.append(width, 2.0 if len(known) else 0.0)
     return _Scale(coded, place, width)
-
-
-def _records(dataset: Dataset, quasi: Sequence[str], models: Sequence[Model]) -> FrequencySet:
-    """Return the records one by one, as a frequency set in which each counts once."""
-    strict = FrequencySet.of(dataset, quasi=quasi, models=models)
-    rows = dataset.arrow([*quasi, *strict.cells])
-    one = np.ones(rows.num_rows, dtype=np.int64)
-    cells = {}
-    for column, old in strict.cells.items():
-        coded = code_column(column, rows.column(column))
-        cells[column] = Cells(old.domain, np.arange(rows.num_rows), coded.codes, one)
-    return FrequencySet(tuple(code_column(name, rows.column(name)) for name in quasi), one, cells)
-
-
-def _require_feasible(table: FrequencySet, models: Sequence[Model]) -> None:
-    whole = table.classes()
-    one = np.zeros(len(whole), dtype=np.int64)
-    from discreet.microdata.classes import Classes
-
-    merged = Classes(
-        np.array([table.records]), {c: cells.merged(one) for c, cells in whole.cells.items()}
-    )
-    for model in models:
-        if not model.satisfied(merged).all():
-            raise InfeasibleError(
-                f"not even the whole file as one class keeps {model.name} ({model.promise})",
-                code="model-not-feasible",
-                hint=f"the whole file reaches {model.worst(model.measure(merged)):.4g}: ask for less",
-            )
 
 
 def _texts(
