@@ -235,6 +235,15 @@ class Ledger(abc.ABC):
             )
             return [_entry(row) for row in cursor.fetchall()]
 
+    def policies(self, dataset: str, kind: str) -> set[str]:
+        """Return the digests of the settings under which answers of a kind were given."""
+        with self.transaction(write=False) as cursor:
+            cursor.execute(
+                "SELECT DISTINCT policy FROM discreet_entries WHERE dataset = ? AND kind = ?",
+                (dataset, kind),
+            )
+            return {str(row[0]) for row in cursor.fetchall()}
+
     def last(self, dataset: str, kind: str) -> int:
         """Return the number of the last answer of a kind about a dataset; 0 if there is none."""
         with self.transaction(write=False) as cursor:

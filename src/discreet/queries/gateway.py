@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
-import json
 import re
 import threading
 from collections.abc import Mapping, Sequence
@@ -89,7 +87,12 @@ class Gateway:
         self.ledger = open_ledger(ledger)
         self.catalog = catalog_of(dataset, lookups or {}, joins or {})
         relation = wide(dataset, self.catalog, lookups or {})
-        self.data = Protected(dataset.name, relation, self.catalog, dataset.count)
+        hierarchies = {column.name: column.hierarchies for column in dataset.schema.columns}
+        chosen_guards = [p.guard if isinstance(p, Policy) else p for p in (policies or {}).values()]
+        guards = (guard, *(g for g in chosen_guards if g is not None))
+        self.data = Protected(
+            dataset.name, relation, self.catalog, dataset.count, hierarchies, guards
+        )
         self._policies = {
             name: policy if isinstance(policy, Policy) else Policy(policy)
             for name, policy in (policies or {}).items()
@@ -403,9 +406,7 @@ class Gateway:
 
 
 def _digest(guard: Guard) -> str:
-    return hashlib.sha256(
-        json.dumps(guard.settings(), sort_keys=True, default=str).encode()
-    ).hexdigest()
+    return guard.digest
 
 
 def _check_policies(policies: Mapping[str, Policy]) -> None:

@@ -44,8 +44,6 @@ class ServerSettings:
     statement_seconds: float | None = 60.0
     #: Shared by several processes, so that one accepts another's tokens.
     token_key: bytes = dataclasses.field(default_factory=lambda: os.urandom(32), repr=False)
-    #: Several processes listen on the same ports.
-    shared: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,8 +61,13 @@ async def serve(
     *,
     started: Callable[[Addresses], None],
     stop: asyncio.Event | None = None,
+    listeners: tuple[socket.socket, socket.socket] | None = None,
 ) -> None:
-    """Serve until `stop` is set or the process is told to end."""
+    """Serve until `stop` is set or the process is told to end.
+
+    `listeners` are sockets that a parent opened, for PostgreSQL's protocol and for HTTP; without
+    them the settings' ports are opened here.
+    """
     import uvicorn
 
     class Quiet(uvicorn.Server):
@@ -90,7 +93,10 @@ async def serve(
         statement_seconds=settings.statement_seconds,
     )  # fmt: skip
     postgres = PostgresServer(
-        setting, host=settings.host, port=settings.port, reuse_port=settings.shared
+        setting,
+        host=settings.host,
+        port=settings.port,
+        listener=None if listeners is None else listeners[0],
     )
     http = Quiet(
         _http_config(
@@ -109,7 +115,11 @@ async def serve(
     stop = stop or asyncio.Event()
     _on_signals(stop)
     await postgres.start()
-    listener = socket.create_server((settings.host, settings.http_port), reuse_port=settings.shared)
+    listener = (
+        socket.create_server((settings.host, settings.http_port))
+        if listeners is None
+        else listeners[1]
+    )
     serving = asyncio.create_task(http.serve(sockets=[listener]))
     try:
         while not http.started and not serving.done():

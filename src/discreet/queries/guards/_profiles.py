@@ -87,6 +87,7 @@ class Profiles:
     _keys: list[Any]
     _source: Relation
     _remembered: Remembered = dataclasses.field(default_factory=Remembered)
+    _numbers: dict[str, list[float]] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, data: Protected, rows: Relation | None = None) -> Profiles:
@@ -242,6 +243,27 @@ class Profiles:
         """Return the keys of each group, and the profiles in it."""
         keys, (flat, ends, _) = self.grouping(query)
         return keys, [flat[a:b] for a, b in itertools.pairwise([0, *ends])]
+
+    def numbers(self, column: str) -> list[float]:
+        """Return the numbers that occur in a public column, in order; none where it has others."""
+        if column not in self._numbers:
+            distinct = exp.select(exp.column(column, quoted=True)).distinct()
+            select = distinct.from_(from_clause(self.relation.query, "t"))
+            values = self.engine.fetch(select).column(0).to_pylist()
+            known = [v for v in values if v is not None and v == v]
+            plain = all(isinstance(v, int | float) and not isinstance(v, bool) for v in known)
+            self._numbers[column] = sorted(float(v) for v in known) if plain else []
+        return self._numbers[column]
+
+    def rows(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the public values of each profile, by column. Any: of any type."""
+        rows = self.engine.fetch(self.relation)
+        order = np.argsort(rows.column(_ID).to_numpy())
+        return {
+            name: np.array(rows.column(name).to_pylist(), object)[order]
+            for name in rows.column_names
+            if name != _ID
+        }
 
     def records(self, inside: Ids) -> int:
         """Return the number of records in some profiles."""
