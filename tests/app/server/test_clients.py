@@ -13,6 +13,7 @@ import sqlalchemy
 import discreet as dc
 from discreet.demo.datasets import population
 from tests.app.server.serving import PASSWORD, connect, served_here, user
+from tests.servers import unavailable
 
 pytestmark = pytest.mark.xdist_group("wire")
 
@@ -220,10 +221,9 @@ def test_pandas(engine):
 
 
 # -- psql ------------------------------------------------------------------------------------------
-@pytest.mark.skipif(
-    shutil.which("psql") is None, reason="psql is not installed: apt-get install postgresql-client"
-)
 def test_psql_and_its_own_commands(served):
+    if shutil.which("psql") is None:
+        unavailable("psql is not installed: apt-get install postgresql-client")
     commands = [r"\d", r"\dt", r"\d people", r"\d+ people", r"\l", r"\dn", r"\du", r"\df", r"\conninfo", "EXPLAIN SELECT COUNT(*) FROM people"]  # fmt: skip
     given = [part for command in commands for part in ("-c", command)]
     done = subprocess.run(
@@ -239,11 +239,9 @@ def test_psql_and_its_own_commands(served):
 
 
 # -- Java ------------------------------------------------------------------------------------------
-@pytest.mark.skipif(
-    shutil.which("javac") is None or not JDBC.exists(),
-    reason="no Java driver: apt-get install default-jdk-headless libpostgresql-jdbc-java",
-)
 def test_jdbc(served, tmp_path):
+    if shutil.which("javac") is None or not JDBC.exists():
+        unavailable("no Java driver: apt-get install default-jdk-headless libpostgresql-jdbc-java")
     source = Path(__file__).with_name("Clients.java")
     subprocess.run(["javac", "-d", str(tmp_path), str(source)], check=True, timeout=120)
     done = subprocess.run(
