@@ -31,6 +31,8 @@ _PIVOTS, _LEAST = 20, 3000
 _LONG, _AGAIN = 4, 1
 #: Exchanges in vain after which exploring ends, and one more per so many secondaries.
 _PATIENT, _PER = 20, 10
+#: Live cells below which exploring is cheap: the fewer, the more exchanges, of so many pivots each.
+_SMALL, _EACH = 350, 100
 #: How many times more "optimal" spends before it starts to prove, and how many seconds on that.
 _MORE, _PATIENCE = 4, 600.0
 #: What "fast" may spend on improving, as a part of what building took.
@@ -163,8 +165,9 @@ def _balanced(task: Task, deadline: float | None, pivots: int, progress: Progres
     assert best is not None
     # Exploring goes on as long as it pays, and a little longer.
     before = best.work
-    limit = before + (before // 2 if windows else _AGAIN * before + budget)
-    patience = _PATIENT + len(best.secondaries) // _PER
+    more = max(_SMALL - int(task.live.sum()), 0) // 4
+    limit = before + (before // 2 if windows else _AGAIN * before + budget + _EACH * more)
+    patience = _PATIENT + len(best.secondaries) // _PER + more
     best.explore(limit, patience if pivots == _PIVOTS else _MORE * patience)
     spent += best.work - before
     return _found(best, spent)
