@@ -38,9 +38,9 @@ _MORE, _PATIENCE = 4, 600.0
 #: What "fast" may spend on improving, as a part of what building took.
 _FAST = 2.5
 #: Live cells up to which the whole table is one window.
-_WHOLE_FAST, _WHOLE = 10_000, 14_000
+_WHOLE = 10_000
 #: In larger tables improving takes at most so many times what building took, exploring half of all.
-_TIMES = 20
+_TIMES = 10
 #: Live cells beyond which only the nearest window is looked at.
 _LARGE = 30_000
 
@@ -128,17 +128,17 @@ def suppress(
 
 
 def _fast(task: Task, progress: Progress) -> Found:
-    search = Search(task, _guides(task)[0], windows=_windows(task, _WHOLE_FAST), progress=progress)
+    search = Search(task, _guides(task)[0], windows=_windows(task), progress=progress)
     search.build()
     if int(task.live.sum()) <= _LARGE:
         search.improve(int(search.work * (1 + _FAST)))
     return _found(search, search.work)
 
 
-def _windows(task: Task, whole: int) -> int:
+def _windows(task: Task) -> int:
     """Return how far to look around a cell: the larger the table, the nearer."""
     live = int(task.live.sum())
-    if live <= whole:
+    if live <= _WHOLE:
         return 0
     return 2 if live <= _LARGE else 1
 
@@ -149,7 +149,7 @@ def _balanced(task: Task, deadline: float | None, pivots: int, progress: Progres
     if task.knowledge is not None:
         # Each contributor wants a certificate of its own.
         budget *= 2
-    windows = _windows(task, _WHOLE)
+    windows = _windows(task)
     best: Search | None = None
     spent, dearest = 0, 0
     for guide in _guides(task):
