@@ -165,10 +165,11 @@ def _balanced(task: Task, deadline: float | None, pivots: int, progress: Progres
     assert best is not None
     # Exploring goes on as long as it pays, and a little longer.
     before = best.work
-    more = max(_SMALL - int(task.live.sum()), 0) // 4
+    # A proof that follows makes up for what is not found here.
+    more = max(_SMALL - int(task.live.sum()), 0) // 8 if pivots == _PIVOTS else 0
     limit = before + (before // 2 if windows else _AGAIN * before + budget + _EACH * more)
     patience = _PATIENT + len(best.secondaries) // _PER + more
-    best.explore(limit, patience if pivots == _PIVOTS else _MORE * patience)
+    best.explore(limit, patience)
     spent += best.work - before
     return _found(best, spent)
 
