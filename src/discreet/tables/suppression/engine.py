@@ -35,8 +35,8 @@ _PATIENT, _PER = 20, 10
 _SMALL, _EACH = 350, 100
 #: How many times more "optimal" spends before it starts to prove, and how many seconds on that.
 _MORE, _PATIENCE = 4, 600.0
-#: What "fast" may spend on improving, as a part of what building took.
-_FAST = 2.5
+#: What "fast" may spend on improving, in times what building took: with one window, with many.
+_FAST = (2.5, 6.0)
 #: Live cells up to which the whole table is one window.
 _WHOLE = 10_000
 #: In larger tables improving takes at most so many times what building took, exploring half of all.
@@ -128,10 +128,11 @@ def suppress(
 
 
 def _fast(task: Task, progress: Progress) -> Found:
-    search = Search(task, _guides(task)[0], windows=_windows(task), progress=progress)
+    windows = _windows(task)
+    search = Search(task, _guides(task)[0], windows=windows, progress=progress)
     search.build()
     if int(task.live.sum()) <= _LARGE:
-        search.improve(int(search.work * (1 + _FAST)))
+        search.improve(int(search.work * (1 + _FAST[windows > 0])))
     return _found(search, search.work)
 
 
