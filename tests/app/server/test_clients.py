@@ -220,6 +220,21 @@ def test_pandas(engine):
     assert pd.read_sql(asked, engine, params={"age": 40})["n"].item() > 0
 
 
+# -- DuckDB ----------------------------------------------------------------------------------------
+def test_what_duckdbs_postgres_extension_sends(client):
+    # Recorded from version 1.5.5 with pg_use_text_protocol; for DuckDB 2.0 it cannot be had yet.
+    assert client.execute("SELECT oid, nspname FROM pg_namespace  ORDER BY oid").fetchall()
+    assert client.execute("SELECT to_regclass('duckdb_secrets')").fetchone() == (None,)
+    given = client.execute(
+        'SELECT "sex", "n" FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) '
+        "AS __unnamed_subquery ;"
+    )
+    assert [column.name for column in given.description] == ["sex", "n"]
+    assert sum(n for _, n in given.fetchall()) == 2_000
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        client.execute('SELECT NULL FROM "public"."people" ;')
+
+
 # -- psql ------------------------------------------------------------------------------------------
 def test_psql_and_its_own_commands(served):
     if shutil.which("psql") is None:
