@@ -22,6 +22,7 @@ STATEMENTS = [
     "SELECT COUNT(*) AS n FROM people",
     "SELECT sex, COUNT(*) AS n, SUM(salary) AS total, AVG(salary) AS mean FROM people GROUP BY sex",
     "SELECT AVG(salary) FROM people WHERE age > 30",
+    "SELECT sex, MEDIAN(salary) AS m FROM people GROUP BY sex",
     "SELECT sector, COUNT(*) FROM people GROUP BY sector ORDER BY 2 DESC LIMIT 3",
     "SELECT SUM(salary) / COUNT(*) AS ratio FROM people WHERE age < 50",
     "SELECT age >= 40 AS old, COUNT(*) AS n FROM people GROUP BY age >= 40",
