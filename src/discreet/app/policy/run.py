@@ -193,9 +193,9 @@ def run_policy(
 
 
 def _without_server(text: str) -> str:
-    """Return a policy without its section `server:`: the record needs no hash of a password.
+    r"""Return a policy without its section `server:`: the record needs no hash of a password.
 
-    >>> print(_without_server("data: {source: a.csv}\\nserver:\\n  users: {}\\ngateways: []"))
+    >>> print(_without_server("data: {source: a.csv}\nserver:\n  users: {}\ngateways: []"))
     data: {source: a.csv}
     gateways: []
     """
