@@ -53,7 +53,9 @@ def one_thread() -> Iterator[None]:
     On 2,000 records one is ten times as fast as two on a busy machine.
     """
     import sklearn.ensemble  # noqa: F401  # limits hold for what is loaded already
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import (  # type: ignore[import-untyped]  # it has no annotations
+        threadpool_limits,
+    )
 
     with threadpool_limits(limits=1, user_api="openmp"):
         yield
