@@ -1,0 +1,148 @@
+"""Certificates without programs: corners, for tables of hundreds of thousands of cells.
+
+A deviation along one attribute that leaves its hierarchy in balance (up at one code, down at a
+sibling, each carried down to a leaf) can be crossed with one along every other attribute; the
+product of their signs leaves the whole table in balance. A corner is such a product around a
+sensitive cell, all of whose cells are withheld and have room. Corners are chosen so that few cells
+have to be withheld that are not already; what finds no corner is left to linear programs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.data.table import Dimension
+from discreet.progress import Progress, silent
+from discreet.tables.suppression.task import Task
+
+__all__ = ["Certificates", "Corners", "corners"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+#: Demands between two reports of progress, and room of the log for them.
+_CHUNK, _ROOM = 4096, 1 << 20
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Certificates(Sequence[tuple[Ints, Floats]]):
+    """Many deviations in three arrays: where each begins, its cells and how far they move."""
+
+    start: Ints
+    cells: Ints
+    moves: Floats
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def __getitem__(self, at):  # type: ignore[no-untyped-def, override]  # noqa: ANN001, ANN204
+        if isinstance(at, slice):
+            return [self[one] for one in range(*at.indices(len(self)))]
+        low, high = self.start[at], self.start[at + 1]
+        return self.cells[low:high], self.moves[low:high]
+
+    def __iter__(self) -> Iterator[tuple[Ints, Floats]]:
+        return (self[at] for at in range(len(self)))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Corners:
+    """What corners have come to: cells to withhold, demands met, and the certificates."""
+
+    withheld: Bools
+    met: Bools
+    certificates: Certificates
+
+
+def corners(
+    task: Task, price: Floats, free: Floats, *, progress: Progress = silent
+) -> Corners | None:
+    """Meet the demands of a task by corners; none where an attribute has several hierarchies.
+
+    Parameters
+    ----------
+    price
+        What withholding each cell costs, in middle prices.
+    free
+        What using a cell costs that is withheld anyway.
+    """
+    table = task.table
+    if any(len(dimension.parents) != 1 for dimension in table.dimensions):
+        return None
+    from discreet.tables.suppression import _corner_kernels as kernels
+
+    sizes = [len(dimension.codes) for dimension in table.dimensions]
+    radix = np.cumprod([1, *sizes[:0:-1]])[::-1].astype(np.int64)
+    withheld = task.primary.copy()
+    rate = np.where(withheld, free, price)
+    by_direction = [np.full(len(table), -1, dtype=np.int64) for _ in range(2)]
+    rising = task.amount > 0
+    for side, chosen in zip(by_direction, (rising, ~rising), strict=True):
+        side[task.target[chosen]] = np.flatnonzero(chosen)
+    order = np.argsort(-np.abs(task.amount), kind="stable")
+    met = np.zeros(len(order), dtype=bool)
+    same, owner, known = _knowledge(task)
+    arguments = (
+        *(task.target, task.amount, met, task.primary, *by_direction),
+        *(table.codes.astype(np.int64), tuple(_tree(d) for d in table.dimensions), radix),
+        kernels.hashed(table.keys),
+        *(withheld, free, (task.down, task.up, rate, task.live, same), owner, known),
+    )
+    log = np.zeros(_CHUNK + 2, np.int64), np.zeros(_ROOM, np.int64), np.zeros(_ROOM)
+    starts, cells, moves, held, done = [], [], [], 0, 0
+    while done < len(order):
+        progress("protecting", done, len(order))
+        stop = min(done + _CHUNK, len(order))
+        done, count, used = kernels.protect(order, done, stop, *arguments, *log)
+        starts.append(log[0][:count] + held)
+        cells.append(log[1][:used].copy())
+        moves.append(log[2][:used].copy())
+        held += used
+    start = np.concatenate([*starts, [held]]).astype(np.int64)
+    found = Certificates(
+        start,
+        np.concatenate([np.zeros(0, np.int64), *cells]),
+        np.concatenate([np.zeros(0), *moves]),
+    )
+    return Corners(withheld, met, found)
+
+
+def _tree(dimension: Dimension) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Return parents, and the leaves below each code as a range of a list of leaves."""
+    parent = dimension.parents[0].astype(np.int64)
+    below: list[list[int]] = [[] for _ in parent]
+    for code, above in enumerate(parent.tolist()):
+        if above >= 0:
+            below[above].append(code)
+    low, high = np.zeros(len(parent), np.int64), np.zeros(len(parent), np.int64)
+    leaves: list[int] = []
+    stack = [(int(root), False) for root in np.flatnonzero(parent < 0)]
+    while stack:
+        code, seen = stack.pop()
+        if seen:
+            high[code] = len(leaves)
+            continue
+        low[code] = len(leaves)
+        stack.append((code, True))
+        if not below[code]:
+            leaves.append(code)
+        stack.extend((child, False) for child in reversed(below[code]))
+    return parent, low, high, np.array(leaves, dtype=np.int64), parent
+
+
+def _knowledge(task: Task) -> tuple[Ints, Ints, tuple[Ints, Ints, Floats, Bools]]:
+    """Return equal cells, owners, and what attackers know of each cell, as arrays."""
+    size = len(task.value)
+    known = task.knowledge
+    if known is None:
+        nothing = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, dtype=bool)
+        return np.arange(size), np.full(size, -1), (np.zeros(size + 1, np.int64), *nothing)
+    order = np.argsort(known.cell, kind="stable")
+    starts = np.searchsorted(known.cell[order], np.arange(size + 1)).astype(np.int64)
+    entries = (known.who[order].astype(np.int64), known.fall[order], known.sole[order])
+    return known.same.astype(np.int64), known.owner.astype(np.int64), (starts, *entries)
