@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -124,7 +124,7 @@ def audit_table(
     bounds: Bounds | None = None,
     coalition: Iterable[int] = (),
     cells: str = "sensitive",
-    certificates: Sequence[Certificate] = (),
+    certificates: Iterable[Certificate] = (),
     progress: Progress = silent,
 ) -> Audit:
     """Compute what an attacker can infer of the withheld cells.
@@ -198,7 +198,7 @@ def _by_component(
     problem: Problem,
     equations: sparse.csr_matrix,
     hidden: Ints,
-    certificates: Sequence[Certificate],
+    certificates: Iterable[Certificate],
     progress: Progress,
 ) -> Decision:
     whole = Decision.blank(problem)

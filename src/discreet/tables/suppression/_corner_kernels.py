@@ -211,7 +211,7 @@ def _corner(target, move, own, trees, radix, index, cells, known, barred, out):
             signs[place, 0] = 1
         product = (codes, signs, lengths)
         cost = np.inf
-        for sweep in range(_SWEEPS + 1):
+        for _ in range(_SWEEPS + 1):
             for turn in range(dims):
                 place = (start + turn) % dims
                 tree = trees[place]
@@ -319,7 +319,7 @@ def protect(
     Writes certificates to the log, as far as it has room, and marks demands met and cells
     withheld. Returns where it stopped, the number of certificates and the cells in them.
     """
-    down, up, rate, live, same = cells
+    down, up, rate, _, same = cells
     starts = known[0]
     informed = len(known[1]) > 0
     most = 4096
@@ -342,9 +342,7 @@ def protect(
             continue
         size = 0
         if informed:
-            size = _attackers(
-                cell, out[1], out[3], number, move, same, owner, known, barred
-            )
+            size = _attackers(cell, out[1], out[3], number, move, same, owner, known, barred)
             if size > len(barred):
                 continue
         tried = 1

@@ -10,16 +10,16 @@ have to be withheld that are not already; what finds no corner is left to linear
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit.certificates import Certificates
 from discreet.data.table import Dimension
 from discreet.progress import Progress, silent
 from discreet.tables.suppression.task import Task
 
-__all__ = ["Certificates", "Corners", "corners"]
+__all__ = ["Corners", "corners"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -27,27 +27,6 @@ Bools = npt.NDArray[np.bool_]
 
 #: Demands between two reports of progress, and room of the log for them.
 _CHUNK, _ROOM = 4096, 1 << 20
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Certificates(Sequence[tuple[Ints, Floats]]):
-    """Many deviations in three arrays: where each begins, its cells and how far they move."""
-
-    start: Ints
-    cells: Ints
-    moves: Floats
-
-    def __len__(self) -> int:
-        return len(self.start) - 1
-
-    def __getitem__(self, at):  # type: ignore[no-untyped-def, override]  # noqa: ANN001, ANN204
-        if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
-        low, high = self.start[at], self.start[at + 1]
-        return self.cells[low:high], self.moves[low:high]
-
-    def __iter__(self) -> Iterator[tuple[Ints, Floats]]:
-        return (self[at] for at in range(len(self)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -9,11 +9,13 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit.certificates import Certificates
 from discreet.audit.intervals import audit_table
 from discreet.audit.knowledge import Bounds
 from discreet.data.table import Status, Table
 from discreet.errors import EngineError, InputError
 from discreet.progress import Progress, silent
+from discreet.tables.suppression.corners import corners
 from discreet.tables.suppression.optimal import optimum
 from discreet.tables.suppression.pattern import Pattern
 from discreet.tables.suppression.search import Search
@@ -44,7 +46,7 @@ class Found:
     """A safe pattern with the certificates that prove it, and a bound where one is proven."""
 
     withheld: Bools
-    certificates: list[tuple[npt.NDArray[np.int64], Floats]]
+    certificates: Iterable[tuple[npt.NDArray[np.int64], Floats]]
     work: int
     bound: float | None = None
     #: Demands with the contributors that mattered to them.
@@ -123,10 +125,20 @@ def suppress(
 
 def _fast(task: Task, progress: Progress) -> Found:
     search = Search(task, _guides(task)[0], windows=_windows(task, _WHOLE_FAST), progress=progress)
-    search.build()
     if int(task.live.sum()) <= _LARGE:
+        search.build()
         search.improve(int(search.work * (1 + _FAST)))
-    return _found(search, search.work)
+        return _found(search, search.work)
+    # Programs only for what finds no corner.
+    start = corners(task, search.rate, search.free, progress=progress)
+    if start is not None:
+        search.adopt(start.withheld, start.met)
+    search.build()
+    found = _found(search, search.work)
+    if start is None:
+        return found
+    together = start.certificates + Certificates.of(found.certificates)
+    return dataclasses.replace(found, certificates=together)
 
 
 def _windows(task: Task, whole: int) -> int:
