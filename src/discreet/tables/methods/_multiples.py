@@ -19,13 +19,13 @@ from discreet.data.table import Bools, Floats, Ints, Table
 __all__ = ["ATTEMPTS", "Multiples", "Rounded"]
 
 #: Rounds of annealing per single cell that can move, attempt by attempt.
-_ROUNDS = (3_000, 12_000, 30_000)
+_ROUNDS = (6_000, 15_000, 40_000)
 #: How often annealing may be tried.
 ATTEMPTS = len(_ROUNDS)
 #: Most rounds in one attempt.
 _MOST = 200_000_000
 #: Heat at the start and at the end.
-_HEAT = (0.5, 0.1)
+_HEAT = (0.3, 0.07)
 #: What it costs that a total leaves its adjacent multiples within the base, and beyond.
 _LEAVE, _WRONG = 0.2, 1.0
 
@@ -117,6 +117,7 @@ class Multiples:
         single = system.single
         # Single cells stay next to their values; only totals leave.
         movable = np.flatnonzero(high[single] > low[single])
+        movable = movable[np.argsort(self.table.keys[single[movable]])]
         cells = single[movable]
         draw = np.random.default_rng(attempt)
         x = low[cells] + (draw.random(len(cells)) < (self.quotient - self.low)[cells])
@@ -128,6 +129,7 @@ class Multiples:
             *above,
             *sums,
             *parts,
+            self.table.keys[cells],
             *(low[cells], high[cells], x, step),
             *(low, high, self.slack),
             (_LEAVE, _WRONG),
