@@ -56,12 +56,14 @@ class Certificates:
         for low, high in itertools.pairwise(self.start.tolist()):
             yield self.cells[low:high], self.moves[low:high]
 
-    def __add__(self, other: Certificates) -> Certificates:
-        """Return both in one."""
-        return Certificates(
-            np.concatenate([self.start, other.start[1:] + self.start[-1]]),
-            np.concatenate([self.cells, other.cells]),
-            np.concatenate([self.moves, other.moves]),
+    @classmethod
+    def joined(cls, several: Sequence[Certificates]) -> Certificates:
+        """Return all of them in one."""
+        lengths = np.concatenate([np.diff(one.start) for one in several])
+        return cls(
+            np.concatenate([[0], lengths.cumsum()]).astype(np.int64),
+            np.concatenate([one.cells for one in several]),
+            np.concatenate([one.moves for one in several]),
         )
 
     @property

@@ -100,7 +100,7 @@ class Decision:
             for cells, moves in forward:
                 self.harvest(cells, moves)
             return
-        both = forward + forward.mirrored(problem.down, problem.up)
+        both = Certificates.joined([forward, forward.mirrored(problem.down, problem.up)])
         np.maximum.at(self.rise, both.cells, both.moves)
         np.maximum.at(self.fall, both.cells, -both.moves)
         enough = 1 - TOLERANCE

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.audit.certificates import Certificates
+from discreet.audit.corners import corners
 from discreet.audit.intervals import audit_table
 from discreet.audit.knowledge import Bounds
 from discreet.data.table import Status, Table
 from discreet.errors import EngineError, InputError
 from discreet.progress import Progress, silent
-from discreet.tables.suppression.corners import corners
 from discreet.tables.suppression.optimal import optimum
 from discreet.tables.suppression.pattern import Pattern
 from discreet.tables.suppression.search import Search
@@ -130,14 +130,24 @@ def _fast(task: Task, progress: Progress) -> Found:
         search.improve(int(search.work * (1 + _FAST)))
         return _found(search, search.work)
     # Programs only for what finds no corner.
-    start = corners(task, search.rate, search.free, progress=progress)
+    start = corners(
+        task.table,
+        (task.target, task.amount),
+        (task.down, task.up),
+        withheld=task.primary,
+        live=task.live,
+        price=search.rate,
+        free=search.free,
+        knowledge=task.knowledge,
+        progress=progress,
+    )
     if start is not None:
         search.adopt(start.withheld, start.met)
     search.build()
     found = _found(search, search.work)
     if start is None:
         return found
-    together = start.certificates + Certificates.of(found.certificates)
+    together = Certificates.joined([start.certificates, Certificates.of(found.certificates)])
     return dataclasses.replace(found, certificates=together)
 
 

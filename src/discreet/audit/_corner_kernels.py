@@ -136,7 +136,7 @@ def _choose(place, code, part, product, tree, radix, index, move, cells, known, 
 
     Writes the cheapest into `part` and returns its size and cost.
     """
-    parent, low, high, leaves, _ = tree
+    parent, low, high, leaves = tree
     best, least, best_size = -2, np.inf, 0
     trial = np.zeros((2, _LONG), np.int64)
     top, inner = parent[code], code
@@ -176,7 +176,7 @@ def _choose(place, code, part, product, tree, radix, index, move, cells, known, 
 @numba.njit(cache=True)
 def _descend(place, code, part, product, tree, radix, index, move, cells, known, barred, target):
     """Choose the leaf below a total down to which its deviation is carried."""
-    parent, low, high, leaves, _ = tree
+    parent, low, high, leaves = tree
     least, best_size = np.inf, 0
     trial = np.zeros((2, _LONG), np.int64)
     width = high[code] - low[code]
@@ -214,7 +214,7 @@ def _corner(target, move, own, trees, radix, index, cells, known, barred, out):
         for _ in range(_SWEEPS + 1):
             for turn in range(dims):
                 place = (start + turn) % dims
-                tree = trees[place]
+                tree = (trees[0][place], trees[1][place], trees[2][place], trees[3][place])
                 code = own[place]
                 if tree[1][code] + 1 < tree[2][code] or tree[3][tree[1][code]] != code:
                     # A total: down to a leaf, with what was chosen beside it kept.
@@ -310,7 +310,7 @@ def _attackers(target, found, signs, number, move, same, owner, known, out):
 
 @numba.njit(cache=True)
 def protect(
-    order, first, last, target, amount, met, primary, demand_up, demand_down,
+    order, first, last, target, amount, met, demand_up, demand_down,
     codes, trees, radix, index, withheld, free, cells, owner, known,
     log_start, log_cells, log_moves,
 ):  # fmt: skip
@@ -383,8 +383,6 @@ def protect(
                     mirrored = False
             for at in range(lo, hi):
                 one, step = log_cells[at], log_moves[at]
-                if not primary[one]:
-                    continue
                 for flip in (1, -1):
                     if flip < 0 and not mirrored:
                         continue

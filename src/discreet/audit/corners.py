@@ -10,14 +10,15 @@ have to be withheld that are not already; what finds no corner is left to linear
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.audit.certificates import Certificates
-from discreet.data.table import Dimension
+from discreet.audit.knowledge import Contributors
+from discreet.data.table import Dimension, Table
 from discreet.progress import Progress, silent
-from discreet.tables.suppression.task import Task
 
 __all__ = ["Corners", "corners"]
 
@@ -39,59 +40,75 @@ class Corners:
 
 
 def corners(
-    task: Task, price: Floats, free: Floats, *, progress: Progress = silent
+    table: Table,
+    demands: tuple[Ints, Floats],
+    room: tuple[Floats, Floats],
+    *,
+    withheld: Bools,
+    live: Bools,
+    price: Floats,
+    free: Floats,
+    knowledge: Contributors | None = None,
+    progress: Progress = silent,
 ) -> Corners | None:
-    """Meet the demands of a task by corners; none where an attribute has several hierarchies.
+    """Meet demands by corners; none where an attribute has several hierarchies.
 
     Parameters
     ----------
-    price
-        What withholding each cell costs, in middle prices.
-    free
-        What using a cell costs that is withheld anyway.
+    demands
+        Cells, and how far each must be able to move (negative: down).
+    room
+        How far each cell may fall and rise.
+    withheld, live
+        Cells that are withheld anyway, and cells that are or may be.
+    price, free
+        What withholding each cell costs, and what using it costs where it is withheld.
     """
-    table = task.table
     if any(len(dimension.parents) != 1 for dimension in table.dimensions):
         return None
-    from discreet.tables.suppression import _corner_kernels as kernels
+    from discreet.audit import _corner_kernels as kernels
 
+    target, amount = demands
     sizes = [len(dimension.codes) for dimension in table.dimensions]
     radix = np.cumprod([1, *sizes[:0:-1]])[::-1].astype(np.int64)
-    withheld = task.primary.copy()
+    withheld = withheld.copy()
     rate = np.where(withheld, free, price)
     by_direction = [np.full(len(table), -1, dtype=np.int64) for _ in range(2)]
-    rising = task.amount > 0
-    for side, chosen in zip(by_direction, (rising, ~rising), strict=True):
-        side[task.target[chosen]] = np.flatnonzero(chosen)
-    order = np.argsort(-np.abs(task.amount), kind="stable")
+    for side, chosen in zip(by_direction, (amount > 0, amount < 0), strict=True):
+        side[target[chosen]] = np.flatnonzero(chosen)
+    order = np.argsort(-np.abs(amount), kind="stable")
     met = np.zeros(len(order), dtype=bool)
-    same, owner, known = _knowledge(task)
+    same, owner, known = _knowledge(knowledge, len(table))
     arguments = (
-        *(task.target, task.amount, met, task.primary, *by_direction),
-        *(table.codes.astype(np.int64), tuple(_tree(d) for d in table.dimensions), radix),
+        *(target, amount, met, *by_direction),
+        *(table.codes.astype(np.int64), _trees(table.dimensions), radix),
         kernels.hashed(table.keys),
-        *(withheld, free, (task.down, task.up, rate, task.live, same), owner, known),
+        *(withheld, free, (*room, rate, live, same), owner, known),
     )
     log = np.zeros(_CHUNK + 2, np.int64), np.zeros(_ROOM, np.int64), np.zeros(_ROOM)
-    starts, cells, moves, held, done = [], [], [], 0, 0
+    found = Certificates.of([])
+    logs, done = [found], 0
     while done < len(order):
         progress("protecting", done, len(order))
         stop = min(done + _CHUNK, len(order))
         done, count, used = kernels.protect(order, done, stop, *arguments, *log)
-        starts.append(log[0][:count] + held)
-        cells.append(log[1][:used].copy())
-        moves.append(log[2][:used].copy())
-        held += used
-    start = np.concatenate([*starts, [held]]).astype(np.int64)
-    found = Certificates(
-        start,
-        np.concatenate([np.zeros(0, np.int64), *cells]),
-        np.concatenate([np.zeros(0), *moves]),
-    )
-    return Corners(withheld, met, found)
+        start = np.append(log[0][:count], used)
+        logs.append(Certificates(start, log[1][:used].copy(), log[2][:used].copy()))
+    return Corners(withheld, met, Certificates.joined(logs))
 
 
-def _tree(dimension: Dimension) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+def _trees(dimensions: Sequence[Dimension]) -> tuple[Ints, ...]:
+    """Return the trees of all attributes in arrays of one row each, filled up with −1."""
+    trees = [_tree(dimension) for dimension in dimensions]
+    width = max(len(dimension.codes) for dimension in dimensions)
+    filled = tuple(np.full((len(trees), width), -1, dtype=np.int64) for _ in range(4))
+    for row, tree in enumerate(trees):
+        for whole, part in zip(filled, tree, strict=True):
+            whole[row, : len(part)] = part
+    return filled
+
+
+def _tree(dimension: Dimension) -> tuple[Ints, Ints, Ints, Ints]:
     """Return parents, and the leaves below each code as a range of a list of leaves."""
     parent = dimension.parents[0].astype(np.int64)
     below: list[list[int]] = [[] for _ in parent]
@@ -111,13 +128,13 @@ def _tree(dimension: Dimension) -> tuple[Ints, Ints, Ints, Ints, Ints]:
         if not below[code]:
             leaves.append(code)
         stack.extend((child, False) for child in reversed(below[code]))
-    return parent, low, high, np.array(leaves, dtype=np.int64), parent
+    return parent, low, high, np.array(leaves, dtype=np.int64)
 
 
-def _knowledge(task: Task) -> tuple[Ints, Ints, tuple[Ints, Ints, Floats, Bools]]:
+def _knowledge(
+    known: Contributors | None, size: int
+) -> tuple[Ints, Ints, tuple[Ints, Ints, Floats, Bools]]:
     """Return equal cells, owners, and what attackers know of each cell, as arrays."""
-    size = len(task.value)
-    known = task.knowledge
     if known is None:
         nothing = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, dtype=bool)
         return np.arange(size), np.full(size, -1), (np.zeros(size + 1, np.int64), *nothing)
