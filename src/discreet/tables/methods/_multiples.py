@@ -15,6 +15,7 @@ from scipy import sparse
 from discreet.audit.deviations import independent
 from discreet.audit.solver import solve_integer
 from discreet.data.table import Bools, Floats, Ints, Table
+from discreet.tables.methods._base import is_total
 
 __all__ = ["ATTEMPTS", "Multiples", "Rounded"]
 
@@ -42,7 +43,7 @@ class Rounded:
 class Multiples:
     """Between which multiples each cell may end up: next to its value, or one further off.
 
-    `slack` cells are multiples themselves, so that one step more keeps them within the base.
+    `slack` cells are totals that are multiples themselves: one step more keeps them within the base.
     """
 
     table: Table
@@ -60,7 +61,7 @@ class Multiples:
         exact = np.abs(quotient - nearest) <= 1e-9 * np.maximum(1.0, np.abs(quotient))
         low = np.where(exact, nearest, np.floor(quotient))
         high = np.where(exact, nearest, np.ceil(quotient))
-        return cls(table, quotient, low, high, exact & (nearest != 0))
+        return cls(table, quotient, low, high, exact & (nearest != 0) & is_total(table))
 
     def left(self, multiples: Floats) -> Bools:
         """Return which cells are not next to their value."""
