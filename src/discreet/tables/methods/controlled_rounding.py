@@ -74,11 +74,12 @@ class ControlledRounding(TableMethod):
         """Try what gives the closest table first and what nearly always gives one then."""
         stages = 3 + ATTEMPTS
         short = self.time_limit / 6
+        first = None
         for stage, slack in enumerate((False, True)):
             progress("rounding", stage, stages)
-            found, impossible = near.program(short, self.gap, slack=slack)
-            if found is not None:
-                return found.multiples, found.optimal
+            first, impossible = near.program(short, self.gap, slack=slack)
+            if first is not None and (first.optimal or not slack):
+                return first.multiples, first.optimal
             if not impossible:
                 break  # too large for programs
         else:
@@ -87,7 +88,13 @@ class ControlledRounding(TableMethod):
             progress("rounding", 2 + attempt, stages)
             annealed = near.anneal(attempt)
             if annealed is not None:
+                if first is not None and _fewer(near, first.multiples, annealed):
+                    break
                 return annealed, False
+            if first is not None:
+                break
+        if first is not None:
+            return first.multiples, False
         found, impossible = near.program(4 * short, 0.5, slack=True)
         progress("rounding", stages, stages)
         if found is not None:
@@ -99,6 +106,11 @@ class ControlledRounding(TableMethod):
             code="rounding-infeasible",
             hint="allow more time, take another base, or use random-rounding",
         )
+
+
+def _fewer(near: Multiples, one: Floats, other: Floats) -> bool:
+    """Whether one table has fewer totals beyond their adjacent multiples."""
+    return int(near.left(one).sum()) < int(near.left(other).sum())
 
 
 def _infeasible(base: float) -> InfeasibleError:
