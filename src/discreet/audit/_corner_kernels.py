@@ -19,6 +19,8 @@ _NEVER = 1e6
 _LONG = 32
 #: Leaves looked at on the other side, and below a total.
 _SIBLINGS, _BELOW = 40, 12
+#: So many cells that cannot be used are put up with for a while.
+_HOPE = 4.0
 #: How often a corner is improved.
 _SWEEPS = 2
 
@@ -137,7 +139,8 @@ def _choose(place, code, part, product, tree, radix, index, move, cells, known, 
     Writes the cheapest into `part` and returns its size and cost.
     """
     parent, low, high, leaves = tree
-    best, least, best_size = -2, np.inf, 0
+    # A few cells that cannot be used may still be exchanged in the next sweep, many may not.
+    best, least, best_size = -2, _HOPE * _NEVER, 0
     trial = np.zeros((2, _LONG), np.int64)
     top, inner = parent[code], code
     step = 1
@@ -177,7 +180,7 @@ def _choose(place, code, part, product, tree, radix, index, move, cells, known, 
 def _descend(place, code, part, product, tree, radix, index, move, cells, known, barred, target):
     """Choose the leaf below a total down to which its deviation is carried."""
     parent, low, high, leaves = tree
-    least, best_size = np.inf, 0
+    least, best_size = _HOPE * _NEVER, 0
     trial = np.zeros((2, _LONG), np.int64)
     width = high[code] - low[code]
     step = max(1, width // _BELOW)
