@@ -9,6 +9,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit.certificates import Certificates
+from discreet.audit.corners import corners
 from discreet.audit.intervals import audit_table
 from discreet.audit.knowledge import Bounds
 from discreet.data.table import Status, Table
@@ -50,7 +52,7 @@ class Found:
     """A safe pattern with the certificates that prove it, and a bound where one is proven."""
 
     withheld: Bools
-    certificates: list[tuple[npt.NDArray[np.int64], Floats]]
+    certificates: Iterable[tuple[npt.NDArray[np.int64], Floats]]
     work: int
     bound: float | None = None
     #: Demands with the contributors that mattered to them.
@@ -130,10 +132,30 @@ def suppress(
 def _fast(task: Task, progress: Progress) -> Found:
     windows = _windows(task)
     search = Search(task, _guides(task)[0], windows=windows, progress=progress)
-    search.build()
     if int(task.live.sum()) <= _LARGE:
+        search.build()
         search.improve(int(search.work * (1 + _FAST[windows > 0])))
-    return _found(search, search.work)
+        return _found(search, search.work)
+    # Programs only for what finds no corner.
+    start = corners(
+        task.table,
+        (task.target, task.amount),
+        (task.down, task.up),
+        withheld=task.primary,
+        live=task.live,
+        price=search.rate,
+        free=search.free,
+        knowledge=task.knowledge,
+        progress=progress,
+    )
+    if start is not None:
+        search.adopt(start.withheld, start.met)
+    search.build()
+    found = _found(search, search.work)
+    if start is None:
+        return found
+    together = Certificates.joined([start.certificates, Certificates.of(found.certificates)])
+    return dataclasses.replace(found, certificates=together)
 
 
 def _windows(task: Task) -> int:
