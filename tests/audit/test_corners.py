@@ -70,7 +70,7 @@ def test_what_corners_meet_the_auditor_finds_met_by_programs_alone(monkeypatch, 
 
 @pytest.mark.parametrize("attacker", ["outsider", "contributors"])
 def test_large_tables_are_protected_by_corners(monkeypatch, attacker):
-    monkeypatch.setattr(engine, "_WHOLE_FAST", 0)
+    monkeypatch.setattr(engine, "_WHOLE", 0)
     monkeypatch.setattr(engine, "_LARGE", 0)
     given_table = nested_table(8)
     first = suppress(given_table, effort="fast", attacker=attacker)
