@@ -63,6 +63,8 @@ class DeviationModel:
         self._down = self._groups.least(down[cells] / unit)
         self._open = np.ones(len(cells), dtype=bool)
         self._dirty: list[int] = []
+        #: How far groups may rise and fall by what the present attacker knows.
+        self._room: dict[int, tuple[float, float]] = {}
         zeros = np.zeros(block.shape[0])
         price = np.zeros(len(cells)) if cost is None else cost
         self._price = np.array([price, price], dtype=np.float64)
@@ -127,9 +129,11 @@ class DeviationModel:
         self._dirty.append(place)
         pair = np.array([place, place + self._size])
         fix = np.array([max(move, 0.0), max(-move, 0.0)])
-        if move < 0 and -move > self._down[place] * (1 + 1e-9):
+        # Cells that move with the target may be held or limited: then so is the target.
+        up, down = self._room.get(place, (self._up[place], self._down[place]))
+        if not self._groups.all(self._open)[place] or move > up * (1 + 1e-9):
             return None
-        if move > 0 and move > self._up[place] * (1 + 1e-9):
+        if -move > down * (1 + 1e-9):
             return None
         self.program.set_bounds(pair, fix, fix)
         solution = self.program.solve()
@@ -170,6 +174,7 @@ class DeviationModel:
         if self._dirty:
             self._restore(np.array(self._dirty, dtype=np.int64))
         self._dirty = []
+        self._room = {}
         if floors is not None and len(floors[0]):
             kept = [i for i, c in enumerate(floors[0].tolist()) if c in self._place]
             groups = self._groups.of_cell[self._places(floors[0][kept])]
@@ -191,6 +196,9 @@ class DeviationModel:
     def _limit(self, at: Ints, up: Floats, down: Floats) -> None:
         self._bound(at, up, down)
         self._dirty.extend(int(a) for a in at)
+        self._room.update(
+            zip(at.tolist(), zip(up.tolist(), down.tolist(), strict=True), strict=True)
+        )
 
     def _bound(self, at: Ints, up: Floats, down: Floats) -> None:
         shut = ~self._groups.all(self._open)[at]
