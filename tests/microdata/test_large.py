@@ -9,6 +9,7 @@ import pytest
 import discreet as dc
 from discreet.data.engines import connect
 
+ROWS = 300_000
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "microdata_large.py"
 
 
@@ -34,7 +35,7 @@ def released(engine, path, target):
 @pytest.mark.spark
 def test_a_spark_cluster_finds_and_writes_what_duckdb_does(spark_engine, tmp_path):
     path = tmp_path / "people.parquet"
-    large().generate(path, 300_000)
+    large().generate(path, ROWS)
     with connect("duckdb://", memory_limit="1GB") as engine:
         here = released(engine, path, tmp_path / "here.parquet")
     there = released(spark_engine, path, tmp_path / "there.parquet")
@@ -45,6 +46,6 @@ def test_a_spark_cluster_finds_and_writes_what_duckdb_does(spark_engine, tmp_pat
         pq.read_table(tmp_path / name).sort_by([(c, "ascending") for c in here.dataset.columns])
         for name in ("here.parquet", "there.parquet")
     )
-    assert first.num_rows == 300_000 - here.suppressed
+    assert first.num_rows == ROWS - here.suppressed
     for column in here.dataset.columns:
         assert second.column(column).to_pylist() == first.column(column).to_pylist()
