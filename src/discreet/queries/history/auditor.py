@@ -11,6 +11,7 @@ atoms is therefore found like any other. The decision uses query sets alone, nev
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 
 import numpy as np
@@ -37,7 +38,7 @@ from discreet.queries.history.field import (
 )
 from discreet.queries.history.words import New, Words
 
-__all__ = ["Auditor", "Decision"]
+__all__ = ["Auditor", "Decision", "warm"]
 
 Ids = npt.NDArray[np.int64]
 #: A split pivot of so many times k records in both parts is taken before all others: the row of
@@ -448,3 +449,15 @@ class Auditor:
         if bit >= 8 * self._members.shape[0]:
             self._members = np.vstack([self._members, np.zeros_like(self._members)])
         return bit
+
+
+@functools.cache
+def warm() -> None:
+    """Have everything compiled that decisions need, so that no question waits for it."""
+    rng = np.random.default_rng(1)
+    for k in (2, 3, 4):
+        auditor = Auditor(np.ones(40, np.int64), k)
+        for _ in range(40):
+            decision = auditor.decide(np.flatnonzero(rng.random(40) < 0.5))
+            if decision.safe:
+                auditor.accept(decision)
