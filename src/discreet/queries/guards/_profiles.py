@@ -94,6 +94,8 @@ class Profiles:
         """Count the profiles where the data lives, and keep them here."""
         import pyarrow as pa
 
+        from discreet.queries.guards._grouping import grouped
+
         rows = rows or data.relation
         public = public_columns(data)
         nullable = _nullable(data)
@@ -113,6 +115,7 @@ class Profiles:
         held = table.select(public).append_column(_ID, pa.array(np.arange(counts.size, dtype="i4")))
         engine = connect("duckdb://")
         relation = engine.materialize(engine.load(held))
+        grouped(np.packbits([True]), np.zeros(1, np.int32), 1)  # compiled now, not when asked
         return cls(
             engine, relation, counts, known, frozenset(public), data.catalog,
             [*named, *missing], rows,
