@@ -56,7 +56,7 @@ class Client:
         self._user, self._password, self._token = user, password, ""
         self._line: http.client.HTTPConnection
         if secure:
-            trusted = ssl.create_default_context(cafile=certificate and str(certificate))
+            trusted = _trusted(certificate)
             self._line = http.client.HTTPSConnection(host, port, timeout=timeout, context=trusted)
         else:
             self._line = http.client.HTTPConnection(host, port, timeout=timeout)
@@ -165,6 +165,20 @@ class Client:
                 code="cannot-connect",
                 hint="check address and port: `server: http_port` in the policy",
             ) from None
+
+
+def _trusted(certificate: str | Path | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=certificate and str(certificate))
+    except FileNotFoundError:
+        raise InputError("there is no such file", code="missing-file", file=certificate) from None
+    except (ssl.SSLError, OSError):
+        raise InputError(
+            "the file holds no certificate",
+            code="malformed-certificate",
+            file=certificate,
+            hint="give a PEM file that begins with -----BEGIN CERTIFICATE-----",
+        ) from None
 
 
 def _place(url: str) -> tuple[str, int, bool]:

@@ -67,6 +67,14 @@ def test_an_unknown_certificate_and_a_plain_line_are_refused(place):
         dc.Client("gateway.example", user="ana", password="x")
 
 
+def test_a_file_that_is_no_certificate_is_explained(place, tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        dc.Client(place[0], user="ana", password=PASSWORD, certificate=tmp_path / "none.pem")
+    (tmp_path / "text.pem").write_text("not a certificate")
+    with pytest.raises(InputError, match="holds no certificate"):
+        dc.Client(place[0], user="ana", password=PASSWORD, certificate=tmp_path / "text.pem")
+
+
 def test_an_expired_token_is_renewed(place):
     with make(place) as client:
         client.ask("SELECT COUNT(*) FROM people")

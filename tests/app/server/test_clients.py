@@ -22,6 +22,7 @@ STATEMENTS = [
     "SELECT COUNT(*) AS n FROM people",
     "SELECT sex, COUNT(*) AS n, SUM(salary) AS total, AVG(salary) AS mean FROM people GROUP BY sex",
     "SELECT AVG(salary) FROM people WHERE age > 30",
+    "SELECT sex, MEDIAN(salary) AS m FROM people GROUP BY sex",
     "SELECT sector, COUNT(*) FROM people GROUP BY sector ORDER BY 2 DESC LIMIT 3",
     "SELECT SUM(salary) / COUNT(*) AS ratio FROM people WHERE age < 50",
     "SELECT age >= 40 AS old, COUNT(*) AS n FROM people GROUP BY age >= 40",
@@ -218,6 +219,21 @@ def test_pandas(engine):
     assert frame["n"].sum() == 2_000
     asked = sqlalchemy.text("SELECT COUNT(*) AS n FROM people WHERE age < :age")
     assert pd.read_sql(asked, engine, params={"age": 40})["n"].item() > 0
+
+
+# -- DuckDB ----------------------------------------------------------------------------------------
+def test_what_duckdbs_postgres_extension_sends(client):
+    # Recorded from version 1.5.5 with pg_use_text_protocol; for DuckDB 2.0 it cannot be had yet.
+    assert client.execute("SELECT oid, nspname FROM pg_namespace  ORDER BY oid").fetchall()
+    assert client.execute("SELECT to_regclass('duckdb_secrets')").fetchone() == (None,)
+    given = client.execute(
+        'SELECT "sex", "n" FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) '
+        "AS __unnamed_subquery ;"
+    )
+    assert [column.name for column in given.description] == ["sex", "n"]
+    assert sum(n for _, n in given.fetchall()) == 2_000
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        client.execute('SELECT NULL FROM "public"."people" ;')
 
 
 # -- psql ------------------------------------------------------------------------------------------

@@ -52,7 +52,8 @@ def serve_policy(path: str | Path, *, started: Callable[[Addresses], None]) -> N
     log_to_stderr()
     settings = _settings(policy.server, folder)
     listeners = listen(settings.host, (settings.port, settings.http_port), policy.server.workers)
-    at = Addresses(*(int(made.getsockname()[1]) for made in listeners[0]))
+    postgres, http = (int(made.getsockname()[1]) for made in listeners[0])
+    at = Addresses(postgres, http, settings.certificate if settings.self_signed else None)
     supervise(_worker, (str(path), settings), listeners, started=lambda: started(at))
 
 
@@ -99,6 +100,7 @@ def _settings(server: Server, folder: Path) -> ServerSettings:
         http_port=server.http_port,
         certificate=certificate,
         key=key,
+        self_signed=server.certificate is None,
         rate=server.rate,
         burst=server.burst,
         statement_seconds=server.statement_timeout,

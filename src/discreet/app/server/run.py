@@ -42,6 +42,8 @@ class ServerSettings:
     threads: int = 8
     #: A statement that takes longer is ended; None for no limit.
     statement_seconds: float | None = 60.0
+    #: Whether the certificate was made for this run.
+    self_signed: bool = False
     #: Shared by several processes, so that one accepts another's tokens.
     token_key: bytes = dataclasses.field(default_factory=lambda: os.urandom(32), repr=False)
 
@@ -52,6 +54,8 @@ class Addresses:
 
     postgres: int
     http: int
+    #: The certificate that was made for this run, which clients may trust.
+    certificate: Path | None = None
 
 
 async def serve(
@@ -125,7 +129,8 @@ async def serve(
         while not http.started and not serving.done():
             await asyncio.sleep(0.02)
         if not serving.done():
-            started(Addresses(postgres.port, int(listener.getsockname()[1])))
+            made = settings.certificate if settings.self_signed else None
+            started(Addresses(postgres.port, int(listener.getsockname()[1]), made))
             await asyncio.wait(
                 [serving, asyncio.create_task(stop.wait())], return_when=asyncio.FIRST_COMPLETED
             )
