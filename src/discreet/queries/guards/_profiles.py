@@ -39,8 +39,8 @@ _ID, _COUNT, _VALUE = "__profile", "__count", "__value"
 REMEMBERED_BYTES = 200_000_000
 #: Sums of whole numbers beyond this are left to the engine.
 LARGEST = 2.0**62
-#: Profiles pay where there are at most this share of the records, and so many questions.
-SHARE, QUESTIONS = 0.25, 8
+#: Guards that can do without keep no more profiles, and none for the first questions.
+MOST_PROFILES, QUESTIONS = 2_000_000, 8
 
 Bits = npt.NDArray[np.uint8]
 Ids = npt.NDArray[np.int64]
@@ -350,7 +350,7 @@ class Shortcut:
         count = exp.alias_(exp.Count(this=exp.Star()), "n")
         tree = exp.select(count).from_(from_clause(distinct, "d"))
         number = int(self._rows.engine.fetch(tree).column(0)[0].as_py())
-        return number <= SHARE * self._data.count
+        return number <= MOST_PROFILES
 
     def close(self) -> None:
         """Let go of the memory."""
