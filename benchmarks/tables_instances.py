@@ -71,14 +71,14 @@ def read(folder: Path) -> Table:
     )
 
 
-def run(folder: Path, name: str, effort: str, attacker: str, objective: str) -> None:
+def run(
+    folder: Path, name: str, effort: str, attacker: str, objective: str, *, exact: bool = True
+) -> None:
     table = read(folder / name)
     began = time.process_time()
     pattern = suppress(table, objective=objective, effort=effort, attacker=attacker)
     seconds = time.process_time() - began
-    audit = audit_table(
-        table, published=pattern.status, attacker=attacker, exact=len(table) <= 2000
-    )
+    audit = audit_table(table, published=pattern.status, attacker=attacker, exact=exact)
     count, value, clock, default = PEERS[name]
     peer = (count if objective == "count" else value) if attacker == "outsider" else default
     ours = pattern.secondaries if objective == "count" else pattern.suppressed_value
@@ -103,6 +103,9 @@ def main() -> None:
     options.add_argument("--effort", default="balanced", choices=["fast", "balanced", "optimal"])
     options.add_argument("--attacker", default="outsider", choices=["outsider", "contributors"])
     options.add_argument("--objective", nargs="*", default=["count", "value"])
+    options.add_argument(
+        "--early-stop", action="store_true", help="audit until needs are met, not exact intervals"
+    )
     options.add_argument("names", nargs="*")
     given = options.parse_args()
     folder = data()
@@ -111,7 +114,7 @@ def main() -> None:
     chosen = given.names or [n for n, peer in PEERS.items() if given.all or peer[2] is not None]
     for name in chosen:
         for objective in given.objective:
-            run(folder, name, given.effort, given.attacker, objective)
+            run(folder, name, given.effort, given.attacker, objective, exact=not given.early_stop)
 
 
 if __name__ == "__main__":

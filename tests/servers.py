@@ -185,8 +185,11 @@ def _scala_version(home: Path) -> str:
 
 
 @contextlib.contextmanager
-def spark_cluster(folder: Path) -> Iterator[str]:
-    """Run a standalone Spark master and two workers on loopback; yield the master's URL."""
+def spark_cluster(folder: Path, *, memory: str = "640m") -> Iterator[str]:
+    """Run a standalone Spark master and two workers on loopback; yield the master's URL.
+
+    `memory` is what each worker may give to executors.
+    """
     found = importlib.util.find_spec("pyspark")
     if found is None or found.origin is None:
         unavailable("pyspark is not installed; run: pip install 'discreet[spark]'")
@@ -248,7 +251,7 @@ def spark_cluster(folder: Path) -> Iterator[str]:
                 "--cores",
                 "1",
                 "--memory",
-                "640m",
+                memory,
                 "--work-dir",
                 str(folder / f"work-{place}"),
                 url,

@@ -312,6 +312,12 @@ def build(
         return build(kind, [part.strip() for part in data.split(",")], path=path, enable=enable)
     if origin is tuple and not isinstance(data, list | tuple | dict):
         return (build(get_args(kind)[0], data, path=path, enable=enable),)
+    if origin is Mapping and isinstance(data, Mapping):
+        inner = get_args(kind)[1]
+        return {
+            key: build(inner, value, path=(*path, str(key)), enable=enable)
+            for key, value in data.items()
+        }
     if isinstance(data, list) and not _fits(data, kind):
         return tuple(data)
     if isinstance(data, str) and not _fits(data, kind):

@@ -131,3 +131,10 @@ def test_every_mistake_is_shown_with_line_and_column(folder):
     assert any(line == 14 and "p-percent" in said for (line, _), said in found.items())
     assert any(line == 17 and "at least" in said for (line, _), said in found.items())
     assert any(line == 18 for line, _ in found)
+
+
+def test_the_record_holds_no_hash_of_a_password(folder):
+    served = POLICY + "server:\n  users:\n    ana: {roles: [analyst], password: $argon2id$secret}\n"
+    (folder / "policy.yaml").write_text(served)
+    run("release", folder / "policy.yaml", "-o", folder / "out")
+    assert (folder / "out" / "policy.yaml").read_text() == POLICY

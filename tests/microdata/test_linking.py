@@ -19,8 +19,7 @@ def brute(before, after, origin):
     right = []
     for person, keys in enumerate(before):
         away = ((after - keys) ** 2).sum(1)
-        spot = after[np.argmin(away)]
-        crowd = np.flatnonzero((after == spot).all(1))
+        crowd = np.flatnonzero(away <= away.min() * (1 + 1e-9))
         right.append(float(person in origin[crowd]) / crowd.size)
     return np.array(right)
 
@@ -36,6 +35,44 @@ def test_nearest_is_what_brute_force_finds(n, axes, seed):
     origin = np.arange(n)[: n // 2 + 1]
     files = linking.Points.of(before, after, origin)
     assert linking.nearest(files) == pytest.approx(brute(before, after, origin))
+
+
+@pytest.mark.parametrize("axes", [1, 3, 8, 13])
+def test_boxes_find_what_comparing_everything_finds(axes):
+    from discreet.microdata import neighbours
+
+    rng = np.random.default_rng(axes)
+    before = np.round(rng.normal(size=(3000, axes)), 1)  # with ties
+    after = np.round(before + rng.normal(size=before.shape), 1)
+    files = linking.Points.of(before, after, np.arange(3000))
+    crowd = np.bincount(files.spot)
+    away, many = neighbours.nearest(before, files.spots, crowd)
+    least, found, _ = linking._compared(before, files.spots, crowd)
+    assert away == pytest.approx(least, abs=1e-9)
+    assert (many == found).all()
+    assert many.max() > 1
+
+
+@pytest.mark.parametrize("noise", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("rounded", [False, True])
+def test_the_matching_is_as_cheap_as_the_dense_solver_s(noise, rounded):
+    from scipy.optimize import linear_sum_assignment
+    from scipy.spatial.distance import cdist
+
+    from discreet.microdata.matching import cheapest
+
+    rng = np.random.default_rng(5)
+    before = rng.normal(size=(150, 4))
+    after = before + noise * rng.normal(size=before.shape)
+    if rounded:
+        before, after = np.round(before), np.round(after)
+    spots, spot = np.unique(after, axis=0, return_inverse=True)
+    room = np.bincount(spot.ravel())
+    found = cheapest(before, spots, room)
+    assert (np.bincount(found, minlength=len(spots)) == room).all()
+    dense = cdist(before, after, "sqeuclidean")
+    best = dense[linear_sum_assignment(dense)].sum()
+    assert ((before - spots[found]) ** 2).sum() == pytest.approx(best)
 
 
 def test_one_to_one_beats_nearest_where_records_crowd():

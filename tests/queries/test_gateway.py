@@ -54,7 +54,7 @@ def test_published_questions_under_camouflage():
 
 
 def test_published_questions_under_perturbation():
-    guard = dc.Perturbation(epsilon=500, per_query=100, bounds=BOUNDS)
+    guard = dc.Perturbation(epsilon=5000, per_query=1000, bounds=BOUNDS)
     with dc.Gateway(salaries(), guard=guard) as gate:
         for sql, truth in QUESTIONS.items():
             answer = gate.ask(sql)
@@ -265,30 +265,45 @@ def test_failure_in_the_engine_is_a_refusal_that_tells_nothing(monkeypatch):
     assert "500000" not in str(answer.to_dict())
 
 
-@pytest.mark.postgres
 @pytest.mark.parametrize(
     "guard",
     [
         dc.Restriction(k=3),
+        dc.Restriction(k=3, mode="partition"),
+        dc.Restriction(k=3, interval=1000, bounds={"salary": (-100_000, 600_000)}),
         dc.Camouflage(bound=0.3),
         dc.Perturbation(epsilon=100, per_query=10, bounds=BOUNDS),
         dc.Perturbation(epsilon=100, per_query=10, bounds=BOUNDS, mode="input"),
     ],
-    ids=lambda guard: f"{guard.name}-{getattr(guard, 'mode', '')}",
+    ids=lambda g: f"{g.name}-{getattr(g, 'mode', '')}-{getattr(g, 'interval', '')}",
 )
-def test_every_guard_answers_from_postgres(postgres_url, guard):
-    from discreet.data.engines.base import connect
-
-    engine = connect(postgres_url)
-    try:
-        rows = engine.materialize(engine.load(salaries().arrow()))
-        data = salaries().replace(relation=rows)
-        with dc.Gateway(data, guard=guard) as gate:
-            answer = gate.ask("SELECT sector, COUNT(*) n, AVG(salary) FROM people GROUP BY sector")
-            assert answer.kind == guard.answers
-            assert gate.ask("SELECT COUNT(*) FROM people WHERE sector = 'IT'").kind == guard.answers
-    finally:
-        engine.close()
+def test_every_guard_answers_from_every_engine(engine, guard):
+    rows = engine.materialize(engine.load(salaries().arrow()))
+    data = salaries().replace(relation=rows)
+    raw = {"IT": (6, 949_000), "HC": (6, 482_000), "Fin": (3, 485_000)}
+    with dc.Gateway(data, guard=guard) as gate:
+        answer = gate.ask(
+            "SELECT sector, COUNT(*) n, SUM(salary) s, AVG(salary) a FROM people GROUP BY sector"
+        )
+        assert answer.kind == guard.answers
+        for row in answer.table.to_pylist():
+            count, total = raw[row["sector"]]
+            if answer.kind == "exact":
+                assert (row["n"], row["s"]) == (count, total)
+                assert row["a"] == pytest.approx(total / count)
+            if answer.kind == "interval":
+                assert row["s_lower"] <= total <= row["s_upper"]
+                assert row["a_lower"] <= total / count <= row["a_upper"]
+        assert gate.ask("SELECT COUNT(*) FROM people WHERE sector = 'IT'").kind == guard.answers
+        others = {
+            "restriction": "AVG(salary) FROM people WHERE region <> 'BCN' AND sector IN ('IT', 'HC')",
+            "camouflage": "MEDIAN(salary), MAX(salary), VARIANCE(salary) FROM people",
+            "perturbation": "MEDIAN(salary), VARIANCE(salary) FROM people WHERE salary < 200000",
+        }
+        again = gate.ask(f"SELECT {others[guard.name]}")
+        assert again.kind in (guard.answers, "refused")
+        assert again.code in ("", "too-few-records")
+    engine.drop(rows)
 
 
 @pytest.mark.postgres

@@ -8,9 +8,12 @@ a *certificate* that this demand is met; that none exists is the proof that it i
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.sparse import csgraph
 
 from discreet.audit.solver import LinearProgram
 
@@ -24,7 +27,8 @@ Bools = npt.NDArray[np.bool_]
 class DeviationModel:
     """One linear program over some cells, asked again and again with another target.
 
-    Each cell has a column for moving up and one for moving down. All amounts are in units of
+    Each cell has a column for moving up and one for moving down; cells that always equal each
+    other (a total with one part that is not known) share theirs. All amounts are in units of
     `unit`, so that the solver's absolute tolerances are relative to what protection demands.
 
     Parameters
@@ -49,21 +53,25 @@ class DeviationModel:
     ) -> None:
         self.cells = cells
         self.unit = unit
-        size = len(cells)
         self._place: dict[int, int] = {int(cell): at for at, cell in enumerate(cells)}
         rows = equations[:, cells].tocsr()
-        block = rows[np.diff(rows.indptr) > 0].tocsc()
-        self._up = np.asarray(up[cells] / unit, np.float64)
-        self._down = np.asarray(down[cells] / unit, np.float64)
-        self._open = np.ones(size, dtype=bool)
+        block = rows[np.diff(rows.indptr) > 0]
+        self._groups = _Groups.of(block)
+        size = self._size = self._groups.number
+        block = self._groups.merged(block)
+        self._up = self._groups.least(up[cells] / unit)
+        self._down = self._groups.least(down[cells] / unit)
+        self._open = np.ones(len(cells), dtype=bool)
         self._dirty: list[int] = []
         zeros = np.zeros(block.shape[0])
-        price = np.zeros(size) if cost is None else cost
+        price = np.zeros(len(cells)) if cost is None else cost
+        self._price = np.array([price, price], dtype=np.float64)
+        total = self._groups.total(price)
         self.program = LinearProgram(
-            sparse.hstack([block, -block]).tocsc(),
+            sparse.csc_matrix(sparse.hstack([block, -block])),
             rows=(zeros, zeros),
             columns=(np.zeros(2 * size), np.concatenate([self._up, self._down])),
-            cost=np.concatenate([price, price]),
+            cost=np.concatenate([total, total]),
         )
 
     def __contains__(self, cell: int) -> bool:
@@ -74,28 +82,31 @@ class DeviationModel:
         """Pivots so far."""
         return self.program.work
 
-    def places(self, cells: Ints) -> Ints:
+    def _places(self, cells: Ints) -> Ints:
         """Return where cells of the table stand in this model."""
         return np.array([self._place[int(cell)] for cell in cells], dtype=np.int64)
 
     def price(self, cells: Ints, up: Floats, down: Floats) -> None:
         """Set what moving cells up and down costs per unit."""
-        at = self.places(cells)
+        at = self._places(cells)
+        self._price[0, at], self._price[1, at] = up, down
+        groups = self._groups.of_cell[at]
+        rise, fall = (self._groups.total(row)[groups] for row in self._price)
         self.program.set_cost(
-            np.concatenate([at, at + len(self.cells)]), np.concatenate([up, down])
+            np.concatenate([groups, groups + self._size]), np.concatenate([rise, fall])
         )
 
     def open(self, cells: Ints) -> None:
         """Let cells move again."""
-        at = self.places(cells)
+        at = self._places(cells)
         self._open[at] = True
-        self._restore(at)
+        self._restore(self._groups.of_cell[at])
 
     def close(self, cells: Ints) -> None:
         """Hold cells at their true values."""
-        at = self.places(cells)
+        at = self._places(cells)
         self._open[at] = False
-        self._restore(at)
+        self._restore(self._groups.of_cell[at])
 
     def cheapest(
         self,
@@ -110,12 +121,11 @@ class DeviationModel:
         `fixed` cells are held, `floors` cells may fall by so much only: what one attacker knows.
         The deviation comes as cells and how far each moves.
         """
-        size = len(self.cells)
         self._know(fixed, floors)
-        place = self._place[target]
+        place = int(self._groups.of_cell[self._place[target]])
         move = amount / self.unit
         self._dirty.append(place)
-        pair = np.array([place, place + size])
+        pair = np.array([place, place + self._size])
         fix = np.array([max(move, 0.0), max(-move, 0.0)])
         if move < 0 and -move > self._down[place] * (1 + 1e-9):
             return None
@@ -125,8 +135,10 @@ class DeviationModel:
         solution = self.program.solve()
         if solution.status != "optimal":
             return None
-        y = solution.x[:size] - solution.x[size:]
-        moved = np.flatnonzero(np.abs(y) > 1e-9 * max(1.0, abs(move)))
+        y = solution.x[: self._size] - solution.x[self._size :]
+        y[np.abs(y) <= 1e-9 * max(1.0, abs(move))] = 0.0
+        y = y[self._groups.of_cell]
+        moved = np.flatnonzero(y)
         return self.cells[moved], y[moved] * self.unit
 
     def extreme(
@@ -141,17 +153,16 @@ class DeviationModel:
 
         The costs of the model must be zero. Infinite where nothing bounds the cell.
         """
-        size = len(self.cells)
         known = self._know(fixed, floors)
-        place = self._place[target]
-        pair = np.array([place, place + size])
+        place = int(self._groups.of_cell[self._place[target]])
+        pair = np.array([place, place + self._size])
         self.program.set_cost(pair, np.array([-1.0, 1.0]) * direction)
         solution = self.program.solve(primal=not known)
         self.program.set_cost(pair, np.zeros(2))
         if solution.status == "unbounded":
             return direction * np.inf, np.zeros(0, np.int64), np.zeros(0)
-        y = (solution.x[:size] - solution.x[size:]) * self.unit
-        return float(y[place]), self.cells, y
+        y = (solution.x[: self._size] - solution.x[self._size :]) * self.unit
+        return float(y[place]), self.cells, y[self._groups.of_cell]
 
     def _know(self, fixed: Ints | None, floors: tuple[Ints, Floats] | None) -> bool:
         """Forget the last target and attacker, and take in what this one knows."""
@@ -161,31 +172,88 @@ class DeviationModel:
         self._dirty = []
         if floors is not None and len(floors[0]):
             kept = [i for i, c in enumerate(floors[0].tolist()) if c in self._place]
-            at = self.places(floors[0][kept])
-            self._limit(at, self._up[at], np.minimum(floors[1][kept] / self.unit, self._down[at]))
+            groups = self._groups.of_cell[self._places(floors[0][kept])]
+            at, which = np.unique(groups, return_inverse=True)
+            fall = self._down[at].copy()
+            np.minimum.at(fall, which, floors[1][kept] / self.unit)
+            self._limit(at, self._up[at], fall)
             changed = True
         if fixed is not None and len(fixed):
-            at = np.array([self._place[c] for c in fixed.tolist() if c in self._place], np.int64)
+            inside = [self._place[c] for c in fixed.tolist() if c in self._place]
+            at = np.unique(self._groups.of_cell[np.array(inside, dtype=np.int64)])
             self._limit(at, np.zeros(len(at)), np.zeros(len(at)))
             changed = True
         return changed
 
     def _restore(self, at: Ints) -> None:
-        size = len(self.cells)
-        up = np.where(self._open[at], self._up[at], 0.0)
-        down = np.where(self._open[at], self._down[at], 0.0)
-        self.program.set_bounds(
-            np.concatenate([at, at + size]), np.zeros(2 * len(at)), np.concatenate([up, down])
-        )
+        self._bound(at, self._up[at], self._down[at])
 
     def _limit(self, at: Ints, up: Floats, down: Floats) -> None:
-        size = len(self.cells)
-        up = np.where(self._open[at], up, 0.0)
-        down = np.where(self._open[at], down, 0.0)
-        self.program.set_bounds(
-            np.concatenate([at, at + size]), np.zeros(2 * len(at)), np.concatenate([up, down])
-        )
+        self._bound(at, up, down)
         self._dirty.extend(int(a) for a in at)
+
+    def _bound(self, at: Ints, up: Floats, down: Floats) -> None:
+        shut = ~self._groups.all(self._open)[at]
+        up, down = np.where(shut, 0.0, up), np.where(shut, 0.0, down)
+        self.program.set_bounds(
+            np.concatenate([at, at + self._size]),
+            np.zeros(2 * len(at)),
+            np.concatenate([up, down]),
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Groups:
+    """Cells that always move together, since an equation of two says that they are equal."""
+
+    of_cell: Ints
+    number: int
+    _order: Ints
+    _starts: Ints
+
+    @classmethod
+    def of(cls, block: sparse.csr_matrix) -> _Groups:
+        size = block.shape[1]
+        sums = np.asarray(block.sum(axis=1)).ravel()
+        pairs = np.flatnonzero((np.diff(block.indptr) == 2) & (sums == 0))
+        first = block.indices[block.indptr[pairs]]
+        second = block.indices[block.indptr[pairs] + 1]
+        graph = sparse.csr_matrix((np.ones(len(pairs)), (first, second)), shape=(size, size))
+        number, label = csgraph.connected_components(graph, directed=False)
+        of_cell = label.astype(np.int64)
+        order = np.argsort(of_cell, kind="stable")
+        starts = np.searchsorted(of_cell[order], np.arange(number))
+        return cls(of_cell, int(number), order, starts)
+
+    def merged(self, block: sparse.csr_matrix) -> sparse.csr_matrix:
+        """Return equations between groups, without those that say nothing more."""
+        if self.number == block.shape[1]:
+            return block
+        cells = np.arange(len(self.of_cell))
+        sums = sparse.csr_matrix(
+            (np.ones(len(cells)), (cells, self.of_cell)), shape=(len(cells), self.number)
+        )
+        rows = sparse.csr_matrix(block @ sums)
+        rows.eliminate_zeros()
+        return rows[np.diff(rows.indptr) > 0]
+
+    def total(self, amounts: Floats) -> Floats:
+        """Return the sum over each group."""
+        if self.number == len(self.of_cell):
+            return amounts
+        return np.asarray(np.add.reduceat(amounts[self._order], self._starts))
+
+    def least(self, amounts: Floats) -> Floats:
+        """Return the least of each group."""
+        if self.number == len(self.of_cell):
+            return np.array(amounts, dtype=np.float64)
+        return np.asarray(np.minimum.reduceat(amounts[self._order], self._starts))
+
+    def all(self, flags: Bools) -> Bools:
+        """Return which groups have all flags set."""
+        if self.number == len(self.of_cell):
+            return flags
+        return np.asarray(np.logical_and.reduceat(flags[self._order], self._starts))
 
 
 def independent(equations: sparse.csr_matrix, live: Bools) -> sparse.csr_matrix:
@@ -255,7 +323,7 @@ def components(equations: sparse.csr_matrix, cells: Ints) -> tuple[list[Ints], I
     links = rest.tocoo()
     size = len(alive) + rest.shape[0]
     graph = sparse.csr_matrix((links.data, (links.col, links.row + len(alive))), shape=(size, size))
-    _, found = sparse.csgraph.connected_components(graph, directed=False)
+    _, found = csgraph.connected_components(graph, directed=False)
     label = np.unique(found[: len(alive)], return_inverse=True)[1]
     order = np.argsort(label, kind="stable")
     cuts = np.flatnonzero(np.diff(label[order])) + 1

@@ -103,7 +103,7 @@ class _Risk(_Measured):
         *,
         keys: Sequence[str] | None = None,
         measures: Sequence[RiskMeasure] | None = None,
-        population: float | None = None,
+        population: Any = None,
         rng: Randomness | None = None,
         progress: Progress = silent,
     ) -> RiskReport:
@@ -120,7 +120,8 @@ class _Risk(_Measured):
         measures
             What to measure; by default every member of the family `risk`.
         population
-            Size of the population that the file is a sample of, where the schema has no weight.
+            Size of the population that the file is a sample of, where the schema has no weight; or
+            the population itself, a dataset, frame or path of a file with the same keys.
         rng
             Draws the people whom linking intruders look for.
 

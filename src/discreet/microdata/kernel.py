@@ -16,6 +16,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def kernel(function: Function) -> Function:
-    """Compile a function on its first call, into the cache beside its file."""
-    compiled: Function = njit(cache=True)(function)
+    """Compile a function on its first call, into the cache beside its file; threads may share it."""
+    compiled: Function = njit(cache=True, nogil=True)(function)
     return compiled

@@ -19,9 +19,10 @@ __all__ = ["Points", "assigned", "exact", "nearest", "points"]
 Places = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
 
-#: Up to this many dimensions a tree finds neighbours faster than comparing all.
-_TREE_DIMENSIONS = 12
-_BLOCK = 1 << 24
+#: Up to this many dimensions boxes find neighbours faster than comparing all by products.
+_BOX_DIMENSIONS = 16
+#: Distances held at once; files with fewer pairs are compared at once.
+_BLOCK = 1 << 22
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -148,41 +149,55 @@ def exact(pair: Pair, targets: Places) -> Numbers:
 def nearest(files: Points) -> Numbers:
     """Return for each person the probability that the nearest released record is theirs.
 
-    Released records on one spot cannot be told apart: the intruder picks any of them.
+    Released records at the same distance cannot be told apart: the intruder picks any of them.
     """
     crowd = np.bincount(files.spot)
-    found = _nearest_spot(files.before, files.spots)
-    right = (files.own >= 0) & (files.spot[np.maximum(files.own, 0)] == found)
-    return np.where(right, 1.0 / crowd[found], 0.0)
+    if files.spots.shape[1] <= _BOX_DIMENSIONS and len(files.before) * len(files.spots) > _BLOCK:
+        from discreet.microdata.neighbours import TOLERANCE
+        from discreet.microdata.neighbours import nearest as boxed
+
+        least, many = boxed(files.before, files.spots, crowd)
+        slack = least * TOLERANCE
+    else:
+        least, many, slack = _compared(files.before, files.spots, crowd)
+    own = files.spots[files.spot[np.maximum(files.own, 0)]]
+    away = ((files.before - own) ** 2).sum(axis=1)
+    return np.where((files.own >= 0) & (away <= least + slack), 1.0 / many, 0.0)
 
 
-def _nearest_spot(queries: Numbers, spots: Numbers) -> Places:
-    if spots.shape[1] <= _TREE_DIMENSIONS:
-        from scipy.spatial import cKDTree
-
-        return np.asarray(cKDTree(spots).query(queries, workers=-1)[1], dtype=np.int64)
-    found = np.empty(queries.shape[0], np.int64)
-    lengths = (spots**2).sum(axis=1)
-    step = max(1, _BLOCK // max(spots.shape[0], 1))
-    for start in range(0, queries.shape[0], step):
-        block = queries[start : start + step]
-        found[start : start + step] = np.argmin(lengths - 2.0 * (block @ spots.T), axis=1)
-    return found
+def _compared(queries: Numbers, spots: Numbers, crowd: Places) -> tuple[Numbers, Places, Numbers]:
+    """Compare everything by products; also return how far rounding may carry a distance."""
+    least, many = np.empty(len(queries)), np.empty(len(queries), np.int64)
+    lengths, own = (spots**2).sum(axis=1), (queries**2).sum(axis=1)
+    slack = 1e-12 * (own + lengths.max())
+    step = max(1, _BLOCK // len(spots))
+    for start in range(0, len(queries), step):
+        rows = slice(start, start + step)
+        away = lengths - 2.0 * (queries[rows] @ spots.T)
+        least[rows] = away.min(axis=1)
+        many[rows] = (away <= (least[rows] + slack[rows])[:, None]) @ crowd
+    return least + own, many, slack
 
 
 def assigned(files: Points, rng: Randomness) -> Numbers:
-    """Return for each person whether the best one-to-one matching gives them their own record.
+    """Return for each person the probability that the best one-to-one matching finds their record.
 
-    People are matched with their own released records, in all the cheapest matching.
+    People are matched with their own released records, in all the cheapest matching. Records on
+    one spot cannot be told apart: the people matched with the spot get any of them.
     """
-    from scipy.optimize import linear_sum_assignment
-    from scipy.spatial.distance import cdist
+    from discreet.microdata.matching import cheapest
 
     inside = np.flatnonzero(files.own >= 0)
-    # In random order: between equally cheap matchings the solver must not favour the true one.
-    mixed = rng.permutation(inside.size)
-    after = files.spots[files.spot[files.own[inside[mixed]]]]
-    chosen = mixed[linear_sum_assignment(cdist(files.before[inside], after, "sqeuclidean"))[1]]
     right = np.zeros(files.own.size)
-    right[inside] = chosen == np.arange(inside.size)
+    if not inside.size:
+        return right
+    own, where = np.unique(files.spot[files.own[inside]], return_inverse=True)
+    room = np.bincount(where)
+    # In random order: between equally cheap matchings the solver must not favour the true one.
+    people, spots = rng.permutation(inside.size), rng.permutation(own.size)
+    found = np.empty(inside.size, np.int64)
+    found[people] = spots[
+        cheapest(files.before[inside[people]], files.spots[own[spots]], room[spots])
+    ]
+    right[inside] = np.where(found == where, 1.0 / room[where], 0.0)
     return right

@@ -57,6 +57,8 @@ class Pair:
         The columns an intruder knows of a respondent.
     population
         Size of the population the original is a sample of, where it is one.
+    everyone
+        The population itself, where there is a file of it with the same keys.
 
     Examples
     --------
@@ -75,6 +77,7 @@ class Pair:
     origin: Places
     keys: tuple[str, ...]
     population: float | None = None
+    everyone: Dataset | None = None
 
     @classmethod
     def of(
@@ -83,11 +86,12 @@ class Pair:
         released: Any = None,
         *,
         keys: Sequence[str] | None = None,
-        population: float | None = None,
+        population: Any = None,
     ) -> Pair:
         """Pair the records of two files; without a second one the original is released as it is.
 
-        Any: datasets, releases or frames.
+        The population may be its size, or a file of it with the keys as they were before. Any:
+        datasets, releases or frames.
         """
         before = as_dataset(original)
         after = before if released is None else as_dataset(released)
@@ -95,7 +99,12 @@ class Pair:
         given = (keys,) if isinstance(keys, str) else tuple(keys or ())
         for name in given:
             before.schema[name]
-        return cls(before, after, origin, given or _known(before, after), population)
+        known = given or _known(before, after)
+        if population is None or isinstance(population, int | float):
+            return cls(before, after, origin, known, population)
+        everyone = as_dataset(population)
+        everyone.relation.require(*known)
+        return cls(before, after, origin, known, float(len(everyone)), everyone)
 
     @property
     def schema(self) -> Schema:
@@ -160,6 +169,22 @@ class Pair:
         if self.population is not None:
             return np.full(self.size, self.population / max(self.size, 1))
         return None
+
+    @functools.cached_property
+    def people(self) -> Numbers | None:
+        """How many people of the population are like each released record, if that is known.
+
+        Counted in the file of the population, its keys recoded as those of the release were, or
+        estimated by the weights.
+        """
+        if self.everyone is None:
+            if self.weights is None:
+                return None
+            estimated = np.bincount(self.class_of, self.weights)[self.class_of]
+            return estimated.astype(np.float64)
+        from discreet.microdata.population import counted
+
+        return counted(self, self.everyone)
 
     @functools.cached_property
     def coded_keys(self) -> list[Places]:

@@ -6,6 +6,7 @@ __getattr__, __all__ = lazy(
     __name__,
     {
         "Answer": "discreet.queries.answer",
+        "Client": "discreet.queries.client",
         "Explanation": "discreet.queries.answer",
         "Gateway": "discreet.queries.gateway",
         "Policy": "discreet.queries.gateway",

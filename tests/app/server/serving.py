@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import argon2
@@ -41,7 +42,7 @@ def user(name: str, *roles: str) -> User:
 
 
 @contextlib.contextmanager
-def served_here(gateways, users, folder: Path, **options):
+def served_here(gateways, users, folder: Path, *, patience: float = 60, **options):
     """Serve gateways from a thread; yield the addresses."""
     certificate, key = make_certificate(folder)
     settings = ServerSettings(
@@ -66,7 +67,7 @@ def served_here(gateways, users, folder: Path, **options):
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    assert up.wait(60)
+    assert up.wait(patience)
     assert ready, "the server did not start"
     try:
         yield ready[0]
@@ -134,8 +135,6 @@ class Served:
 
     def wait(self, seconds: float = 60) -> None:
         """Wait until clients are served."""
-        import time
-
         end = time.monotonic() + seconds
         while True:
             try:
@@ -152,6 +151,26 @@ class Served:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(30)
+
+    def workers(self) -> list[int]:
+        """Return the processes that serve."""
+        return children(self.process.pid)
+
+    def kill_worker(self) -> None:
+        """End one process that serves; its parent starts another."""
+        for worker in self.workers()[:1]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+
+    def kill_parent(self, seconds: float = 30) -> None:
+        """End the parent alone, and see that its workers do not outlive it."""
+        workers = self.workers()
+        self.process.kill()
+        self.process.wait(30)
+        end = time.monotonic() + seconds
+        while left := [worker for worker in workers if alive(worker)]:
+            assert time.monotonic() < end, f"workers {left} outlive their parent"
+            time.sleep(0.01)
 
     def restart(self) -> None:
         self.process = self._start()
@@ -173,3 +192,27 @@ def connect(port: int, who: str = "ana", **options) -> psycopg.Connection:
         "dbname": "discreet", "sslmode": "require", "autocommit": True,
     }  # fmt: skip
     return psycopg.connect(**(settings | options))
+
+
+def alive(process: int) -> bool:
+    """Whether a process runs; one that ended and was not yet asked about does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def children(parent: int) -> list[int]:
+    """Processes of a server that serve, by what they were started as."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            above = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            line = (entry / "cmdline").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if above == parent and "spawn_main" in line and alive(int(entry.name)):
+            found.append(int(entry.name))
+    return found

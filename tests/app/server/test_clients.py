@@ -13,6 +13,7 @@ import sqlalchemy
 import discreet as dc
 from discreet.demo.datasets import population
 from tests.app.server.serving import PASSWORD, connect, served_here, user
+from tests.servers import unavailable
 
 pytestmark = pytest.mark.xdist_group("wire")
 
@@ -21,6 +22,7 @@ STATEMENTS = [
     "SELECT COUNT(*) AS n FROM people",
     "SELECT sex, COUNT(*) AS n, SUM(salary) AS total, AVG(salary) AS mean FROM people GROUP BY sex",
     "SELECT AVG(salary) FROM people WHERE age > 30",
+    "SELECT sex, MEDIAN(salary) AS m FROM people GROUP BY sex",
     "SELECT sector, COUNT(*) FROM people GROUP BY sector ORDER BY 2 DESC LIMIT 3",
     "SELECT SUM(salary) / COUNT(*) AS ratio FROM people WHERE age < 50",
     "SELECT age >= 40 AS old, COUNT(*) AS n FROM people GROUP BY age >= 40",
@@ -219,11 +221,25 @@ def test_pandas(engine):
     assert pd.read_sql(asked, engine, params={"age": 40})["n"].item() > 0
 
 
+# -- DuckDB ----------------------------------------------------------------------------------------
+def test_what_duckdbs_postgres_extension_sends(client):
+    # Recorded from version 1.5.5 with pg_use_text_protocol; for DuckDB 2.0 it cannot be had yet.
+    assert client.execute("SELECT oid, nspname FROM pg_namespace  ORDER BY oid").fetchall()
+    assert client.execute("SELECT to_regclass('duckdb_secrets')").fetchone() == (None,)
+    given = client.execute(
+        'SELECT "sex", "n" FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) '
+        "AS __unnamed_subquery ;"
+    )
+    assert [column.name for column in given.description] == ["sex", "n"]
+    assert sum(n for _, n in given.fetchall()) == 2_000
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        client.execute('SELECT NULL FROM "public"."people" ;')
+
+
 # -- psql ------------------------------------------------------------------------------------------
-@pytest.mark.skipif(
-    shutil.which("psql") is None, reason="psql is not installed: apt-get install postgresql-client"
-)
 def test_psql_and_its_own_commands(served):
+    if shutil.which("psql") is None:
+        unavailable("psql is not installed: apt-get install postgresql-client")
     commands = [r"\d", r"\dt", r"\d people", r"\d+ people", r"\l", r"\dn", r"\du", r"\df", r"\conninfo", "EXPLAIN SELECT COUNT(*) FROM people"]  # fmt: skip
     given = [part for command in commands for part in ("-c", command)]
     done = subprocess.run(
@@ -239,11 +255,9 @@ def test_psql_and_its_own_commands(served):
 
 
 # -- Java ------------------------------------------------------------------------------------------
-@pytest.mark.skipif(
-    shutil.which("javac") is None or not JDBC.exists(),
-    reason="no Java driver: apt-get install default-jdk-headless libpostgresql-jdbc-java",
-)
 def test_jdbc(served, tmp_path):
+    if shutil.which("javac") is None or not JDBC.exists():
+        unavailable("no Java driver: apt-get install default-jdk-headless libpostgresql-jdbc-java")
     source = Path(__file__).with_name("Clients.java")
     subprocess.run(["javac", "-d", str(tmp_path), str(source)], check=True, timeout=120)
     done = subprocess.run(

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from discreet.app.server.postgres import messages as m
 from discreet.app.server.postgres.scram import Exchange, ScramError, Verifier, make_verifier
+from tests.servers import unavailable
 
 pytestmark = pytest.mark.xdist_group("wire")
 
@@ -135,10 +136,9 @@ def test_sqlalchemy_and_pandas(served):
         engine.dispose()
 
 
-@pytest.mark.skipif(
-    shutil.which("psql") is None, reason="psql is not installed: apt-get install postgresql-client"
-)
 def test_psql(served):
+    if shutil.which("psql") is None:
+        unavailable("psql is not installed: apt-get install postgresql-client")
     port, _, _ = served
     done = subprocess.run(
         ["psql", f"host=127.0.0.1 port={port} user=ana dbname=discreet sslmode=require", "-A", "-c", "SELECT x; SELECT y", "-c", "SELECT refuse"],

@@ -4,11 +4,11 @@ import concurrent.futures
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 
 import httpx
 import psycopg
@@ -78,6 +78,47 @@ def test_from_a_policy_to_answers_and_an_orderly_end(folder):
         assert ledger.verify().intact
 
 
+def test_a_worker_that_dies_is_replaced_and_none_outlives_the_parent(folder):
+    path = write_policy(folder, gateway={"guard": {"restriction": {"k": 3}}})
+    served = Served(path)
+    try:
+        served.wait()
+        (first,) = served.workers()
+        with served.connect() as client:
+            assert client.execute("SELECT COUNT(*) FROM people").fetchone() == (400,)
+            os.kill(first, signal.SIGKILL)
+            with pytest.raises(psycopg.OperationalError):
+                client.execute("SELECT COUNT(*) FROM people WHERE age < 50")
+        # Who connects while nobody serves waits; nobody is turned away.
+        with served.connect(connect_timeout=60) as client:
+            assert client.execute("SELECT COUNT(*) FROM people").fetchone() == (400,)
+        assert served.workers() != [first]
+        served.kill_parent()
+        with pytest.raises(psycopg.OperationalError):
+            served.connect(connect_timeout=5)
+        served.restart()
+        served.wait()
+        assert served.stop() == 0
+    finally:
+        served.kill()
+
+
+def test_what_keeps_a_server_from_starting_is_told(folder):
+    path = write_policy(folder, gateway={"guard": {"restriction": {"k": 500}}})
+    served = Served(path)
+    try:
+        assert served.process.wait(60) == 2
+    finally:
+        served.kill()
+    assert "k = 500 is more than the 400 records" in served.log.read_text()
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.MonkeyPatch.context() as patched:
+        patched.setattr("discreet.app.server.supervision._PATIENCE", 0.0)
+        port = taken.getsockname()[1]
+        path = write_policy(folder, gateway={"guard": {"restriction": {"k": 3}}}, port=port)
+        with pytest.raises(InputError, match=f"port {port} of 127.0.0.1 cannot be listened on"):
+            serve_policy(path, started=print)
+
+
 def test_several_workers_need_a_shared_ledger(folder):
     path = write_policy(folder, gateway={"guard": {"restriction": {"k": 3}}}, workers=2)
     with pytest.raises(InputError, match="share"):
@@ -110,7 +151,7 @@ def test_two_workers_never_overspend(folder, postgres_url):
         with concurrent.futures.ThreadPoolExecutor(32) as pool:
             total = sum(pool.map(asks, range(32)), Counter())
         # A worker that dies is replaced by the parent.
-        children = _children(served.process.pid)
+        children = served.workers()
         assert len(children) >= 2
         os.kill(children[0], signal.SIGKILL)
         end = time.monotonic() + 60
@@ -134,19 +175,3 @@ def _database(url: str, name: str) -> str:
         client.execute(f"CREATE DATABASE {name}")
     base, _, _ = url.rpartition("/")
     return f"{base}/{name}"
-
-
-def _children(parent: int) -> list[int]:
-    """Processes of the server that serve, by what they were started as."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            above = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            line = (entry / "cmdline").read_text()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if above == parent and "spawn_main" in line:
-            found.append(int(entry.name))
-    return found

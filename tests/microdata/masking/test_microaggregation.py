@@ -220,3 +220,53 @@ def test_equal_columns_and_constants_do_not_break():
     rows = pa.table({"a": [5.0] * 9, "b": [1.0] * 9})
     masked = dc.Microaggregation(["a", "b"], k=3).apply(rows, schema=None, rng=None)
     assert set(masked["a"].to_pylist()) == {5.0}
+
+
+def plain_mixed(points, codes, share, k):
+    """MDAV on numbers and categories as corners, looking at everything in every step."""
+    width = int(codes.max()) + 1
+    corners = [np.eye(width)[codes[:, j]] * np.sqrt(share[j] / 2) for j in range(codes.shape[1])]
+    space = np.concatenate([points, *corners], axis=1)
+    left, groups = list(range(len(space))), np.full(len(space), -1)
+
+    def away(rows, place):
+        return np.round(((space[rows] - place) ** 2).sum(axis=1), 9)
+
+    def take(leader, made):
+        distance = away(left, space[leader])
+        distance[left.index(leader)] = -1
+        order = np.argsort(distance, kind="stable")[:k]
+        for row in [left[place] for place in order]:
+            groups[row] = made
+            left.remove(row)
+
+    made = 0
+    while len(left) >= 2 * k:
+        many = len(left)
+        first = left[int(np.argmax(away(left, space[left].mean(axis=0))))]
+        second = left[int(np.argmax(away(left, space[first])))]
+        take(first, made)
+        made += 1
+        if many < 3 * k:
+            break
+        if groups[second] >= 0:
+            second = left[int(np.argmax(away(left, space[first])))]
+        take(second, made)
+        made += 1
+    groups[groups < 0] = made
+    return groups
+
+
+@pytest.mark.parametrize("axes", [0, 2])
+def test_numbers_and_categories_are_grouped_as_points_would_be(axes):
+    from discreet.microdata.masking._mixed_mdav import mixed_mdav
+
+    rng = np.random.default_rng(axes)
+    points = rng.normal(size=(120, axes))
+    codes = rng.integers(0, 4, size=(120, 3))
+    share = np.array([1.0, 0.5, 1 / 3])
+    found = mixed_mdav(points.T.copy(), codes.T.astype(np.int32).copy(), share, 4)
+    sizes = np.bincount(found)
+    assert sizes.min() >= 4
+    if axes:  # without numbers many records are equally far, and rounding chooses
+        assert (found == plain_mixed(points, codes, share, 4)).all()

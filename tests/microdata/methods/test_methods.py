@@ -253,6 +253,32 @@ def test_several_key_sets():
                 assert smallest(safe.frame, keys) >= 4
 
 
+@pytest.mark.parametrize(
+    "method", [dc.LocalSuppression(missing="category"), dc.MicroaggregationToK(), dc.Mondrian()]
+)
+@pytest.mark.parametrize(
+    "models",
+    [
+        [dc.KAnonymity(3), dc.LDiversity("ill", 2)],
+        [dc.LDiversity("ill", 3)],
+        [dc.KAnonymity(2), dc.LDiversity("ill", 1.8, kind="entropy")],
+        [dc.KAnonymity(2), dc.TCloseness("ill", 0.35)],
+        [dc.BetaLikeness("ill", 2.0)],
+        [dc.DeltaDisclosure("ill", 1.5)],
+    ],
+    ids=lambda models: "+".join(m.name for m in models),
+)
+def test_every_model_is_enforced_by_every_method(method, models):
+    frame = people(300, seed=11)
+    frame.loc[frame.index[:9], "age"] = None
+    data = dataset(frame)
+    safe = dc.anonymize(data, models, method=method)
+    assert safe.safe
+    for model in models:
+        assert model.check(safe, reference=data).holds
+    assert safe.suppressed < 100
+
+
 # -- Mondrian --------------------------------------------------------------------------------------
 def test_mondrian_names_intervals_groups_and_sets():
     frame = pd.DataFrame(
@@ -342,8 +368,11 @@ def test_values_outside_the_hierarchy_and_models_outside_the_method():
     assert error.code == "hierarchy-not-covering"
     assert "X9" in error.message
     whole = dataset(people())
-    for method in (dc.LocalSuppression(), dc.MicroaggregationToK()):
-        assert refused(whole, dc.LDiversity("ill", 2), method=method).code == "model-not-supported"
+    error = refused(whole, dc.LDiversity("ill", 2), method=dc.LocalSuppression())
+    assert (error.code, "category" in error.hint) == ("model-not-supported", True)
+    for method in (dc.LocalSuppression(), dc.Mondrian(), dc.MicroaggregationToK()):
+        model = dc.KMap(2, population=people())
+        assert refused(whole, model, method=method).code == "model-not-supported"
     assert refused(whole, dc.LDiversity("ill", 9)).code == "too-few-values"
     assert refused(whole, []).code == "missing-model"
     assert refused(dc.read(pd.DataFrame({"x": [1]}), roles={"x": "other"}), dc.KAnonymity(1)).code

@@ -59,6 +59,75 @@ def test_suda2_finds_all_minimal_uniques(n, axes, top, seed):
     assert found.by_size.tolist() == sizes
 
 
+# Statistical disclosure control for microdata: a practice guide for sdcMicro (World Bank), table
+# "Illustrating the calculation of SUDA and DIS-SUDA scores": residence, gender, education, labour.
+GUIDE = [
+    ("urban", "female", "secondary incomplete", "employed", 0, 0.0),
+    ("urban", "female", "secondary incomplete", "employed", 0, 0.0),
+    ("urban", "female", "primary incomplete", "non-LF", 6, 0.0051),
+    ("urban", "male", "secondary complete", "employed", 0, 0.0),
+    ("rural", "female", "secondary complete", "unemployed", 12, 0.0107),
+    ("urban", "male", "secondary complete", "employed", 0, 0.0),
+    ("urban", "female", "primary complete", "non-LF", 6, 0.0051),
+    ("urban", "male", "post-secondary", "unemployed", 10, 0.0088),
+    ("urban", "female", "secondary incomplete", "non-LF", 0, 0.0),
+    ("urban", "female", "secondary incomplete", "non-LF", 0, 0.0),
+]
+
+
+def test_suda2_scores_are_those_of_the_guide_to_sdcmicro():
+    keys = [np.unique([row[j] for row in GUIDE], return_inverse=True)[1] for j in range(4)]
+    found = special_uniques(keys, len(GUIDE), 3, 0.01)
+    assert found.score.tolist() == [row[4] for row in GUIDE]
+    # The guide's DIS-SUDA column was computed with the scores of the first implementation.
+    shared = special_uniques(keys, len(GUIDE), 3, 0.01, scores="ihsn").dis_score
+    assert shared.round(4).tolist() == [row[5] for row in GUIDE]
+
+
+def test_suda2_contributions_are_those_of_sdcmicro_s_own_test():
+    rows = pd.DataFrame({"a": [2, 1, 1], "b": [0, 3, 0], "c": [0, 6, 0]})
+    found = dc.SUDA2().measure(Pair.of(rows, keys=["a", "b", "c"]), rng=RNG)
+    assert found.facts["share of the score by key"] == {"a": 0.5, "b": 0.375, "c": 0.375}
+
+
+def people_and_sample():
+    everyone = pd.DataFrame(
+        {"age": [20] * 6 + [30] * 4 + [40] * 2 + [50], "sex": [*list("fm" * 6), "f"]}
+    )
+    return everyone, everyone.iloc[[0, 1, 6, 10, 12]]
+
+
+def test_a_population_file_says_how_many_people_fit(tmp_path):
+    everyone, sample = people_and_sample()
+    path = tmp_path / "everyone.csv"
+    everyone.to_csv(path, index=False)
+    for given_as in (everyone, dc.read(everyone), str(path)):
+        report = dc.risk(sample, keys=["age", "sex"], population=given_as)
+        # 20 f: 3 people, 20 m: 3, 30 f: 2, 40 f: 1, 50 f: 1
+        assert report["k-map-risk"].facts["fewest people"] == 1.0
+        assert report["re-identification"].facts["journalist, highest"] == 1.0
+        assert report["re-identification"].facts["journalist, mean"] == pytest.approx(
+            (1 / 3 + 1 / 3 + 1 / 2 + 1 + 1) / 5
+        )
+
+
+def test_the_population_is_recoded_as_the_release_was():
+    everyone, sample = people_and_sample()
+    released = sample.assign(age=["young", "young", "young", "old", "old"])
+    pair = Pair.of(sample, released, keys=["age", "sex"], population=everyone)
+    # young f: 3 + 2, young m: 3 + 2, old f: 1 + 1
+    assert pair.people.tolist() == [5.0, 5.0, 5.0, 2.0, 2.0]
+
+
+def test_a_population_cannot_follow_changes_record_by_record():
+    everyone, sample = people_and_sample()
+    released = sample.assign(age=[20, 30, 30, 40, 50])
+    pair = Pair.of(sample, released, keys=["age"], population=everyone)
+    with pytest.raises(dc.InputError) as caught:
+        KMapRisk(3).measure(pair, rng=RNG)
+    assert caught.value.code == "unlike-population"
+
+
 def test_suda2_stops_at_the_size_asked_for():
     rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     assert special_uniques(list(rows.T), 4, 1, 0.1).by_size.sum() == 0

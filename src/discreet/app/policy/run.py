@@ -187,8 +187,25 @@ def run_policy(
         record = _record(path, place, policy, done)
         text = json.dumps(record.to_dict(), indent=2, ensure_ascii=False) + "\n"
         (stage / "record.json").write_text(text, encoding="utf-8")
-        (stage / "policy.yaml").write_bytes(Path(path).read_bytes())
+        told = _without_server(Path(path).read_text(encoding="utf-8"))
+        (stage / "policy.yaml").write_text(told, encoding="utf-8")
     return record
+
+
+def _without_server(text: str) -> str:
+    r"""Return a policy without its section `server:`: the record needs no hash of a password.
+
+    >>> print(_without_server("data: {source: a.csv}\nserver:\n  users: {}\ngateways: []"))
+    data: {source: a.csv}
+    gateways: []
+    """
+    import yaml
+
+    tree = yaml.compose(text, Loader=yaml.SafeLoader)
+    for key, value in getattr(tree, "value", ()):
+        if key.value == "server":
+            return text[: key.start_mark.index] + text[value.end_mark.index :].lstrip("\n")
+    return text
 
 
 def _folder(path: str | Path, given: str | Path | None) -> Path:

@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
-import multiprocessing
-import os
-import queue
 import secrets
-import signal
 import tempfile
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,19 +15,17 @@ from discreet.app.policy.run import open_source
 from discreet.app.server.certificate import make_certificate
 from discreet.app.server.desk import User
 from discreet.app.server.run import Addresses, ServerSettings, log_to_stderr, serve
-from discreet.errors import EngineError, InputError
+from discreet.app.server.supervision import Listeners, listen, supervise
+from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.queries.gateway import Gateway
 
 __all__ = ["serve_demo", "serve_policy"]
 
-#: Workers that die one after another without one coming up between them.
-_MOST_DEATHS = 5
-
 
 def serve_policy(path: str | Path, *, started: Callable[[Addresses], None]) -> None:
-    """Serve the gateways of a policy until told to stop."""
+    """Serve the gateways of a policy until told to stop; a parent starts again what dies."""
     policy = load_policy(path)
     folder = Path(path).parent
     if not policy.gateways:
@@ -48,11 +39,9 @@ def serve_policy(path: str | Path, *, started: Callable[[Addresses], None]) -> N
             hint="run `discreet user NAME` and put its output under server: users:",
             file=path,
         )
-    settings = _settings(policy.server, folder)
-    if policy.server.workers == 1:
-        _run(policy, folder, settings, started)
-        return
     for job in policy.gateways.values():
+        if policy.server.workers == 1:
+            break
         if not str(getattr(job, "ledger", "")).startswith(("postgresql://", "postgres://")):
             raise InputError(
                 "several processes need one ledger that they share",
@@ -61,13 +50,20 @@ def serve_policy(path: str | Path, *, started: Callable[[Addresses], None]) -> N
                 file=path,
             )
     log_to_stderr()
-    _several(path, policy.server.workers, settings, started)
+    settings = _settings(policy.server, folder)
+    listeners = listen(settings.host, (settings.port, settings.http_port), policy.server.workers)
+    postgres, http = (int(made.getsockname()[1]) for made in listeners[0])
+    at = Addresses(postgres, http, settings.certificate if settings.self_signed else None)
+    supervise(_worker, (str(path), settings), listeners, started=lambda: started(at))
 
 
 def _run(
-    policy: Policy, folder: Path, settings: ServerSettings, started: Callable[[Addresses], None]
+    policy: Policy,
+    folder: Path,
+    settings: ServerSettings,
+    started: Callable[[Addresses], None],
+    listeners: Listeners,
 ) -> None:
-    log_to_stderr()
     dataset = open_source(policy, folder)
     gateways: dict[str, Gateway] = {}
     for job in policy.gateways.values():
@@ -79,7 +75,7 @@ def _run(
         name: User(name, tuple(entry.roles), entry.password, entry.scram)
         for name, entry in policy.server.users.items()
     }
-    asyncio.run(serve(gateways, users, settings, started=started))
+    asyncio.run(serve(gateways, users, settings, started=started, listeners=listeners))
 
 
 def _settings(server: Server, folder: Path) -> ServerSettings:
@@ -104,87 +100,20 @@ def _settings(server: Server, folder: Path) -> ServerSettings:
         http_port=server.http_port,
         certificate=certificate,
         key=key,
+        self_signed=server.certificate is None,
         rate=server.rate,
         burst=server.burst,
+        statement_seconds=server.statement_timeout,
         token_key=secrets.token_bytes(32),
-        shared=server.workers > 1,
     )
 
 
-def _worker(path: str, settings: ServerSettings, ready: Any) -> None:
+def _worker(
+    path: str, settings: ServerSettings, listeners: Listeners, up: Callable[[], None]
+) -> None:
+    log_to_stderr()
     policy = load_policy(path)
-    _run(policy, Path(path).parent, settings, ready.put)
-
-
-def _several(
-    path: str | Path, count: int, settings: ServerSettings, started: Callable[[Addresses], None]
-) -> None:
-    """Run several processes on the same ports; they share the ledger and the tokens' key.
-
-    One that dies is started again: the ledger holds all there is to know.
-    """
-    if settings.port == 0 or settings.http_port == 0:
-        raise InputError(
-            "several processes need fixed ports",
-            code="ports-not-fixed",
-            hint="give port and http_port",
-        )
-    # Spawned, not forked: engines and their threads do not survive a fork.
-    context = multiprocessing.get_context("spawn")
-    ready = context.Queue()
-    stopping = threading.Event()
-    workers: list[Any] = []  # Any: processes of the context
-
-    def start() -> Any:
-        worker = context.Process(target=_worker, args=(str(path), settings, ready))
-        worker.start()
-        return worker
-
-    def stop(*_: object) -> None:
-        stopping.set()
-        for worker in workers:
-            if worker.pid is not None and worker.is_alive():
-                os.kill(worker.pid, signal.SIGTERM)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-    workers += [start() for _ in range(count)]
-    _watch(workers, start, ready, stopping, started)
-    for worker in workers:
-        worker.join(30)
-
-
-def _watch(
-    workers: list[Any],
-    start: Callable[[], Any],
-    ready: Any,
-    stopping: threading.Event,
-    started: Callable[[Addresses], None],
-) -> None:
-    """Tell when all are up, and replace those that die. Any: processes and their queue."""
-    up = deaths = 0
-    while not stopping.is_set():
-        with contextlib.suppress(queue.Empty):
-            address = ready.get(timeout=0.2)
-            up += 1
-            deaths = 0
-            if up == len(workers):
-                started(address)
-        for place, worker in enumerate(workers):
-            if worker.is_alive() or stopping.is_set():
-                continue
-            deaths += 1
-            if deaths > _MOST_DEATHS:
-                for other in workers:
-                    if other.is_alive():
-                        os.kill(other.pid, signal.SIGTERM)
-                raise EngineError(
-                    "workers end as soon as they start", code="worker-ended", hint="see the log"
-                )
-            logging.getLogger("discreet.server").error(
-                "worker ended", extra={"code": worker.exitcode, "started_again": True}
-            )
-            workers[place] = start()
+    _run(policy, Path(path).parent, settings, lambda _: up(), listeners)
 
 
 def serve_demo(rows: int, *, started: Callable[[Addresses, str], None]) -> None:

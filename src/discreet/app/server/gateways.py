@@ -135,7 +135,9 @@ class Desk:
         if told is not None:
             return Reply(told, "session")
         gate = self._gateway(sql)
-        answer = gate.ask(sql, user=user.name, roles=user.roles, parameters=tuple(parameters))
+        answer = gate.ask(
+            sql, user=user.name, roles=user.roles, parameters=tuple(parameters), frame=False
+        )
         if answer.refused or answer.table is None:
             raise RefusedError(
                 answer.reason, code=answer.code or "refused", hint=answer.hint or None

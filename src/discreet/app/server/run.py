@@ -40,10 +40,12 @@ class ServerSettings:
     rate: float = 50.0
     burst: int = 200
     threads: int = 8
+    #: A statement that takes longer is ended; None for no limit.
+    statement_seconds: float | None = 60.0
+    #: Whether the certificate was made for this run.
+    self_signed: bool = False
     #: Shared by several processes, so that one accepts another's tokens.
     token_key: bytes = dataclasses.field(default_factory=lambda: os.urandom(32), repr=False)
-    #: Several processes listen on the same ports.
-    shared: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Addresses:
 
     postgres: int
     http: int
+    #: The certificate that was made for this run, which clients may trust.
+    certificate: Path | None = None
 
 
 async def serve(
@@ -61,8 +65,13 @@ async def serve(
     *,
     started: Callable[[Addresses], None],
     stop: asyncio.Event | None = None,
+    listeners: tuple[socket.socket, socket.socket] | None = None,
 ) -> None:
-    """Serve until `stop` is set or the process is told to end."""
+    """Serve until `stop` is set or the process is told to end.
+
+    `listeners` are sockets that a parent opened, for PostgreSQL's protocol and for HTTP; without
+    them the settings' ports are opened here.
+    """
     import uvicorn
 
     class Quiet(uvicorn.Server):
@@ -72,6 +81,8 @@ async def serve(
         def capture_signals(self) -> Iterator[None]:
             yield
 
+    for gate in gateways.values():
+        gate.prepare()
     metrics = Metrics()
     desk = Desk(gateways, rate=Rate(settings.rate, settings.burst), metrics=metrics)
     pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="discreet")
@@ -81,26 +92,45 @@ async def serve(
         binding = server_binding(settings.certificate)
     # Without a certificate the server may be reached only from this machine.
     local = settings.host in ("127.0.0.1", "::1", "localhost")
-    setting = Setting(desk, users, pool, tls, binding, require_tls=tls is not None or not local)
+    setting = Setting(
+        desk, users, pool, tls, binding, require_tls=tls is not None or not local,
+        statement_seconds=settings.statement_seconds,
+    )  # fmt: skip
     postgres = PostgresServer(
-        setting, host=settings.host, port=settings.port, reuse_port=settings.shared
+        setting,
+        host=settings.host,
+        port=settings.port,
+        listener=None if listeners is None else listeners[0],
     )
     http = Quiet(
         _http_config(
-            build_http(desk, users, pool, Tokens(settings.token_key), metrics, setting.attempts),
+            build_http(
+                desk,
+                users,
+                pool,
+                Tokens(settings.token_key),
+                metrics,
+                setting.attempts,
+                settings.statement_seconds,
+            ),
             settings,
         )
     )
     stop = stop or asyncio.Event()
     _on_signals(stop)
     await postgres.start()
-    listener = socket.create_server((settings.host, settings.http_port), reuse_port=settings.shared)
+    listener = (
+        socket.create_server((settings.host, settings.http_port))
+        if listeners is None
+        else listeners[1]
+    )
     serving = asyncio.create_task(http.serve(sockets=[listener]))
     try:
         while not http.started and not serving.done():
             await asyncio.sleep(0.02)
         if not serving.done():
-            started(Addresses(postgres.port, int(listener.getsockname()[1])))
+            made = settings.certificate if settings.self_signed else None
+            started(Addresses(postgres.port, int(listener.getsockname()[1]), made))
             await asyncio.wait(
                 [serving, asyncio.create_task(stop.wait())], return_when=asyncio.FIRST_COMPLETED
             )

@@ -32,6 +32,7 @@ from discreet.data.sql.expression import (
 )
 from discreet.data.sql.query import Catalog, Field, Key, Query, conjunction, spelled
 from discreet.data.sql.released import Released
+from discreet.data.sql.wrapping import unwrapped
 from discreet.errors import nearest
 
 __all__ = ["parse"]
@@ -65,8 +66,8 @@ def parse(
     """
     if parameters and not isinstance(parameters, Mapping):
         sql = _numbered(sql)
-    select = _statement(sql)
     try:
+        select = unwrapped(_statement(sql))
         return _query(select, catalog, Parameters(parameters))
     except RecursionError:
         raise refuse("the statement is nested too deeply", "too-complex", "simplify it") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Microaggregation", "partition"]
 
 Places = npt.NDArray[np.int64]
+Adjust = Callable[[Places, Numbers, Places], Places]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,11 +86,17 @@ class Microaggregation(ColumnMasking):
         if self.variant == "univariate":
             masked: dict[str, pa.Array] = {}
             for name in self.columns:
-                masked |= self._aggregate(rows.select([name]), schema)
+                masked |= self.aggregate(rows.select([name]), schema)
             return masked
-        return self._aggregate(rows.select(list(self.columns)), schema)
+        return self.aggregate(rows.select(list(self.columns)), schema)
 
-    def _aggregate(self, rows: pa.Table, schema: Schema | None) -> dict[str, pa.Array]:
+    def aggregate(
+        self, rows: pa.Table, schema: Schema | None, adjust: Adjust | None = None
+    ) -> dict[str, pa.Array]:
+        """Return the aggregated columns; `adjust` may merge groups before they are averaged.
+
+        It gets the records' places, their points and their groups, and returns the groups.
+        """
         columns = [_Column.of(rows.column(name), name, schema) for name in rows.column_names]
         known = np.stack([~column.missing for column in columns], axis=1)
         patterns, pattern = np.unique(known, axis=0, return_inverse=True)
@@ -102,20 +109,56 @@ class Microaggregation(ColumnMasking):
                 for column in used:
                     column.withhold(places)
                 continue
-            points = np.concatenate([column.embedded(places) for column in used], axis=1)
-            groups = partition(
-                points,
-                self.k,
-                variant=self.variant,
-                search=self.search or self.seconds > 0,
-                seconds=self.seconds * places.size / rows.num_rows,
-                gamma=self.gamma,
-            )
+            groups = self._groups(used, places, rows.num_rows)
+            if adjust is not None:
+                points = np.concatenate([column.embedded(places) for column in used], axis=1)
+                groups = adjust(places, points, groups)
             for column in used:
                 column.aggregate(places, groups)
         return {
             name: column.result() for name, column in zip(rows.column_names, columns, strict=True)
         }
+
+    def _groups(self, columns: list[_Column], places: Places, rows: int) -> Places:
+        search = self.search or self.seconds > 0
+        categories = [column for column in columns if isinstance(column, _CategoryColumn)]
+        if self.variant == "mdav" and not search and categories:
+            figures = [c.embedded(places) for c in columns if not isinstance(c, _CategoryColumn)]
+            coded = [c.coded(places) for c in categories]
+            return partition_mixed(
+                np.concatenate([np.empty((places.size, 0)), *figures], axis=1),
+                np.concatenate([codes for codes, _ in coded], axis=1),
+                np.concatenate([share for _, share in coded]),
+                self.k,
+            )
+        return partition(
+            np.concatenate([column.embedded(places) for column in columns], axis=1),
+            self.k,
+            variant=self.variant,
+            search=search,
+            seconds=self.seconds * places.size / rows,
+            gamma=self.gamma,
+        )
+
+
+def partition_mixed(points: Numbers, codes: Places, share: Numbers, k: int) -> Places:
+    """Return the group of each record of numbers and categories, by MDAV.
+
+    `share` is the squared distance between two different categories of each column of codes.
+
+    >>> codes = np.array([[0], [1], [0], [1]])
+    >>> partition_mixed(np.empty((4, 0)), codes, np.ones(1), 2).tolist()
+    [0, 1, 0, 1]
+    """
+    from discreet.microdata.masking._mixed_mdav import mixed_mdav
+
+    order = np.lexsort((*codes.T[::-1], *points.T[::-1]))
+    # Copies, which the kernel rearranges; small codes, so that many are compared at once.
+    figures = np.ascontiguousarray(points[order].T)
+    found = mixed_mdav(figures, np.ascontiguousarray(codes[order].T, dtype=np.int32), share, k)
+    groups = np.empty(found.size, np.int64)
+    groups[order] = np.unique(found, return_inverse=True)[1].ravel()
+    return groups
 
 
 def partition(
@@ -230,6 +273,11 @@ class _CategoryColumn(_Column):
                 np.unique(table[:, level], return_inverse=True)[1].ravel()
                 for level in range(max(table.shape[1] - 1, 1))
             ]
+
+    def coded(self, places: Places) -> tuple[Places, Numbers]:
+        """Return the code at every level, and the squared distance between two different ones."""
+        codes = np.stack([level[self.places[places]] for level in self.levels], axis=1)
+        return codes, np.full(len(self.levels), 1 / len(self.levels))
 
     def embedded(self, places: Places) -> Numbers:
         # Two different corners of this simplex lie at squared distance 1 / number of levels.

@@ -7,8 +7,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from discreet.errors import InfeasibleError
+import numpy as np
+
+from discreet.errors import InfeasibleError, InputError
+from discreet.microdata.classes import Cells, Classes, Integers
 from discreet.microdata.models import Model
+from discreet.microdata.models._base import Booleans
 from discreet.progress import Progress, silent
 from discreet.registry import Member
 
@@ -16,8 +20,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.data.dataset import Dataset
+    from discreet.microdata.frequency_set import FrequencySet
 
-__all__ = ["Anonymization", "Outcome", "require_enough"]
+__all__ = [
+    "Anonymization",
+    "Judge",
+    "Outcome",
+    "by_record",
+    "require_enough",
+    "require_feasible",
+    "require_records_suffice",
+]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -75,3 +88,68 @@ def require_enough(records: int, models: Sequence[Model]) -> None:
                 hint=f"ask for at most {records:,}" if records else "the file is empty",
                 feasible=records,
             )
+
+
+def require_feasible(table: FrequencySet, models: Sequence[Model]) -> None:
+    """Say so where not even the whole file as one class keeps a model."""
+    whole = table.classes()
+    one = np.zeros(len(whole), dtype=np.int64)
+    merged = Classes(
+        np.array([table.records]), {c: cells.merged(one) for c, cells in whole.cells.items()}
+    )
+    for model in models:
+        if not model.satisfied(merged).all():
+            raise InfeasibleError(
+                f"not even the whole file as one class keeps {model.name} ({model.promise})",
+                code="model-not-feasible",
+                hint=f"the whole file reaches {model.worst(model.measure(merged)):.4g}: ask for less",
+            )
+
+
+def require_records_suffice(method: str, models: Sequence[Model]) -> None:
+    """Refuse models that look at a population, which such a method does not change."""
+    for model in models:
+        if hasattr(model, "population"):
+            raise InputError(
+                f"{method} looks at the records alone and cannot enforce {model.name}",
+                code="model-not-supported",
+                hint="use method=Generalization(…)",
+            )
+
+
+def by_record(dataset: Dataset, quasi: Sequence[str], models: Sequence[Model]) -> FrequencySet:
+    """Return the records one by one, as a frequency set in which each counts once."""
+    from discreet.microdata.frequency_set import FrequencySet, code_column
+
+    strict = FrequencySet.of(dataset, quasi=quasi, models=models)
+    rows = dataset.arrow([*quasi, *strict.cells])
+    one = np.ones(rows.num_rows, dtype=np.int64)
+    cells = {}
+    for column, old in strict.cells.items():
+        coded = code_column(column, rows.column(column))
+        cells[column] = Cells(old.domain, np.arange(rows.num_rows), coded.codes, one)
+    return FrequencySet(tuple(code_column(name, rows.column(name)) for name in quasi), one, cells)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Judge:
+    """Says of any grouping of the records which groups break a model."""
+
+    records: FrequencySet
+    models: tuple[Model, ...]
+
+    @classmethod
+    def of(cls, dataset: Dataset, quasi: Sequence[str], models: Sequence[Model]) -> Judge:
+        """Count what the models need to know; refuse what the whole file does not keep."""
+        found = by_record(dataset, quasi, models)
+        require_feasible(found, models)
+        return cls(found, tuple(models))
+
+    def failing(self, label: Integers) -> Booleans:
+        """Return for each group 0, 1, … whether it breaks a model."""
+        cells = {column: own.merged(label) for column, own in self.records.cells.items()}
+        classes = Classes(np.bincount(label), cells)
+        bad = np.zeros(len(classes), dtype=bool)
+        for model in self.models:
+            bad |= ~model.satisfied(classes)
+        return bad

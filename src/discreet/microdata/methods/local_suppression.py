@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.microdata.methods._base import Anonymization, Outcome, require_enough
+from discreet.microdata.methods._base import (
+    Anonymization,
+    Judge,
+    Outcome,
+    require_enough,
+    require_records_suffice,
+)
 from discreet.microdata.models import Model
 from discreet.microdata.models.k_anonymity import KAnonymity
 from discreet.progress import Progress, silent
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
 
     from discreet.data.dataset import Dataset
     from discreet.microdata.classes import Integers
+    from discreet.microdata.models._base import Booleans
     from discreet.microdata.search.wildcard import Keys
 
 __all__ = ["LocalSuppression"]
@@ -33,7 +40,8 @@ class LocalSuppression(Anonymization):
     report counts both. *wildcard*: a missing key matches every value, on either side, as
     sdcMicro counts. *category*: a missing key is a value of its own, as in generalisation; this
     takes more removals and leaves no class below k for any reader. Values missing from the start
-    are read in the same way and cost nothing.
+    are read in the same way and cost nothing. Models other than k-anonymity look at whole classes
+    and are enforced in the second reading: classes that break one give up keys too.
 
     Each record that needs it gives up the cheapest set of its own keys that suffices; with
     `spare`, of records that look alike but for those keys only as many as it takes for the others
@@ -92,7 +100,7 @@ class LocalSuppression(Anonymization):
         from discreet.microdata.search import cell_suppression as search
         from discreet.microdata.search.wildcard import Keys, keys_of_table
 
-        k = _only_k(models)
+        k = self._require_readable(models)
         names = self._ordered(dataset, quasi)
         held = dataset.numbered()
         rows = held.arrow(names)
@@ -102,6 +110,7 @@ class LocalSuppression(Anonymization):
         names, whole, order = self._cheapest_first(names, whole)
         before = whole.missing.copy()
         sets = self._sets(names)
+        failing = _failing(held, quasi, models, order)
         costs = [float(self.costs.get(name, 1.0)) for name in names]
         for _ in range(1 + len(names) * len(sets)):
             changed = whole.missing.copy()
@@ -115,7 +124,7 @@ class LocalSuppression(Anonymization):
                 if self.missing == "wildcard":
                     search.suppress_as_wildcard(part, k, own, spare=self.spare, progress=progress)
                 else:
-                    search.suppress_as_category(part, k, own, progress=progress)
+                    search.suppress_as_category(part, k, own, failing=failing, progress=progress)
                 whole.missing |= _scattered(part.missing, chosen)
             # A removal for one set can only help the others when missing keys match everything.
             if self.missing == "wildcard" or (changed == whole.missing).all():
@@ -123,6 +132,20 @@ class LocalSuppression(Anonymization):
         back = np.argsort(order)
         whole = Keys(whole.codes[back], whole.sizes, whole.missing[back])
         return self._outcome(held, rows, names, whole, before[back], k, sets)
+
+    def _require_readable(self, models: Sequence[Model]) -> int:
+        """Return the fewest records a class needs; refuse models the reading has no classes for."""
+        require_records_suffice("local suppression", models)
+        for model in models:
+            if self.missing == "wildcard" and not isinstance(model, KAnonymity):
+                raise InputError(
+                    f"{model.name} looks at classes, and where a missing key matches every value "
+                    "there are none",
+                    code="model-not-supported",
+                    hint="write LocalSuppression(missing='category'), or use Generalization(…) or "
+                    "Mondrian(…)",
+                )
+        return max(model.smallest for model in models)
 
     def _ordered(self, dataset: Dataset, quasi: Sequence[str]) -> list[str]:
         asked = {*self.importance, *self.costs, *(n for keys in self.key_sets for n in keys)}
@@ -201,15 +224,24 @@ class LocalSuppression(Anonymization):
         )
 
 
-def _only_k(models: Sequence[Model]) -> int:
-    for model in models:
-        if not isinstance(model, KAnonymity):
-            raise InputError(
-                f"local suppression enforces k-anonymity, not {model.name}",
-                code="model-not-supported",
-                hint="use method=Generalization(…) or Mondrian(…) for other models",
-            )
-    return max(model.smallest for model in models)
+def _failing(
+    dataset: Dataset, quasi: Sequence[str], models: Sequence[Model], order: Integers
+) -> Callable[[Keys], Booleans] | None:
+    """Return what says which records break a model; None where their number says it all.
+
+    `order` has the record at each place of the keys.
+    """
+    if all(isinstance(model, KAnonymity) for model in models):
+        return None
+    judge = Judge.of(dataset, quasi, models)
+
+    def failing(keys: Keys) -> Booleans:
+        label = keys.class_of()
+        by_record = np.empty_like(label)
+        by_record[order] = label
+        return judge.failing(by_record)[label]
+
+    return failing
 
 
 def _gathered(missing: Integers, order: Sequence[int]) -> Integers:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from discreet.errors import InputError
+from discreet.microdata.classes import Integers, Numbers
 from discreet.microdata.frequency_set import FrequencySet
-from discreet.microdata.methods._base import Anonymization, Outcome, require_enough
+from discreet.microdata.methods._base import (
+    Anonymization,
+    Judge,
+    Outcome,
+    require_enough,
+    require_records_suffice,
+)
 from discreet.microdata.models import Model
 from discreet.microdata.models.k_anonymity import KAnonymity
 from discreet.microdata.recoding import suppress
@@ -27,8 +34,10 @@ __all__ = ["MicroaggregationToK"]
 class MicroaggregationToK(Anonymization):
     """Group like records k at a time and give each group its mean or most frequent values.
 
-    Numbers stay numbers and keep their means; no hierarchy is needed. Records that miss so many
-    quasi-identifiers that fewer than k miss the same are dropped and counted as suppressed.
+    Numbers stay numbers and keep their means; no hierarchy is needed. Groups that break another
+    model are merged with the nearest group until none does. Records that miss so many
+    quasi-identifiers that fewer than k miss the same, or that break a model all together, are
+    dropped and counted as suppressed.
 
     Examples
     --------
@@ -55,24 +64,28 @@ class MicroaggregationToK(Anonymization):
     ) -> Outcome:
         """Return the dataset with its quasi-identifiers aggregated."""
         from discreet.microdata.masking.microaggregation import Microaggregation
-        from discreet.randomness import Randomness
 
-        for model in models:
-            if not isinstance(model, KAnonymity):
-                raise InputError(
-                    f"microaggregation enforces k-anonymity, not {model.name}",
-                    code="model-not-supported",
-                    hint="use method=Generalization(…) or Mondrian(…) for other models",
-                )
-        k = max(model.smallest for model in models)
+        require_records_suffice("microaggregation", models)
         require_enough(dataset.count, models)
-        if k == 1:
-            return Outcome(dataset, 0.0, "sse")
+        k = max(2, *(model.smallest for model in models))
+        if k > dataset.count or all(m.smallest == 1 and isinstance(m, KAnonymity) for m in models):
+            return Outcome(dataset, 0.0, "aecs")
         method = Microaggregation(tuple(quasi), k=k, variant=self.variant, search=self.search)
-        # The method draws nothing at random; the base class asks for a source all the same.
-        masked = method.mask(dataset, rng=Randomness.secure(), progress=progress)
-        table = FrequencySet.of(masked, quasi=quasi)
-        small = table.count < k
+        progress("grouping", 0, 1)
+        held = dataset.numbered()
+        judge = Judge.of(held, quasi, models)
+        only_k = all(isinstance(model, KAnonymity) for model in models)
+        columns = method.aggregate(
+            held.arrow(list(quasi)),
+            dataset.schema,
+            None if only_k else functools.partial(_merged, judge),
+        )
+        masked = held.with_columns(columns)
+        progress("grouping", 1, 1)
+        table = FrequencySet.of(masked, quasi=quasi, models=models, reference=dataset)
+        small = np.zeros(len(table.count), dtype=bool)
+        for model in models:
+            small |= ~model.satisfied(table.classes())
         suppressed = int(table.count[small].sum())
         if suppressed:
             import pyarrow as pa
@@ -84,3 +97,32 @@ class MicroaggregationToK(Anonymization):
         return Outcome(
             masked, score, "aecs", suppressed, losses={"discernibility": float((sizes**2).sum())}
         )
+
+
+def _merged(judge: Judge, places: Integers, points: Numbers, groups: Integers) -> Integers:
+    """Merge groups that break a model with the nearest one until none does, or one is left."""
+    from scipy.spatial import cKDTree
+
+    while (many := int(groups.max()) + 1) > 1:
+        # Records of other patterns of missing values are groups of no interest here.
+        label = np.full(len(judge.records.count), many, dtype=np.int64)
+        label[places] = groups
+        bad = np.flatnonzero(judge.failing(label)[:many])
+        if not len(bad):
+            break
+        sums = np.zeros((many, points.shape[1]))
+        np.add.at(sums, groups, points)
+        centres = sums / np.bincount(groups)[:, None]
+        near = np.asarray(cKDTree(centres).query(centres[bad], k=2)[1])
+        other = np.where(near[:, 0] == bad, near[:, 1], near[:, 0])
+        groups = _joined(many, bad, other)[groups]
+    return groups
+
+
+def _joined(many: int, one: Integers, two: Integers) -> Integers:
+    """Return the new number of each group after pairs of them became one."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    links = coo_array((np.ones(len(one)), (one, two)), shape=(many, many))
+    return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from discreet.data.schema import Type
-from discreet.errors import InfeasibleError, InputError
-from discreet.microdata.classes import Cells, Integers, Numbers
-from discreet.microdata.frequency_set import Coded, FrequencySet, code_column
-from discreet.microdata.methods._base import Anonymization, Outcome, require_enough
+from discreet.errors import InputError
+from discreet.microdata.classes import Integers, Numbers
+from discreet.microdata.frequency_set import Coded, FrequencySet, as_texts
+from discreet.microdata.methods._base import (
+    Anonymization,
+    Outcome,
+    by_record,
+    require_enough,
+    require_feasible,
+    require_records_suffice,
+)
 from discreet.microdata.models import Model
 from discreet.microdata.recoding import matched
 from discreet.progress import Progress, silent
@@ -27,13 +34,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Mondrian"]
 
+#: Up to this many values are listed by name; of more the first and the last in alphabetical order.
+_LISTED = 12
+
 
 @dataclasses.dataclass(frozen=True)
 class Mondrian(Anonymization):
     """Halve the records at medians of their widest attribute while both halves keep the models.
 
     Every part becomes a class: numbers become the interval they span, values with a hierarchy
-    their lowest common group, other values the set they form. No record is suppressed. In the
+    their lowest common group, other values the set they form: up to twelve are listed, of more
+    the first and the last in alphabetical order. No record is suppressed. In the
     *strict* form records that agree in all quasi-identifiers are treated alike, and the work is
     done on the frequency set; in the *relaxed* form a part is cut exactly in the middle, which
     makes smaller classes where many records share a value, and is done record by record. A
@@ -63,20 +74,14 @@ class Mondrian(Anonymization):
         """Return the dataset in the parts found."""
         from discreet.microdata.search.mondrian import Rows, partition
 
-        for model in models:
-            if hasattr(model, "population"):
-                raise InputError(
-                    f"Mondrian looks at the records alone and cannot enforce {model.name}",
-                    code="model-not-supported",
-                    hint="use method=Generalization(…)",
-                )
+        require_records_suffice("Mondrian", models)
         progress("counting", 0, 1)
         held = dataset.numbered() if self.relaxed else dataset
-        table = _records(held, quasi, models) if self.relaxed else None
+        table = by_record(held, quasi, models) if self.relaxed else None
         if table is None:
             table = FrequencySet.of(dataset, quasi=quasi, models=models)
         require_enough(table.records, models)
-        _require_feasible(table, models)
+        require_feasible(table, models)
         scales = [_scale(dataset, coded) for coded in table.quasi]
         places = np.stack(
             [scale.place[c.codes] for scale, c in zip(scales, table.quasi, strict=True)], axis=1
@@ -104,33 +109,55 @@ class _Scale:
     attribute: Attribute | None = None
 
     @functools.cached_property
-    def values(self) -> list[str | None]:
-        """The values as texts, in the order of their places."""
-        texts = self.coded.texts()
-        return [texts[code] for code in np.argsort(self.place)]
+    def _code(self) -> Integers:
+        """The code of the value at each place."""
+        return np.argsort(self.place)
+
+    def spelt(self, places: Integers) -> dict[int, str | None]:
+        """Return the values at some places as texts; a file may have a million others."""
+        import pyarrow as pa
+
+        chosen = np.unique(places)
+        texts = as_texts(self.coded.values.take(pa.array(self._code[chosen])))
+        return dict(zip(chosen.tolist(), texts, strict=True))
+
+    def mentioned(self, pairs: Integers) -> Integers:
+        """Return the places that the names of some runs of values mention."""
+        low, high = pairs
+        short = (high - low < _LISTED) if not self.numeric and self.attribute is None else low < 0
+        inside = low[short, None] + np.arange(_LISTED)
+        return np.concatenate([low, high, high - (high > low), inside[inside <= high[short, None]]])
 
     @functools.cached_property
     def numeric(self) -> bool:
         """Whether the values are numbers."""
         return _is_number(self.coded)
 
-    def text(self, low: int, high: int) -> tuple[str | None, float]:
-        """Return the name of the values from one place to another, and the share they cover."""
+    def text(
+        self, low: int, high: int, values: Mapping[int, str | None]
+    ) -> tuple[str | None, float]:
+        """Return the name of the values from one place to another, and the share they cover.
+
+        `values` has the texts of the places that a name may mention.
+        """
         if low == high:
-            return self.values[low], 0.0
+            return values[low], 0.0
         own = self.attribute
         if own is not None:
             level = int(np.argmax(own.first[:, low] == own.first[:, high]))
             single = 1 / own.leaves
-            code = own.labels[level][int(np.flatnonzero(own.rank == low)[0])]
+            code = own.labels[level][int(self._code[low])]
             return code, (float(own.share[level][low]) - single) / (1 - single)
         span = float(self.width[high] - self.width[low])
         if not self.numeric:
-            some = ("missing" if v is None else v for v in self.values[low : high + 1])
-            return "{" + ", ".join(some) + "}", span
-        if self.values[high] is not None:
-            return f"[{self.values[low]}, {self.values[high]}]", span
-        least, most = self.values[low], self.values[high - 1]
+            if high - low < _LISTED:
+                some = ["missing" if (v := values[p]) is None else v for p in range(low, high + 1)]
+                return "{" + ", ".join(some) + "}", span
+            last = "missing" if values[high] is None else values[high]
+            return f"{{{values[low]} … {last}}}", span
+        if values[high] is not None:
+            return f"[{values[low]}, {values[high]}]", span
+        least, most = values[low], values[high - 1]
         name = str(least) if least == most else f"[{least}, {most}]"
         return f"{name} or missing", span
 
@@ -171,35 +198,6 @@ def _scale(dataset: Dataset, coded: Coded) -> _Scale:
     return _Scale(coded, place, width)
 
 
-def _records(dataset: Dataset, quasi: Sequence[str], models: Sequence[Model]) -> FrequencySet:
-    """Return the records one by one, as a frequency set in which each counts once."""
-    strict = FrequencySet.of(dataset, quasi=quasi, models=models)
-    rows = dataset.arrow([*quasi, *strict.cells])
-    one = np.ones(rows.num_rows, dtype=np.int64)
-    cells = {}
-    for column, old in strict.cells.items():
-        coded = code_column(column, rows.column(column))
-        cells[column] = Cells(old.domain, np.arange(rows.num_rows), coded.codes, one)
-    return FrequencySet(tuple(code_column(name, rows.column(name)) for name in quasi), one, cells)
-
-
-def _require_feasible(table: FrequencySet, models: Sequence[Model]) -> None:
-    whole = table.classes()
-    one = np.zeros(len(whole), dtype=np.int64)
-    from discreet.microdata.classes import Classes
-
-    merged = Classes(
-        np.array([table.records]), {c: cells.merged(one) for c, cells in whole.cells.items()}
-    )
-    for model in models:
-        if not model.satisfied(merged).all():
-            raise InfeasibleError(
-                f"not even the whole file as one class keeps {model.name} ({model.promise})",
-                code="model-not-feasible",
-                hint=f"the whole file reaches {model.worst(model.measure(merged)):.4g}: ask for less",
-            )
-
-
 def _texts(
     scales: Sequence[_Scale], places: Integers, label: Integers
 ) -> tuple[list[list[str | None]], Numbers]:
@@ -212,7 +210,8 @@ def _texts(
         low = np.minimum.reduceat(places[order, j], first)
         high = np.maximum.reduceat(places[order, j], first)
         pairs, which = np.unique(np.stack((low, high)), axis=1, return_inverse=True)
-        found = [scale.text(int(a), int(b)) for a, b in pairs.T]
+        values = scale.spelt(scale.mentioned(pairs))
+        found = [scale.text(a, b, values) for a, b in pairs.T.tolist()]
         names.append([found[w][0] for w in which.ravel()])
         spans[:, j] = np.array([f[1] for f in found])[which.ravel()]
     return names, np.minimum(spans, 1.0)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
-import numpy as np
-
 from discreet.microdata.pair import Pair
 from discreet.microdata.risks._base import Finding, RiskMeasure
 from discreet.randomness import Randomness
@@ -17,7 +15,9 @@ __all__ = ["KMapRisk"]
 
 @dataclasses.dataclass(frozen=True)
 class KMapRisk(RiskMeasure):
-    """Share of records whose class has fewer than k people in the population, by the weights.
+    """Share of records whose class has fewer than k people in the population.
+
+    People are counted in the file of the population, or estimated by the weights.
 
     Examples
     --------
@@ -37,13 +37,13 @@ class KMapRisk(RiskMeasure):
     k: int = parameter(5, help="fewest people who must fit", low=1)
 
     def applies(self, pair: Pair) -> bool:
-        """Needs weights or a population size."""
-        return super().applies(pair) and pair.weights is not None
+        """Needs the population, its size or weights."""
+        return super().applies(pair) and (pair.everyone is not None or pair.weights is not None)
 
     def measure(self, pair: Pair, *, rng: Randomness) -> Finding:
         """Return the share of records below k."""
-        assert pair.weights is not None
-        people = np.bincount(pair.class_of, pair.weights)[pair.class_of]
+        people = pair.people
+        assert people is not None
         below = people < self.k - 1e-9
         value = float(below.mean())
         words = f"{value:.1%} of records fit fewer than {self.k} people of the population"

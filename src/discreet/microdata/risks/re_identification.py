@@ -20,8 +20,8 @@ class ReIdentification(RiskMeasure):
     """Risk from the sizes of the classes of records that agree on all keys.
 
     The prosecutor's risk of a record is one over the size of its class; the marketer's is its mean.
-    With sampling weights or a population size the journalist's uses the estimated size of the class
-    in the population instead.
+    The journalist's uses the size of the class in the population instead, counted where there is a
+    file of it, estimated where there are sampling weights or the population's size.
 
     Examples
     --------
@@ -58,8 +58,8 @@ class ReIdentification(RiskMeasure):
             f"prosecutor, share above {self.threshold:g}": float((records > self.threshold).mean()),
             "marketer": mean,
         }
-        if pair.weights is not None:
-            people = np.bincount(pair.class_of, pair.weights)[pair.class_of]
+        people = pair.people
+        if people is not None:
             guess = 1.0 / np.maximum(people, 1.0)
             facts |= {
                 "journalist, highest": float(guess.max()),

@@ -22,9 +22,6 @@ _WORDS = {
     "one-to-one": "in the best one-to-one matching",
 }
 
-#: People matched one to one at most: the work grows with the cube of their number.
-_MATCHED = 2_000
-
 
 @dataclasses.dataclass(frozen=True)
 class RecordLinkage(RiskMeasure):
@@ -32,10 +29,10 @@ class RecordLinkage(RiskMeasure):
 
     `exact` picks any record with equal keys; `distance` the nearest one (numbers divided by their
     spread, categories equal or not); `rank` the same on the ranks of numbers; `one-to-one` matches
-    targets with their records so that the total distance is least; at most 2,000 people, and for
-    larger files that figure is not part of the overall risk. Where
-    categories were recoded the intruder knows the recoding. At most `targets` people, drawn at
-    random, are looked for, always in the whole release; 0 means all.
+    targets with their records so that the total distance is least, proven; at most `matched` people,
+    drawn at random and matched with their records alone, and for larger files that figure is not
+    part of the overall risk. Where categories were recoded the intruder knows the recoding. At most
+    `targets` people, drawn at random, are looked for, always in the whole release; 0 means all.
 
     Examples
     --------
@@ -57,10 +54,11 @@ class RecordLinkage(RiskMeasure):
 
     method: str = parameter("distance", help="how records are compared", choices=tuple(_WORDS))
     targets: int = parameter(10_000, help="people looked for; 0 for all", low=0)
+    matched: int = parameter(2_000, help="people matched one to one; 0 for all", low=0)
 
     def counts(self, pair: Pair) -> bool:
         """One-to-one matching of a few people is easier than finding them in the whole file."""
-        whole = len(pair.original) <= _MATCHED
+        whole = len(pair.original) <= (self.matched or len(pair.original))
         return super().counts(pair) and (self.method != "one-to-one" or whole)
 
     def measure(self, pair: Pair, *, rng: Randomness) -> Finding:
@@ -68,7 +66,7 @@ class RecordLinkage(RiskMeasure):
         known = len(pair.before(pair.released_keys[0]))
         most = self.targets or known
         if self.method == "one-to-one":
-            most = min(most, _MATCHED)
+            most = self.matched or known
         targets = np.arange(known) if known <= most else np.sort(rng.sample(known, most))
         if self.method == "exact":
             right = linking.exact(pair, targets)

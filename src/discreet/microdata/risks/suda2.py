@@ -26,9 +26,12 @@ class SUDA2(RiskMeasure):
     """Minimal sample uniques: the smallest sets of keys on which a record is alone.
 
     A record scores (m − s)! for each minimal unique of size s among m keys, so that being alone on
-    few keys counts for more. DIS, the probability that a unique match is right, is estimated from
-    uniques and pairs and the sampling fraction, and shared out among the uniques by their scores.
-    Minimal uniques of up to `size` keys are found, all of them; a missing value takes no part.
+    few keys counts for more (Elliot and others); `scores="ihsn"` counts (2^(m−s) − 1)·s!·(m−s)!/m!
+    instead, as the first implementation for statistical offices did. DIS, the probability that a
+    unique match is right, is estimated from the U uniques and the P records in pairs and the
+    sampling fraction f as U·f / (U·f + P·(1 − f)), and shared out as sdcMicro does: a record of score S
+    gets 1 / (1 + U·(1/DIS − 1) / (S^q·Σ S^−q)) with q = 1 + (8 − m)/20. Minimal uniques of up to `size`
+    keys are found, all of them; a missing value takes no part.
 
     Examples
     --------
@@ -51,15 +54,23 @@ class SUDA2(RiskMeasure):
         None, help="sampling fraction; from the weights if left out, else 0.01", above=0, high=1
     )
 
+    scores: str = parameter(
+        "elliot", help="what a minimal unique counts", choices=("elliot", "ihsn")
+    )
+
     def measure(self, pair: Pair, *, rng: Randomness) -> Finding:
         """Return the mean DIS-SUDA score."""
         share = self.fraction
         if share is None and pair.weights is not None:
             share = min(pair.size / max(float(pair.weights.sum()), 1.0), 1.0)
         found = special_uniques(
-            pair.coded_keys, pair.size, self.size, 0.01 if share is None else share
+            pair.coded_keys,
+            pair.size,
+            self.size,
+            0.01 if share is None else share,
+            scores=self.scores,
         )
-        total = found.contribution.sum()
+        total = found.score.sum()
         by_key = found.contribution / total if total > 0 else found.contribution
         facts = {
             "special uniques": int((found.score > 0).sum()),
@@ -68,7 +79,7 @@ class SUDA2(RiskMeasure):
             },
             "scores": {
                 "minimal uniques": int(found.by_size.sum()),
-                "highest score": int(found.score.max(initial=0)),
+                "highest score": _figure(found.score.max(initial=0)),
             },
             "DIS": found.dis,
             "highest DIS-SUDA": float(found.dis_score.max(initial=0)),
@@ -96,8 +107,25 @@ class SpecialUniques:
     dis: float
 
 
+def _figure(score: float) -> float:
+    return int(score) if float(score).is_integer() else float(score)
+
+
+def _worth(keys: int, many: int, scores: str) -> float:
+    """Return what a minimal unique of `many` keys counts.
+
+    >>> [_worth(4, many, "elliot") for many in (1, 2)], [_worth(4, many, "ihsn") for many in (1, 2)]
+    ([6.0, 2.0], [1.75, 0.5])
+    """
+    rest = math.factorial(keys - many)
+    if scores == "elliot":
+        return float(rest)
+    share = math.factorial(many) * rest / math.factorial(keys)
+    return float((2.0 ** (keys - many) - 1) * share)
+
+
 def special_uniques(
-    keys: Sequence[Places], rows: int, size: int, fraction: float
+    keys: Sequence[Places], rows: int, size: int, fraction: float, *, scores: str = "elliot"
 ) -> SpecialUniques:
     """Find all minimal uniques of up to a size.
 
@@ -119,7 +147,7 @@ def special_uniques(
     for place, column in enumerate(table):
         missing |= (column[alone] < 0).astype(np.int64) << place
     for many in range(1, min(size, len(keys)) + 1):
-        weight = float(math.factorial(len(keys) - many))
+        weight = _worth(len(keys), many, scores)
         smaller, holds = holds, {}
         for chosen in itertools.combinations(range(len(keys)), many):
             bits = sum(1 << place for place in chosen)
@@ -134,21 +162,22 @@ def special_uniques(
             contribution[list(chosen)] += weight * minimal.sum()
     by_class = np.zeros(first.size)
     by_class[alone] = score
-    scores = by_class[whole]
-    return SpecialUniques(scores, *_dis(scores, counts, fraction, by_size, contribution))
+    found = by_class[whole]
+    dis, shared = _dis(found, counts, fraction, len(keys))
+    return SpecialUniques(found, shared, by_size, contribution, dis)
 
 
 def _dis(
-    scores: npt.NDArray[np.float64],
-    counts: Places,
-    fraction: float,
-    by_size: Places,
-    contribution: npt.NDArray[np.float64],
-) -> tuple[npt.NDArray[np.float64], Places, npt.NDArray[np.float64], float]:
+    scores: npt.NDArray[np.float64], counts: Places, fraction: float, keys: int
+) -> tuple[float, npt.NDArray[np.float64]]:
+    """Return the DIS of the file, and shared out by the scores."""
     uniques, pairs = float((counts == 1).sum()), 2.0 * float((counts == 2).sum())
     base = uniques * fraction + pairs * (1 - fraction)
     dis = uniques * fraction / base if base > 0 else 0.0
-    total = scores.sum()
-    # The mean over all uniques is DIS; a probability cannot exceed 1.
-    shared = np.minimum(scores * (dis * uniques / total), 1.0) if total > 0 else scores * 0.0
-    return shared, by_size, contribution, dis
+    shared = np.zeros(scores.size)
+    some = scores > 0
+    if some.any() and dis > 0:
+        power = scores[some] ** (1 + (8 - keys) / 20)
+        odds = power * (1 / power).sum() / uniques
+        shared[some] = 1 / (1 + (1 / dis - 1) / odds)
+    return dis, shared

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from discreet.microdata.classes import Integers
+from discreet.microdata.models._base import Booleans
 from discreet.microdata.search.wildcard import Keys
 from discreet.progress import Progress, silent
 
@@ -78,25 +79,53 @@ def _one_of_each(keys: Keys, records: Integers, pattern: int) -> Integers:
 
 
 def suppress_as_category(
-    keys: Keys, k: int, costs: Sequence[float], *, progress: Progress = silent
+    keys: Keys,
+    k: int,
+    costs: Sequence[float],
+    *,
+    failing: Callable[[Keys], Booleans] | None = None,
+    progress: Progress = silent,
 ) -> None:
     """Remove keys until every class has k records, a missing key being a value of its own.
 
     Records in small classes give up the cheapest set of keys with which they form a class of k,
     together with records that already lack just these keys. What is left gives up every key,
-    with as many records of large classes as it takes.
+    with as many records of large classes as it takes. With `failing`, which says which records
+    are in classes that break a promise, not only size counts.
     """
     order = patterns(keys.width, costs)
+    bad = failing or (lambda now: now.classes() < k)
     for done, pattern in enumerate(order):
         progress("suppressing cells", done, len(order))
-        low = np.flatnonzero(keys.classes() < k)
+        low = np.flatnonzero(bad(keys))
         if not len(low):
             return
         before = keys.missing.copy()
         keys.remove(low, pattern)
-        failed = low[keys.classes()[low] < k]
+        # Going back restores the classes that were joined, so they are as good as they were.
+        failed = low[bad(keys)[low]]
         keys.missing[failed] = before[failed]
-    _join_the_rest(keys, k)
+    if failing is None:
+        _join_the_rest(keys, k)
+    else:
+        _join_until(keys, failing)
+
+
+def _join_until(keys: Keys, failing: Callable[[Keys], Booleans]) -> None:
+    """Let records of failing classes give up every key, with more and more small classes."""
+    everything = (1 << keys.width) - 1
+    more = 0
+    while (bad := failing(keys)).any():
+        keys.remove(np.flatnonzero(bad), everything)
+        others = np.flatnonzero(keys.missing != everything)
+        if more and len(others):
+            label = keys.class_of()[others]
+            sizes = np.bincount(label)
+            smallest = np.lexsort((np.arange(len(sizes)), np.where(sizes > 0, sizes, len(label))))
+            keys.remove(others[np.isin(label, smallest[:more])], everything)
+        elif more:
+            return
+        more = max(1, 2 * more)
 
 
 def _join_the_rest(keys: Keys, k: int) -> None:

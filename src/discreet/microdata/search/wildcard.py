@@ -85,11 +85,15 @@ class Keys:
         sizes = np.bincount(label[: len(there)], minlength=int(label.max()) + 1)
         return sizes[label[len(there) :]]
 
-    def classes(self) -> Integers:
-        """Return the size of each record's class when a missing key is a value of its own."""
+    def class_of(self) -> Integers:
+        """Return each record's class, 0 and up, when a missing key is a value of its own."""
         gone = (self.missing[:, None] >> np.arange(self.width)) & 1
         codes = np.where(gone, 0, self.codes + 1)
-        label, _ = labels(list(codes.T), [size + 1 for size in self.sizes], len(codes))
+        return labels(list(codes.T), [size + 1 for size in self.sizes], len(codes))[0]
+
+    def classes(self) -> Integers:
+        """Return the size of each record's class when a missing key is a value of its own."""
+        label = self.class_of()
         sizes: Integers = np.bincount(label)[label] if len(label) else label
         return sizes
 

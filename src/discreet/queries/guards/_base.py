@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
+from discreet.data.hierarchy import Hierarchy
 from discreet.data.schema import Role
 from discreet.data.sql.query import Catalog, Measure, Query, raw_query
 from discreet.errors import RefusedError
@@ -31,6 +34,10 @@ class Protected:
     relation: Relation
     catalog: Catalog
     count: int
+    #: Declared hierarchies of columns, for suggestions.
+    hierarchies: Mapping[str, Sequence[Hierarchy]] = dataclasses.field(default_factory=dict)
+    #: All guards that answer about these data; what one says, others' users may hear.
+    guards: tuple[Guard, ...] = ()
 
     @property
     def engine(self) -> Engine:
@@ -80,10 +87,15 @@ class Keeper(abc.ABC):
 
     #: Whether answers depend on the history, so that they are decided one after another.
     serial: ClassVar[bool] = False
+    #: Whether the last call of `answer` has taken anything into the history.
+    changed: bool = False
 
     @abc.abstractmethod
     def answer(self, query: Query, user: str) -> Proposal:
         """Return what would be answered, or raise `RefusedError`; nothing leaves yet."""
+
+    def prepare(self, query: Query) -> None:  # noqa: B027
+        """Do ahead what the first of many questions like this one would wait for."""
 
     def replay(self, entry: Entry, query: Query, rows: pa.Table) -> None:  # noqa: B027
         """Take an answer given earlier, or by another process, into the history."""
@@ -112,6 +124,12 @@ class Guard(Member):
 
     #: What its answers are: exact, interval or noisy.
     answers: ClassVar[str] = "exact"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the settings: entries of the ledger carry it."""
+        text = json.dumps(self.settings(), sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @abc.abstractmethod
     def open(self, data: Protected, ledger: Any = None) -> Keeper:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,12 @@ from discreet.data.engines.base import Relation
 from discreet.data.sql.query import Query, from_clause
 from discreet.dp.accountant import Accountant, delta_event
 from discreet.dp.mechanisms import FAMILY, Noise
+from discreet.dp.selection import Selection
 from discreet.errors import RefusedError
 from discreet.ledger.entry import Charge
 from discreet.queries.guards._base import Keeper, Proposal, Protected
+from discreet.queries.guards._ladder import Ladder
+from discreet.queries.guards._profiles import Profiles, Shortcut
 from discreet.queries.guards._statistics import Recipe, Statistic, combined_keys, statistics_of
 
 if TYPE_CHECKING:
@@ -29,6 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["Budgets", "NoisyAnswers", "bounded_rows"]
 
 Whole = npt.NDArray[np.int64]
+#: Kinds of noise that are kept at hand.
+MOST_NOISES = 1000
+Choices = dict[str, tuple[Ladder, Selection]]
 
 
 class Budgets:
@@ -74,17 +81,26 @@ class NoisyAnswers(Keeper):
         for name in (*guard.bounds, *guard.keys):
             data.relation.require(name)
         self._rows = bounded_rows(data, guard.contribution)
+        self._shortcut = Shortcut(data, self._rows)
+        self._noises: dict[tuple[float, int], Noise] = {}
 
     def answer(self, query: Query, user: str) -> Proposal:
-        statistics, recipes, noises, events = self._planned(query)
+        import pyarrow as pa
+
+        statistics, recipes, noises, events, choices = self._planned(query)
         table = self._rows_of(query, statistics)
         keys, noisy = self._noised(query, table, statistics, noises)
+        chosen = self._chosen(query, keys, choices)
         values = {
             name: noisy[name].astype(np.float64) * statistics[name].grain for name in statistics
         }
         columns: dict[str, Any] = dict(keys)
         for number, recipe in enumerate(recipes):
-            columns[f"m{number}"] = _column(recipe, recipe.made(values))
+            columns[f"m{number}"] = (
+                pa.array(chosen[recipe.ladder.name])
+                if recipe.ladder is not None
+                else _column(recipe, recipe.made(values))
+            )
         return Proposal(
             "noisy",
             _table(columns, query),
@@ -93,10 +109,14 @@ class NoisyAnswers(Keeper):
             error_95=self._errors(recipes, statistics, noises, values),
         )
 
+    def prepare(self, query: Query) -> None:
+        self._shortcut.start()
+        self._rows_of(query, self._planned(query)[0])
+
     # -- planning --------------------------------------------------------------------------------
     def _planned(
         self, query: Query
-    ) -> tuple[dict[str, Statistic], list[Recipe], dict[str, Noise], dict[str, int]]:
+    ) -> tuple[dict[str, Statistic], list[Recipe], dict[str, Noise], dict[str, int], Choices]:
         guard = self._guard
         statistics, recipes = statistics_of(query, guard, self._data.catalog)
         private = bool(query.keys) and combined_keys(query, guard.keys) is None
@@ -110,17 +130,27 @@ class NoisyAnswers(Keeper):
             if "count *" not in statistics:
                 count = exp.Count(this=exp.Star())
                 statistics["count *"] = Statistic("count *", count, guard.contribution)
-        share = self._share(len(statistics))
-        noises = {
-            name: self._mechanism.noise(epsilon=share, sensitivity=s.sensitivity)
-            for name, s in statistics.items()
+        ladders = {r.ladder.name: r.ladder for r in recipes if r.ladder is not None}
+        share = self._share(len(statistics) + len(ladders))
+        noises = {name: self._noise(share, s.sensitivity) for name, s in statistics.items()}
+        choices = {
+            name: (ladder, ladder.selection(share, concentrated=guard.mechanism == "gaussian"))
+            for name, ladder in ladders.items()
         }
-        events: dict[str, int] = {}
-        for noise in noises.values():
-            events[noise.event] = events.get(noise.event, 0) + 1
+        names = [noise.event for noise in noises.values()]
+        events = dict(Counter([*names, *(selection.event for _, selection in choices.values())]))
         if private:
             events[delta_event(self._delta())] = 1
-        return statistics, recipes, noises, events
+        return statistics, recipes, noises, events, choices
+
+    def _noise(self, epsilon: float, sensitivity: int) -> Noise:
+        """Return the noise for a statistic; there are few kinds, and each is made once."""
+        key = epsilon, sensitivity
+        if key not in self._noises:
+            if len(self._noises) >= MOST_NOISES:
+                self._noises.clear()
+            self._noises[key] = self._mechanism.noise(epsilon=epsilon, sensitivity=sensitivity)
+        return self._noises[key]
 
     def _share(self, parts: int) -> float:
         # Pure costs add up, concentrated ones (ε²/2) add up as squares.
@@ -141,8 +171,36 @@ class NoisyAnswers(Keeper):
     def _rows_of(self, query: Query, statistics: Mapping[str, Statistic]) -> pa.Table:
         from discreet.data.sql.query import raw_query
 
+        profiles = self._shortcut.profiles(query)
+        if profiles is not None and (found := self._added(query, statistics, profiles)) is not None:
+            return found
         columns = {f"s{n}": s.tree for n, s in enumerate(statistics.values())}
+        # Quantiles alone need no sum; then the groups are all that is fetched here.
+        columns = columns or {"n": exp.Count(this=exp.Star())}
         return self._data.engine.fetch(raw_query(query, self._rows.query, columns))
+
+    def _added(
+        self, query: Query, statistics: Mapping[str, Statistic], profiles: Profiles
+    ) -> pa.Table | None:
+        """Return the statistics of each group from those of its profiles, where they add up."""
+        import pyarrow as pa
+
+        # Expressions differ from question to question: what was summed would not be asked again.
+        if any(m.argument is not None and m.column is None for m in query.measures):
+            return None
+        if not statistics:  # quantiles alone
+            return None
+        # Units that have several records may lie in several profiles.
+        if self._guard.contribution > 1 and "units" in statistics:
+            return None
+        keys, parts = profiles.grouping(query)
+        columns: dict[str, Any] = {name: keys.column(name) for name in keys.column_names}
+        for number, (name, statistic) in enumerate(statistics.items()):
+            sums = profiles.sums(name, statistic.tree, parts)
+            if sums is None:
+                return None
+            columns[f"s{number}"] = pa.array(sums)
+        return pa.table(columns)
 
     def _noised(
         self,
@@ -174,6 +232,24 @@ class NoisyAnswers(Keeper):
             keys = {name: column.take(order) for name, column in keys.items()}
             noisy = {name: values[order] for name, values in noisy.items()}
         return keys, noisy
+
+    def _chosen(
+        self, query: Query, keys: Mapping[str, Any], choices: Choices
+    ) -> dict[str, list[float]]:
+        """Return the quantiles of each group that is shown. Any: columns of Arrow."""
+        found = {}
+        groups = list(zip(*(column.to_pylist() for column in keys.values()), strict=True))
+        for name, (ladder, selection) in choices.items():
+            counts = self._counts_of(query, ladder)
+            nobody = np.zeros(ladder.steps, np.int64)
+            found[name] = [
+                ladder.chosen(counts.get(group, nobody), selection)
+                for group in (groups if query.keys else [()])
+            ]
+        return found
+
+    def _counts_of(self, query: Query, ladder: Ladder) -> dict[tuple[object, ...], Whole]:
+        return ladder.counts(query, self._data.engine, self._rows.query)
 
     def _declared(
         self,
@@ -213,8 +289,8 @@ class NoisyAnswers(Keeper):
         grains = {name: s.grain for name, s in statistics.items()}
         found = {}
         for number, recipe in enumerate(recipes):
-            if recipe.squares is not None:
-                continue
+            if recipe.squares is not None or recipe.ladder is not None:
+                continue  # their error depends on the data
             counts = values[recipe.count] if recipe.count else np.ones(1)
             smallest = float(counts.min(initial=np.inf)) if counts.size else 1.0
             found[f"m{number}"] = float(recipe.error_95(noises, grains, smallest))
@@ -223,7 +299,7 @@ class NoisyAnswers(Keeper):
     # -- explaining ------------------------------------------------------------------------------
     def expect(self, query: Query, user: str) -> dict[str, Any]:
         try:
-            statistics, recipes, noises, events = self._planned(query)
+            statistics, recipes, noises, events, choices = self._planned(query)
         except RefusedError as error:
             return {"kind": "refused", "reason": error.message, "instead": error.hint or ""}
         cost = self._cost(events)
@@ -238,6 +314,9 @@ class NoisyAnswers(Keeper):
                 if r.measure.function in ("count", "units", "sum")
             },
         }
+        if choices:
+            ranks = max(ladder.ranks_95(selection) for ladder, selection in choices.values())
+            facts["reason"] = f"quantiles are wrong by {ranks:,.0f} records in rank at most (95 %)"
         if left and min(left.values()) < cost * (1 - 1e-9) and self._guard.accountant == "basic":
             facts |= {
                 "kind": "refused",
@@ -247,6 +326,9 @@ class NoisyAnswers(Keeper):
 
     def left(self, user: str) -> dict[str, float]:
         return self._budgets.left(user)
+
+    def close(self) -> None:
+        self._shortcut.close()
 
 
 def bounded_rows(data: Protected, contribution: int) -> Relation:

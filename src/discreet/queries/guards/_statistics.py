@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from discreet.data.sql.query import Catalog, Measure, Query, spelled
 from discreet.errors import RefusedError
+from discreet.queries.guards._ladder import Ladder
 from discreet.queries.guards._ranges import bounds_of
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class Recipe:
     middle: float = 0.0
     low: float = -math.inf
     high: float = math.inf
+    #: For quantiles, which are not made of sums.
+    ladder: Ladder | None = None
 
     def made(self, values: Mapping[str, Floats]) -> Floats:
         """Return the measure from noisy statistics, each in the column's own unit."""
@@ -90,7 +93,9 @@ def statistics_of(
     """Return the statistics a question needs, each once, and how its measures are made."""
     statistics: dict[str, Statistic] = {}
     summed = {m.text for m in query.measures if m.function == "sum"}
-    recipes = [_recipe(m, guard, catalog, statistics, summed) for m in query.measures]
+    # A unit with several records may be in as many groups, and is counted in each of them.
+    groups = guard.contribution if query.keys else 1
+    recipes = [_recipe(m, guard, catalog, statistics, summed, groups) for m in query.measures]
     return statistics, recipes
 
 
@@ -100,18 +105,26 @@ def _recipe(
     catalog: Catalog,
     statistics: dict[str, Statistic],
     summed: set[str],
+    groups: int,
 ) -> Recipe:
     if measure.function == "units":
         unit = exp.column(str(measure.column), quoted=True)
         tree = exp.Count(this=exp.Distinct(expressions=[unit]))
-        return Recipe(measure, count=_add(statistics, "units", tree, 1))
+        return Recipe(measure, count=_add(statistics, "units", tree, groups))
     if measure.function == "count":
         return Recipe(measure, count=_count(statistics, measure.argument, guard))
+    if measure.function == "quantile" and 0 < (measure.fraction or 0.0) < 1:
+        return Recipe(measure, ladder=Ladder.of(measure, guard, catalog))
     if measure.function not in ("sum", "avg", *_MOMENTS) or measure.argument is None:
+        # The smallest and the largest value are one person's: no noise of a useful size hides it.
+        ends = {"min": 0.01, "max": 0.99}
+        hint = "ask for COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN or a quantile between 0 and 1"
+        if measure.function in ends:
+            hint = f"ask for QUANTILE({measure.column or 'x'}, {ends[measure.function]})"
         raise RefusedError(
             f"{measure.function.upper()} is not answered with noise",
             code="unsupported-noise",
-            hint="ask for COUNT, SUM, AVG, VARIANCE or STDDEV",
+            hint=hint,
         )
     argument = measure.argument
     low, high = bounds_of(argument, guard.bounds)

@@ -10,18 +10,22 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from discreet.data.sql.query import Measure, Query
+from discreet.data.sql.query import Measure, Query, from_clause
 from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import Entry
 from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected, aggregate
-from discreet.queries.guards._bounds import Knowledge
+from discreet.queries.guards._nearby import covering, nearest_answered
 from discreet.queries.guards._partition import partition
 from discreet.queries.guards._profiles import Profiles
+from discreet.queries.guards._room import Plan, Room
 from discreet.queries.history.auditor import Auditor, Decision
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from discreet.ledger.store import Ledger
+    from discreet.queries.guards._grouping import Parts
 
 __all__ = ["Restriction"]
 
@@ -36,9 +40,16 @@ class Restriction(Guard):
     The decision looks at query sets and at the history of everybody's answers, never at the value
     asked for, so a refusal tells nothing (Kenthapadi, Mishra and Nissim). With `mode="partition"`
     the records are put into cells of at least k by their public columns once, and exactly the
-    unions of cells are answered. With `interval`, an answer is also refused if it would let
-    somebody who knows `bounds` narrow a record's value below that width; that last check must look
-    at the answer, so its refusals are not free of information.
+    unions of cells are answered.
+
+    With `interval`, nobody who knows `bounds` can narrow a record's value below that width, from
+    all answers together. As for withheld cells of a table, this needs values that are not at the
+    ends of what everybody knows: each must lie at least `margin` (half the interval if left out)
+    inside its bounds, which is checked once, when the gateway opens, and told to the curator only.
+    A question is then refused if the query sets leave some record too little room to move, the
+    others moving by no more than the margin. This also looks at query sets alone. Where values
+    may lie at the ends, no rule that is blind to them can answer anything: the largest possible
+    sum would give everybody's value away.
 
     Examples
     --------
@@ -71,26 +82,66 @@ class Restriction(Guard):
     bounds: dict[str, tuple[float, float]] = parameter(
         {}, help="what everybody knows of a column: smallest and largest value"
     )
+    margin: float | None = parameter(
+        None,
+        help="how far inside its bounds every value lies; half the interval if left out",
+        above=0,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.interval is not None and not self.bounds:
+        if self.interval is None:
+            return
+        if not self.bounds:
             raise InputError(
                 "restriction: interval needs bounds",
                 code="missing-parameter",
                 parameter="bounds",
                 hint="say what everybody knows, such as bounds={'salary': (0, 500_000)}",
             )
+        if 2 * self.inside < self.interval:
+            raise InputError(
+                f"restriction: a margin of {self.inside:g} leaves an interval of "
+                f"{2 * self.inside:g} at most",
+                code="parameter-range",
+                parameter="margin",
+                hint=f"write a margin of {self.interval / 2:g} or more, or leave it out",
+            )
+        for column, (low, high) in self.bounds.items():
+            if high - low < 2 * self.inside:
+                raise InputError(
+                    f"restriction: the bounds of {column!r} are narrower than twice the margin",
+                    code="parameter-range",
+                    parameter="bounds",
+                    column=column,
+                    hint="widen the bounds or lower the interval",
+                )
+
+    @property
+    def inside(self) -> float:
+        """How far inside its bounds every value must lie."""
+        return self.margin if self.margin is not None else (self.interval or 0.0) / 2
 
     def open(self, data: Protected, ledger: Any = None) -> Keeper:
         """Return the guard at work: an auditor per attribute, on profiles of the records."""
-        return _Keeper(self, data)
+        return _Keeper(self, data, ledger)
+
+
+@dataclasses.dataclass(eq=False)
+class _Step:
+    """What one answer changes for one attribute."""
+
+    #: None where the partition decides.
+    decision: Decision | None
+    plan: Plan | None
+    #: What it means together with answers under other settings.
+    joint: Decision | None
 
 
 class _Keeper(Keeper):
     serial = True
 
-    def __init__(self, guard: Restriction, data: Protected) -> None:
+    def __init__(self, guard: Restriction, data: Protected, ledger: Ledger | None) -> None:
         self._guard = guard
         self._data = data
         if guard.k > data.count:
@@ -106,24 +157,33 @@ class _Keeper(Keeper):
             self._cells = partition(self._profiles, guard.k)
             self._sizes = np.bincount(self._cells, weights=self._profiles.counts)
         self._auditors: dict[str, Auditor] = {}
-        self._knowledge: dict[str, Knowledge] = {}
+        self._rooms: dict[str, Room] = {}
+        # Users of other guards may tell what they heard: all answers together keep the smallest k.
+        self._floor = _floor(guard, data, ledger)
+        self._joint: dict[str, Auditor] = {}
+        if guard.interval is not None:
+            _require_margin(data, guard)
 
     # -- deciding --------------------------------------------------------------------------------
     def answer(self, query: Query, user: str) -> Proposal:
+        self.changed = False
         self._check(query)
-        if query.keys:
-            return self._grouped(query)
-        inside = self._profiles.inside(query)
-        decided = self._decide(query, inside)
-        if decided is None:
+        keys, groups = self._profiles.grouping(query)
+        flat, ends, _ = groups
+        starts = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
+        parts = [flat[a:b] for a, b in zip(starts, ends, strict=True)]
+        shown = self._shown(query, parts)
+        if parts and not shown.any():
             raise _too_few(self._guard)
-        rows = self._exact(query)
-        self._require_wide(query, [inside], rows)
-        self._accept(decided)
-        return Proposal("exact", rows)
+        rows = self._exact(query, keys, groups).filter(shown)
+        return Proposal("exact", rows, withheld=int((~shown).sum()))
 
-    def _grouped(self, query: Query) -> Proposal:
-        keys, parts = self._profiles.groups(query)
+    def prepare(self, query: Query) -> None:
+        self._check(query)
+        self._exact(query, *self._profiles.grouping(query))
+
+    def _shown(self, query: Query, parts: list[Ids]) -> npt.NDArray[np.bool_]:
+        """Decide on each group and take what is answered into the history."""
         sizes = np.array([self._profiles.records(part) for part in parts])
         shown = np.zeros(len(parts), bool)
         # Largest first, so that what must be withheld to protect a small group is small too.
@@ -132,12 +192,7 @@ class _Keeper(Keeper):
             if decided is not None:
                 self._accept(decided)
                 shown[place] = True
-        if len(parts) and not shown.any():
-            raise _too_few(self._guard)
-        rows = _matched(self._exact(query), keys, shown)
-        kept = [part for place, part in enumerate(parts) if shown[place]]
-        self._require_wide(query, kept, rows)
-        return Proposal("exact", rows, withheld=int((~shown).sum()))
+        return shown
 
     def _check(self, query: Query) -> None:
         named = query.predicate_columns.union(*(key.columns for key in query.keys))
@@ -161,28 +216,46 @@ class _Keeper(Keeper):
                     hint="aggregate a single column, and put conditions into WHERE",
                 )
 
-    def _decide(self, query: Query, inside: Ids) -> dict[str, Decision] | None:
+    def _decide(self, query: Query, inside: Ids) -> dict[str, _Step] | None:
         """Return the decision per attribute, or None where any is unsafe."""
-        if self._cells is not None:
-            held = np.bincount(
-                self._cells[inside],
-                weights=self._profiles.counts[inside],
-                minlength=self._sizes.size,
-            )
-            whole = ((held == 0) | (held == self._sizes)).all() and held.any()
-            usable = all(self._is_complete(m) for m in query.measures)
-            return {} if whole and usable else None
-        decided: dict[str, Decision] = {}
+        if self._cells is not None and not self._is_union(query, inside):
+            return None
+        decided: dict[str, _Step] = {}
         for measure in query.measures:
             attribute = _attribute(measure)
             if attribute in decided:
                 continue
-            auditor = self._auditor(attribute)
-            decision = auditor.decide(self._with_value(measure, inside))
+            step = self._step(attribute, self._with_value(measure, inside))
+            if step is None:
+                return None
+            decided[attribute] = step
+        return decided
+
+    def _step(self, attribute: str, here: Ids) -> _Step | None:
+        decision = joint = plan = None
+        if self._cells is None:
+            decision = self._auditor(attribute).decide(here)
             if not decision.safe:
                 return None
-            decided[attribute] = decision
-        return decided
+            if not decision.known and (room := self._room(attribute)) is not None:
+                plan = room.after(here)
+                if plan is None:
+                    return None
+        if self._floor is not None:
+            joint = self._together(attribute).decide(here)
+            if not joint.safe:
+                return None
+        return _Step(decision, plan, joint)
+
+    def _is_union(self, query: Query, inside: Ids) -> bool:
+        assert self._cells is not None
+        held = np.bincount(
+            self._cells[inside],
+            weights=self._profiles.counts[inside],
+            minlength=self._sizes.size,
+        )
+        whole = ((held == 0) | (held == self._sizes)).all() and held.any()
+        return bool(whole) and all(self._is_complete(m) for m in query.measures)
 
     def _is_complete(self, measure: Measure) -> bool:
         # A cell with missing values may hold fewer than k of a column.
@@ -195,54 +268,83 @@ class _Keeper(Keeper):
 
     def _auditor(self, attribute: str) -> Auditor:
         if attribute not in self._auditors:
-            counts = self._profiles.counts
-            if attribute in self._profiles.known:
-                counts = np.where(self._profiles.known[attribute], counts, 0)
-            self._auditors[attribute] = Auditor(counts, self._guard.k)
+            self._auditors[attribute] = Auditor(self._counts(attribute), self._guard.k)
         return self._auditors[attribute]
 
-    def _accept(self, decided: Mapping[str, Decision]) -> None:
-        for attribute, decision in decided.items():
-            self._auditors[attribute].accept(decision)
+    def _together(self, attribute: str) -> Auditor:
+        """Return the auditor of answers under all settings, which keep the smallest k."""
+        assert self._floor is not None
+        if attribute not in self._joint:
+            self._joint[attribute] = Auditor(self._counts(attribute), self._floor)
+        return self._joint[attribute]
+
+    def _room(self, attribute: str) -> Room | None:
+        guard = self._guard
+        if guard.interval is None or attribute not in guard.bounds:
+            return None
+        if attribute not in self._rooms:
+            share = guard.interval / (2 * guard.inside)
+            self._rooms[attribute] = Room(self._counts(attribute), share)
+        return self._rooms[attribute]
+
+    def _counts(self, attribute: str) -> Ids:
+        counts = self._profiles.counts
+        if attribute in self._profiles.known:
+            counts = np.where(self._profiles.known[attribute], counts, 0)
+        return counts
+
+    def _accept(self, decided: Mapping[str, _Step]) -> None:
+        self.changed = True
+        for attribute, step in decided.items():
+            if step.decision is not None:
+                self._auditors[attribute].accept(step.decision)
+            if step.plan is not None:
+                self._rooms[attribute].accept(step.plan)
+            if step.joint is not None:
+                self._joint[attribute].accept(step.joint)
 
     # -- values ----------------------------------------------------------------------------------
-    def _exact(self, query: Query) -> pa.Table:
-        columns = {f"m{n}": _typed(m) for n, m in enumerate(query.measures)}
-        return self._data.fetch(query, columns)
+    def _exact(self, query: Query, keys: pa.Table, parts: Parts) -> pa.Table:
+        """Return the values of all groups, from the sums of their profiles where there are some."""
+        import pyarrow as pa
 
-    def _require_wide(self, query: Query, parts: list[Ids], rows: pa.Table) -> None:
-        """Refuse an answer that would narrow some record's value too much."""
-        if self._guard.interval is None:
-            return
-        proposed: dict[str, Knowledge] = {}
-        for number, measure in enumerate(query.measures):
-            column = measure.column
-            if measure.function not in ("sum", "avg") or column not in self._guard.bounds:
-                continue
-            knowledge = proposed.get(column) or self._known(column).copy()
-            values = rows.column(f"m{number}").to_pylist()
-            for part, value in zip(parts, values, strict=True):
-                here = self._with_value(measure, part)
-                size = self._profiles.records(here)
-                if size and value is not None:
-                    knowledge.add(here, float(value) * (size if measure.function == "avg" else 1))
-            if knowledge.narrowest() < self._guard.interval:
-                self.forget()
-                raise _too_few(self._guard)
-            proposed[column] = knowledge
-        self._knowledge |= proposed
+        found = [self._added(measure, parts) for measure in query.measures]
+        if any(column is None for column in found):
+            columns = {f"m{n}": _typed(m) for n, m in enumerate(query.measures)}
+            return _matched(self._data.fetch(query, columns), keys)
+        named = {name: keys.column(name) for name in keys.column_names}
+        return pa.table(named | {f"m{number}": column for number, column in enumerate(found)})
 
-    def _known(self, column: str) -> Knowledge:
-        if column not in self._knowledge:
-            counts = self._profiles.counts
-            if column in self._profiles.known:
-                counts = np.where(self._profiles.known[column], counts, 0)
-            self._knowledge[column] = Knowledge(counts, *self._guard.bounds[column])
-        return self._knowledge[column]
+    def _added(self, measure: Measure, parts: Parts) -> Any:
+        """Return a measure of each group as an Arrow array, or None if only the engine can."""
+        import pyarrow as pa
+
+        from discreet.queries.guards._grouping import summed
+
+        profiles, column = self._profiles, measure.column
+        counts = profiles.counts
+        if column in profiles.known and measure.function != "units":
+            counts = np.where(profiles.known[column], counts, 0)
+        number = summed(counts, parts[0], parts[1])
+        if measure.function in ("count", "units"):
+            return pa.array(number)
+        assert column is not None
+        whole = self._data.catalog[column].kind == "integer"
+        if not whole and not pa.types.is_floating(self._data.relation.schema.field(column).type):
+            return None  # decimals are added up as they are
+        total = exp.Sum(this=exp.column(column, quoted=True))
+        tree = exp.Coalesce(this=total, expressions=[exp.Literal.number(0)])
+        sums = profiles.sums(column, exp.cast(tree, "bigint" if whole else "double"), parts)
+        if sums is None:
+            return None
+        if measure.function == "avg":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                sums = sums / number
+        return pa.array(sums, mask=number == 0)
 
     # -- history ---------------------------------------------------------------------------------
     def replay(self, entry: Entry, query: Query, rows: pa.Table) -> None:
-        if self._cells is not None:
+        if self._cells is not None and self._floor is None:
             return
         if not query.keys:
             parts = [self._profiles.inside(query)]
@@ -254,33 +356,35 @@ class _Keeper(Keeper):
                 for key, part in zip(keys.to_pylist(), all_parts, strict=True)
                 if tuple(key.values()) in answered
             ]
+            # In the order in which they were decided, so that they are decided alike.
+            parts.sort(key=lambda part: -self._profiles.records(part))
         for part in parts:
             for measure in query.measures:
                 if measure.function not in _LINEAR:
                     continue
-                auditor = self._auditor(_attribute(measure))
-                decision = auditor.decide(self._with_value(measure, part))
-                if decision.safe:
-                    auditor.accept(decision)
-                # An answer given under a smaller k cannot be taken back; what it isolates stays
-                # refused here.
-        if self._guard.interval is not None:
-            self._learn(query, parts, rows)
+                self._learn(_attribute(measure), self._with_value(measure, part))
 
-    def _learn(self, query: Query, parts: list[Ids], rows: pa.Table) -> None:
-        for number, measure in enumerate(query.measures):
-            if measure.function in ("sum", "avg") and measure.column in self._guard.bounds:
-                values = rows.column(f"m{number}").to_pylist()
-                for part, value in zip(parts, values, strict=False):
-                    here = self._with_value(measure, part)
-                    size = self._profiles.records(here)
-                    if value is not None:
-                        scale = size if measure.function == "avg" else 1
-                        self._known(measure.column).add(here, float(value) * scale)
+    def _learn(self, attribute: str, here: Ids) -> None:
+        """Take an answer into the history, given under these settings or others.
+
+        One that these settings would not give cannot be taken back: it counts among all answers
+        together, where the smallest k is kept.
+        """
+        if self._cells is None:
+            decision = self._auditor(attribute).decide(here)
+            if decision.safe:
+                self._auditors[attribute].accept(decision)
+            if not decision.known and (room := self._room(attribute)) is not None:
+                room.learn(here)
+        if self._floor is not None:
+            joint = self._together(attribute).decide(here)
+            if joint.safe:
+                self._joint[attribute].accept(joint)
 
     def forget(self) -> None:
         self._auditors.clear()
-        self._knowledge.clear()
+        self._rooms.clear()
+        self._joint.clear()
 
     # -- explaining ------------------------------------------------------------------------------
     def expect(self, query: Query, user: str) -> dict[str, Any]:
@@ -288,27 +392,25 @@ class _Keeper(Keeper):
             self._check(query)
         except RefusedError as error:
             return {"kind": "refused", "reason": error.message, "instead": error.hint or ""}
-        parts = self._profiles.groups(query)[1] if query.keys else [self._profiles.inside(query)]
-        if any(self._decide(query, part) is not None for part in parts):
+        if self._answered(query):
             return {"kind": "exact"}
         reason = _too_few(self._guard).message
         return {"kind": "refused", "reason": reason, "instead": self._nearby(query)}
 
+    def _answered(self, query: Query) -> bool:
+        parts = self._profiles.groups(query)[1] if query.keys else [self._profiles.inside(query)]
+        return any(self._decide(query, part) is not None for part in parts)
+
     def _nearby(self, query: Query) -> str:
-        """Return a question with one condition less that would be answered, if there is one."""
-        if query.predicate is None:
-            return ""
-        conditions = list(query.predicate.flatten()) if isinstance(query.predicate, exp.And) else []
-        for left_out in range(len(conditions)):
-            kept = [c.copy() for n, c in enumerate(conditions) if n != left_out]
-            joined: Any = exp.and_(*kept) if kept else None  # Any: sqlglot's own base class
-            wider = dataclasses.replace(query, predicate=joined)
-            parts = (
-                self._profiles.groups(wider)[1] if query.keys else [self._profiles.inside(wider)]
-            )
-            if any(self._decide(wider, part) is not None for part in parts):
-                return wider.question
-        return ""
+        """Return a question close by that would be answered, if one is found."""
+        found = nearest_answered(query, self._profiles, self._data.hierarchies, self._answered)
+        if self._cells is None:
+            return found
+        # The whole cells that the question touches are the nearest it can get.
+        whole = covering(query, self._profiles, self._cells)
+        if whole is not None and self._answered(whole):
+            return whole.question
+        return found
 
     @property
     def auditors(self) -> Mapping[str, Auditor]:
@@ -319,13 +421,25 @@ class _Keeper(Keeper):
         self._profiles.close()
 
 
+def _floor(guard: Restriction, data: Protected, ledger: Ledger | None) -> int | None:
+    """Return the k that all answers keep together; None if this guard sees to it alone."""
+    others = [g for g in data.guards if isinstance(g, Restriction) and g != guard]
+    smallest = [other.k for other in others]
+    if ledger is not None:
+        known = {guard.digest, *(other.digest for other in others)}
+        if ledger.policies(data.name, "exact") - known:
+            smallest.append(2)  # settings of an earlier time, of which nothing is known here
+    if not smallest:
+        return None
+    floor = min(guard.k, *smallest)
+    return floor if floor < guard.k or guard.mode == "partition" else None
+
+
 def _require_single(data: Protected) -> None:
     unit = data.catalog.unit
     if unit is None:
         return
     distinct = exp.Count(this=exp.Distinct(expressions=[exp.column(unit, quoted=True)]))
-    from discreet.data.sql.query import from_clause
-
     select = exp.select(exp.alias_(distinct, "n")).from_(from_clause(data.relation.query, "t"))
     if int(data.engine.fetch(select).column(0)[0].as_py()) < data.count:
         raise InputError(
@@ -334,6 +448,26 @@ def _require_single(data: Protected) -> None:
             column=unit,
             hint="aggregate to one record per unit, or use Perturbation(contribution=…)",
         )
+
+
+def _require_margin(data: Protected, guard: Restriction) -> None:
+    """See that no value lies nearer to the ends of what everybody knows than it may."""
+    for column, (low, high) in guard.bounds.items():
+        data.relation.require(column)
+        named = exp.column(column, quoted=True)
+        ends = [exp.alias_(kind(this=named.copy()), kind.key) for kind in (exp.Min, exp.Max)]
+        select = exp.select(*ends).from_(from_clause(data.relation.query, "t"))
+        least, most = data.engine.fetch(select).to_pylist()[0].values()
+        if least is None:
+            continue
+        if float(least) < low + guard.inside or float(most) > high - guard.inside:
+            raise InputError(
+                f"some values of {column!r} lie less than {guard.inside:g} inside their bounds",
+                code="no-margin",
+                column=column,
+                hint="widen bounds to what an outsider really knows, or lower the interval; "
+                "values at the ends of what everybody knows cannot be kept apart from them",
+            )
 
 
 def _attribute(measure: Measure) -> str:
@@ -347,13 +481,15 @@ def _typed(measure: Measure) -> exp.Expression:
     return exp.cast(tree, "double")
 
 
-def _matched(rows: pa.Table, keys: pa.Table, shown: npt.NDArray[np.bool_]) -> pa.Table:
-    """Return the rows of the groups that are shown, in the order of their keys here."""
+def _matched(rows: pa.Table, keys: pa.Table) -> pa.Table:
+    """Return the rows of groups in the order of their keys here."""
     import pyarrow as pa
 
     names = keys.column_names
+    if not names:
+        return rows
     place = {tuple(row.values()): n for n, row in enumerate(rows.select(names).to_pylist())}
-    wanted = [place[tuple(row.values())] for n, row in enumerate(keys.to_pylist()) if shown[n]]
+    wanted = [place[tuple(row.values())] for row in keys.to_pylist()]
     return rows.take(pa.array(wanted, type=pa.int64()))
 
 

@@ -29,14 +29,18 @@ Bools = npt.NDArray[np.bool_]
 EFFORTS = ("fast", "balanced", "optimal")
 #: Pivots that "balanced" may spend per cell that can move, and in any case.
 _PIVOTS, _LEAST = 20, 3000
-#: How many times that may be spent while it pays; exchanges in vain after which it does not.
-_LONG, _PATIENT = 4, 12
+#: How many times that improving may take, and exploring as often as all before it took.
+_LONG, _AGAIN = 4, 1
+#: Exchanges in vain after which exploring ends, and one more per so many secondaries.
+_PATIENT, _PER = 20, 10
 #: How many times more "optimal" spends before it starts to prove, and how many seconds on that.
 _MORE, _PATIENCE = 4, 600.0
 #: What "fast" may spend on improving, as a part of what building took.
-_FAST = 1.0
+_FAST = 2.5
 #: Live cells up to which the whole table is one window.
 _WHOLE_FAST, _WHOLE = 10_000, 14_000
+#: In larger tables improving takes at most so many times what building took, exploring half of all.
+_TIMES = 20
 #: Live cells beyond which only the nearest window is looked at.
 _LARGE = 30_000
 
@@ -165,23 +169,26 @@ def _balanced(task: Task, deadline: float | None, pivots: int, progress: Progres
     if task.knowledge is not None:
         # Each contributor wants a certificate of its own.
         budget *= 2
+    windows = _windows(task, _WHOLE)
     best: Search | None = None
     spent, dearest = 0, 0
     for guide in _guides(task):
         if best is not None and spent + dearest > budget // 2:
             break
-        search = Search(task, guide, deadline, windows=_windows(task, _WHOLE), progress=progress)
+        search = Search(task, guide, deadline, windows=windows, progress=progress)
         search.build()
-        search.improve(_LONG * budget)
+        search.improve(_TIMES * search.work if windows else _LONG * budget)
         spent += search.work
         dearest = max(dearest, search.work)
         if best is None or search.cost < best.cost * (1 - 1e-12):
             best = search
     assert best is not None
     # Exploring goes on as long as it pays, and a little longer.
-    limit = best.work + _LONG * budget
-    while best.explore(limit, _PATIENT) and best.work < limit:
-        best.improve(limit)
+    before = best.work
+    limit = before + (before // 2 if windows else _AGAIN * before + budget)
+    patience = _PATIENT + len(best.secondaries) // _PER
+    best.explore(limit, patience if pivots == _PIVOTS else _MORE * patience)
+    spent += best.work - before
     return _found(best, spent)
 
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +36,11 @@ _FREE = 1e-5
 _KNOWN = 20 * _FREE
 #: Most secondaries that one exchange takes back.
 _GROUP = 6
+#: What cells just taken back may cost when building again, against their price.
+_FACTORS = (1.0, 1.5, 3.0)
+#: How much more than it gave back an exchange may spend before it is broken off: cells that
+#: nothing uses any more may still pay for it.
+_HOPE = 0.3
 
 
 @dataclasses.dataclass
@@ -271,11 +275,17 @@ class Search:
         return float(self.task.price[self.secondaries].sum())
 
     def exchange(
-        self, removed: Iterable[int], *, factor: float | None = None, slack: float = 0.0
+        self,
+        removed: Iterable[int],
+        *,
+        factor: float | None = None,
+        order: dict[int, float] | None = None,
     ) -> bool:
-        """Take secondaries back and meet again what used them; stay if it became cheaper.
+        """Take secondaries back and meet again what used them; say whether it became cheaper.
 
-        With a `factor` the removed cells may come back at that multiple of their price, else not.
+        With a `factor` the removed cells may come back at that multiple of their price, and what
+        costs the same stays too; else they may not, and only what is cheaper stays.
+        Demands are met the largest first, or by `order`.
         """
         out = np.array(sorted(removed), dtype=np.int64)
         task = self.task
@@ -287,31 +297,52 @@ class Search:
             self._shut_cells(out, True)
         else:
             self._charge_cells(out, factor)
-        order = sorted(demands, key=lambda d: (-abs(task.amount[d]), d))
-        spent, pending = 0.0, set(demands)
-        limit = gain * (1 + slack) - 1e-9 * max(gain, 1e-12)
-        good = True
-        for demand in order:
-            if demand in pending:
-                cost = self._meet(demand, step, pending)
-                if cost is None:
-                    good = False
-                    break
-                spent += cost
-                if spent >= limit:
-                    good = False
-                    break
+        rank = {d: -abs(float(task.amount[d])) for d in demands} if order is None else order
+        good = self._again(sorted(demands, key=lambda d: (rank[d], d)), step, gain * (1 + _HOPE))
         if factor is None:
             self._shut_cells(out, False)
-        if not good:
+        idle = self._idle(step) if good else []
+        spent = float(task.price[step.opened].sum() - task.price[idle].sum())
+        least = 1e-9 * max(gain, 1e-12)
+        if not good or spent > (gain - least if factor is None else gain + least):
             self._undo(step)
             return False
         back = out[self.withheld[out]]
         self._charge_cells(out[~self.withheld[out]])
         if len(back):
             self._free_cells(back)
-        self._sweep()
+        self._publish(idle)
+        return spent < gain - least
+
+    def _again(self, demands: list[int], step: _Step, limit: float) -> bool:
+        """Meet demands once more, unless that is impossible or beyond a limit."""
+        spent, pending = 0.0, set(demands)
+        for demand in demands:
+            if demand in pending:
+                cost = self._meet(demand, step, pending)
+                if cost is None:
+                    return False
+                spent += cost
+                if spent >= limit:
+                    return False
         return True
+
+    def _idle(self, step: _Step) -> list[int]:
+        """Return the secondaries that no certificate uses any more after a step."""
+        touched = {
+            c for found in step.before.values() for cells, _ in found for c in cells.tolist()
+        }
+        return sorted(
+            c
+            for c in touched
+            if self.withheld[c] and not self.task.primary[c] and not self.users[c]
+        )
+
+    def _publish(self, cells: list[int]) -> None:
+        if cells:
+            idle = np.array(cells, dtype=np.int64)
+            self.withheld[idle] = False
+            self._charge_cells(idle)
 
     def _undo(self, step: _Step) -> None:
         opened = np.array(step.opened, dtype=np.int64)
@@ -326,11 +357,7 @@ class Search:
 
     def _sweep(self) -> None:
         """Publish again what no certificate uses any more."""
-        idle = [c for c in self.secondaries.tolist() if not self.users[c]]
-        if idle:
-            cells = np.array(idle, dtype=np.int64)
-            self.withheld[cells] = False
-            self._charge_cells(cells)
+        self._publish([c for c in self.secondaries.tolist() if not self.users[c]])
 
     def improve(self, budget: int) -> bool:
         """Try to do without each secondary, the most expensive first; say whether any went."""
@@ -346,37 +373,39 @@ class Search:
                 better |= self.exchange([cell])
         return better
 
-    def explore(self, budget: int, patience: int) -> bool:
-        """Take back several secondaries at once: those of one equation, or of one certificate.
+    def explore(self, budget: int, patience: int) -> None:
+        """Ruin and recreate: take back secondaries that work together, and build again there.
 
-        Gives up after so many exchanges in vain; each that succeeds buys as many more.
+        Gives up after so many exchanges in vain since the last that succeeded.
         """
-        better, tried, gain = False, set(), patience
-        for group in self._neighbourhoods():
-            if patience <= 0 or self._spent(budget):
-                break
-            removed = tuple(c for c in group if self.withheld[c])
-            if len(removed) < 2 or removed in tried:
-                continue
-            tried.add(removed)
-            success = self.exchange(removed)
-            better |= success
-            patience += gain if success else -1
-        return better
+        draw = np.random.default_rng(0)
+        left = patience
+        while left > 0 and not self._spent(budget) and len(self.secondaries):
+            group = self._neighbours(draw)
+            order: dict[int, float] | None = None
+            if draw.uniform() < 0.5:
+                demands = sorted(set().union(*(self.users[cell] for cell in group)))
+                order = dict(zip(demands, draw.uniform(size=len(demands)).tolist(), strict=True))
+            factor = float(draw.choice(_FACTORS))
+            left = patience if self.exchange(group, factor=factor, order=order) else left - 1
 
-    def _neighbourhoods(self) -> Iterator[tuple[int, ...]]:
-        secondary = self.withheld & ~self.task.primary
-        rows = self.task.equations.tocsr()
-        seen: set[tuple[int, ...]] = set()
-        groups: list[npt.NDArray[Any]] = [
-            rows.indices[rows.indptr[row] : rows.indptr[row + 1]] for row in range(rows.shape[0])
-        ]
-        groups += [cells for found in self.certificates for cells, _ in found]
-        for cells in groups:
-            members = np.sort(cells[secondary[cells]])
-            if 2 <= len(members) <= _GROUP and tuple(members.tolist()) not in seen:
-                seen.add(tuple(members.tolist()))
-        yield from sorted(seen, key=lambda g: (len(g), -float(self.task.price[list(g)].sum()), g))
+    def _neighbours(self, draw: np.random.Generator) -> list[int]:
+        """Return a secondary and some that share certificates with it, more likely the more."""
+        task = self.task
+        seed = int(draw.choice(self.secondaries))
+        shared: dict[int, int] = {}
+        for demand in sorted(self.users[seed]):
+            for cells, _ in self.certificates[demand]:
+                for cell in cells[self.withheld[cells] & ~task.primary[cells]].tolist():
+                    shared[cell] = shared.get(cell, 0) + 1
+        shared.pop(seed, None)
+        if not shared:
+            return [seed]
+        near = sorted(shared)
+        weight = np.array([shared[cell] for cell in near], dtype=np.float64)
+        most = min(int(draw.integers(1, _GROUP)), len(near))
+        picked = draw.choice(near, size=most, replace=False, p=weight / weight.sum())
+        return [seed, *(int(cell) for cell in picked)]
 
 
 def _reaches(target: int, amount: float, certificate: Certificate) -> bool:

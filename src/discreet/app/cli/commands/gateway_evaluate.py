@@ -41,29 +41,17 @@ def _evaluate(
 
     Every guard starts from an empty ledger in memory; nothing is charged. For the curator.
     """
-    import yaml
-
+    from discreet.app.policy.guards import read_guard
     from discreet.app.policy.load import load_policy
     from discreet.app.policy.run import open_source
     from discreet.data.atomic import atomic_file
-    from discreet.errors import InputError
     from discreet.queries import evaluation
-    from discreet.queries.guards import Guard
     from discreet.randomness import Randomness
-    from discreet.registry import build
 
     loaded = load_policy(policy)
     dataset = open_source(loaded, policy.parent)
     guards = {name: getattr(job, "guard", None) for name, job in loaded.gateways.items()}
-    for text in guard or []:
-        try:
-            guards[text] = build(Guard, yaml.safe_load(text))
-        except yaml.YAMLError:
-            raise InputError(
-                "the guard cannot be read",
-                code="malformed-guard",
-                hint="write it as in a policy: --guard 'restriction: {k: 3}'",
-            ) from None
+    guards |= {text: read_guard(text) for text in guard or []}
     asked = (
         evaluation.generated(dataset, questions, rng=Randomness.seeded(1))
         if recorded is None

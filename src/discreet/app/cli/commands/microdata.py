@@ -123,7 +123,8 @@ def _add_measures(group: typer.Typer) -> None:
         ] = None,
         key: KeysOption = None,
         population: Annotated[
-            float | None, typer.Option(help="Size of the population the file is a sample of.")
+            str | None,
+            typer.Option(help="Size of the population the file is a sample of, or a file of it."),
         ] = None,
         role: RoleOption = None,
         type: TypeOption = None,
@@ -140,7 +141,7 @@ def _add_measures(group: typer.Typer) -> None:
                 _read(file, role, type, hierarchy, weight),
                 None if released is None else read(released),
                 keys=key,
-                population=population,
+                population=_population(population),
                 progress=progress,
             )
         console.show(report, as_json=as_json)
@@ -213,6 +214,16 @@ def _read(
         hierarchies=parse_hierarchies(hierarchy or ()),
         weight=weight,
     )
+
+
+def _population(text: str | None) -> float | str | None:
+    """Return the size of a population, or the file that it is in."""
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _pairs(given: list[str] | None, option: str) -> dict[str, str]:

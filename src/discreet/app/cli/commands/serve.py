@@ -87,3 +87,5 @@ def _tell(at: Addresses) -> None:
     console.note("serving until interrupted; every answer is in the ledger before it leaves")
     console.note(f"  PostgreSQL protocol on port {at.postgres} (TLS, SCRAM-SHA-256)")
     console.note(f"  HTTPS on port {at.http}; documentation at /docs")
+    if at.certificate is not None:
+        console.note(f"  certificate made for this run, for clients to trust: {at.certificate}")

@@ -14,14 +14,17 @@ ORDER = 30
 
 
 def run(stage: Stage) -> None:
-    """Link people to the raw file, release it masked, and link again."""
+    """Link people to the raw file, release it anonymised, and link again."""
+    from discreet.microdata.anonymization import anonymize
     from discreet.microdata.assessment import risk
     from discreet.microdata.exploration import frontier
     from discreet.microdata.masking.global_recoding import GlobalRecoding
     from discreet.microdata.masking.microaggregation import Microaggregation
     from discreet.microdata.masking.pram import PRAM
     from discreet.microdata.masking.rank_swapping import RankSwapping
-    from discreet.microdata.pipeline import mask
+    from discreet.microdata.methods.generalization import Generalization
+    from discreet.microdata.models.k_anonymity import KAnonymity
+    from discreet.microdata.models.l_diversity import LDiversity
     from discreet.microdata.risks.record_linkage import RecordLinkage
 
     intruders = [RecordLinkage("exact"), RecordLinkage("distance")]
@@ -31,13 +34,17 @@ def run(stage: Stage) -> None:
         "An intruder knows region, sector, occupation, age, sex and education of people, with their "
         f"names, and looks for them in the file without names: {raw.value:.0%} are found."
     )
-    keys = ("region", "sector", "occupation", "age", "sex", "education")
-    methods = (Microaggregation(keys, k=5), RankSwapping(("salary",), p=5))
-    release = mask(people, methods, progress=stage.progress)
+    release = anonymize(
+        people,
+        [KAnonymity(5), LDiversity("diagnosis", 2)],
+        method=Generalization(suppression=0.05),
+        progress=stage.progress,
+    )
     after = risk(people, release, measures=intruders)
     stage.say(
-        f"After microaggregation of the keys and rank swapping of the salary: {after.value:.1%} are "
-        "found."
+        "The release is anonymised: like at least four others, with at least two diagnoses among "
+        "them, at the least loss there is. The same intruder, who is told how values were "
+        f"generalised, looks again: {after.value:.1%} are found."
     )
     table = (
         ("intruder", "raw file", "release"),
@@ -56,6 +63,7 @@ def run(stage: Stage) -> None:
             table=table,
         )
     )
+    keys = people.schema.quasi
     found = frontier(
         people,
         [
@@ -63,7 +71,7 @@ def run(stage: Stage) -> None:
             *(GlobalRecoding(keys[:3], level=level) for level in (1, 2)),
             PRAM(("region", "sector", "education"), retention=0.7),
             Microaggregation(keys, k=3),
-            methods,
+            (Microaggregation(keys, k=5), RankSwapping(("salary",), p=5)),
         ],
         progress=stage.progress,
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from discreet.app.demo.stage import Stage
 from discreet.page import Section
+from discreet.report import Rows
 
 TITLE = "Queries: the same questions under each guard, and what an attacker gets"
 ORDER = 50
@@ -79,34 +80,17 @@ def _gate(guard: Any) -> Any:
     return Gateway(salaries(), guard=guard)
 
 
-def _attacks(guards: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+def _attacks(guards: dict[str, Any]) -> Rows:
+    from discreet.app.attacking import attack_dataset
     from discreet.attacks import FAMILY
     from discreet.attacks._base import Victim
-    from discreet.attacks._raw import RawDatabase
     from discreet.demo.datasets import salaries
 
     victim = Victim(
         "people", "salary", "sector = 'Fin' AND region = 'TGN'", "region = 'TGN'", "sector = 'IT'"
     )
-    rows = []
-    for name, attack in FAMILY.members().items():
-        row: list[Any] = [name]
-        raw = attack().run(RawDatabase(salaries()), victim, 150_000)
-        row.append(_found(raw))
-        for guard in guards.values():
-            with _gate(guard) as gate:  # a fresh history for each attack
-                row.append(_found(attack().run(gate, victim, 150_000)))
-        rows.append(tuple(row))
-    return ("attack", "raw", *guards), rows
-
-
-def _found(report: Any) -> str:
-    if report.lower is None:
-        return "refused"
-    if report.lower == report.upper:
-        verdict = "found" if report.succeeded else "wrong"
-        return f"{report.lower:,.0f} ({verdict})"
-    return f"{report.lower:,.0f} … {report.upper:,.0f}"
+    attacks = [attack() for attack in FAMILY.members().values()]
+    return attack_dataset(salaries(), victim, guards, attacks).rows()
 
 
 def _shown(answer: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import socket
 import ssl
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from discreet.app.server.postgres.messages import report
 from discreet.app.server.postgres.session import Cancellations, Session, Setting
 
 __all__ = ["PostgresServer", "server_binding", "tls_context"]
+
+
+_BACKLOG = 512
 
 
 class PostgresServer:
@@ -24,10 +28,10 @@ class PostgresServer:
         host: str = "127.0.0.1",
         port: int = 0,
         most: int = 500,
-        reuse_port: bool = False,
+        listener: socket.socket | None = None,
     ) -> None:
         self._setting, self._host, self.port, self._most = setting, host, port, most
-        self._reuse_port = reuse_port or None
+        self._listener = listener
         self._cancellations = Cancellations()
         self._sessions: dict[asyncio.Task[None], Session] = {}
         self._server: asyncio.Server | None = None
@@ -39,9 +43,12 @@ class PostgresServer:
 
     async def start(self) -> None:
         """Listen; with port 0 the system chooses, and `port` then says which."""
-        self._server = await asyncio.start_server(
-            self._accept, self._host, self.port, reuse_port=self._reuse_port
-        )
+        if self._listener is not None:
+            self._server = await asyncio.start_server(
+                self._accept, sock=self._listener, backlog=_BACKLOG
+            )
+        else:
+            self._server = await asyncio.start_server(self._accept, self._host, self.port)
         self.port = int(self._server.sockets[0].getsockname()[1])
 
     async def stop(self, *, patience: float = 5.0) -> None:

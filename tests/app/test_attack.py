@@ -1,0 +1,86 @@
+"""`discreet attack`: attacks on a policy's own data succeed raw and fail under its guards."""
+
+import pytest
+from typer.testing import CliRunner
+
+from discreet.app.attacking import attack_policy, choose_victim
+from discreet.app.cli.main import build
+from discreet.demo.datasets import salaries
+from discreet.errors import InputError
+
+POLICY = """
+data:
+  source: people.csv
+  name: people
+  roles: {sector: quasi, region: quasi, salary: confidential, id: identifier}
+gateways:
+  - {name: strict, kind: gateway, guard: {restriction: {k: 3}}}
+  - {name: ranges, kind: gateway, guard: {camouflage: {bound: 0.3}}}
+"""
+KNOWN = "sector = 'Fin' AND region = 'TGN'"
+
+
+@pytest.fixture
+def policy(tmp_path):
+    salaries().frame.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    return tmp_path / "policy.yaml"
+
+
+def test_attacks_succeed_on_the_raw_data_and_fail_under_each_guard(policy):
+    found = attack_policy(policy, column="salary", condition=KNOWN)
+    assert found.truth == 150_000
+    assert {"difference", "tracker", "collusion", "averaging", "linear-system"} <= set(found.found)
+    for reports in found.found.values():
+        assert reports["raw"].succeeded
+        assert not reports["strict"].succeeded
+        assert not reports["ranges"].succeeded
+    assert found.withstood
+
+
+def test_a_guard_that_does_not_hold_is_told(policy):
+    found = attack_policy(
+        policy,
+        column="salary",
+        condition=KNOWN,
+        attacks=["averaging"],
+        guards=["perturbation: {epsilon: 1.0e9, per_query: 1.0e6, bounds: {salary: [0, 500000]}}"],
+    )
+    assert not found.withstood
+
+
+def test_nothing_is_recorded(policy):
+    attack_policy(policy, column="salary", condition=KNOWN, attacks=["difference"])
+    assert not (policy.parent / "ledger.db").exists()
+
+
+def test_the_command(policy):
+    ran = CliRunner().invoke(
+        build(), ["attack", str(policy), "--column", "salary", "--victim", KNOWN]
+    )
+    assert ran.exit_code == 0, ran.output
+    assert "difference" in ran.output
+    assert "150,000 (found)" in ran.output
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"condition": "sector = 'IT'"}, "victim-not-unique"),
+        ({"condition": "nothing = 1"}, "malformed-condition"),
+        ({"condition": "((("}, "malformed-condition"),
+        ({"condition": KNOWN, "column": "wage"}, "unknown-column"),
+        ({"condition": KNOWN, "attacks": ["diference"]}, "unknown-attack"),
+        ({"condition": KNOWN, "guards": ["restriction: {"]}, "malformed-guard"),
+    ],
+)
+def test_mistakes_are_named(policy, options, code):
+    with pytest.raises(InputError) as caught:
+        attack_policy(policy, **{"column": "salary", **options})
+    assert caught.value.code == code
+
+
+def test_conditions_are_chosen():
+    victim = choose_victim(salaries(), "salary", KNOWN)
+    assert victim.group == "sector = 'Fin'"
+    assert "=" in victim.other

@@ -1,0 +1,63 @@
+"""Generated tables of the kinds of the published instances: safe, repeatable, the dearer the faster."""
+
+import itertools
+import runpy
+from pathlib import Path
+
+import pytest
+
+import discreet as dc
+from discreet.audit.intervals import audit_table
+from discreet.tables.suppression.engine import suppress
+
+BENCHMARK = runpy.run_path(
+    str(Path(__file__).resolve().parents[3] / "benchmarks" / "tables_generated.py")
+)
+CHOICES = list(itertools.product(("outsider", "contributors"), ("count", "value")))
+
+
+def require(table, attacker, objective, efforts):
+    try:
+        quick = suppress(table, objective=objective, effort="fast", attacker=attacker)
+    except dc.InfeasibleError:
+        # Whatever the effort, nothing protects it.
+        with pytest.raises(dc.InfeasibleError):
+            suppress(table, objective=objective, effort="balanced", attacker=attacker)
+        return
+    before = quick
+    for effort in efforts:
+        pattern = suppress(table, objective=objective, effort=effort, attacker=attacker)
+        assert pattern.cost <= before.cost * (1 + 1e-9)
+        before = pattern
+    again = suppress(table, objective=objective, effort="fast", attacker=attacker)
+    assert again.status.tolist() == quick.status.tolist()
+    for pattern in (quick, before):
+        audit = audit_table(table, published=pattern.status, attacker=attacker, exact=True)
+        assert audit.unsafe == 0
+    if efforts[-1] == "optimal":
+        assert before.optimal
+
+
+@pytest.mark.parametrize(
+    ("sizes", "shape", "kind"),
+    [
+        ((7, 6), "nested", "amounts"),
+        ((8, 6), "uneven", "counts"),
+        ((3, 3, 3), "flat", "amounts"),
+        ((4, 3, 3), "flat", "counts"),
+    ],
+)
+def test_small_tables(sizes, shape, kind):
+    table = BENCHMARK["generate"](sizes, shape, kind=kind, seed=1)
+    for attacker, objective in CHOICES:
+        require(table, attacker, objective, ["balanced", "optimal"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("sizes", "shape"), BENCHMARK["MIDDLE"][:5])
+def test_tables_of_thousands_of_cells(sizes, shape, seed):
+    kind, density = ("amounts", "counts")[seed % 2], (0.75, 0.4, 0.95)[seed % 3]
+    table = BENCHMARK["generate"](sizes, shape, kind=kind, density=density, seed=seed)
+    for attacker, objective in CHOICES:
+        require(table, attacker, objective, ["balanced"])
