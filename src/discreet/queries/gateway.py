@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import re
 import threading
 from collections.abc import Mapping, Sequence
@@ -22,24 +21,16 @@ from discreet.ledger.store import Ledger, open_ledger
 from discreet.queries.answer import Answer, Explanation, ResultColumn
 from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected
 from discreet.queries.lookups import catalog_of, wide
+from discreet.queries.policies import Policies, Policy
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Gateway", "Policy"]
+__all__ = ["Gateway"]
 
 _EXPLAIN = re.compile(r"\s*explain\s+(?=[(]*\s*(select|with)\b)", re.IGNORECASE)
 #: A decision that others overtake is made again, so many times.
 RETRIES = 50
-
-
-@dataclasses.dataclass(frozen=True)
-class Policy:
-    """What holds for one user or role: a guard, and the columns they may use."""
-
-    guard: Guard | None = None
-    #: Columns that may be named at all; None means all but identifiers.
-    columns: tuple[str, ...] | None = None
 
 
 class Gateway:
@@ -54,7 +45,11 @@ class Gateway:
     ledger
         A file, an address `postgresql://…`, or an open ledger.
     policies
-        Other guards and fewer columns for some: keys are ``user:ana`` or ``role:student``.
+        Other guards and fewer columns for some: keys are ``user:ana``, ``role:student`` or, for
+        a guard alone, ``column:salary``.
+    apart
+        Whether the curator vouches that users under different guards do not share answers; else
+        intervals of one and exact answers of another are not given about the same column.
     lookups, joins
         Public relations that may be joined by a declared key:
         ``joins={"regions": ("region", "code")}`` joins `regions` on people.region = regions.code.
@@ -78,6 +73,7 @@ class Gateway:
         guard: Guard,
         ledger: str | Path | Ledger = ":memory:",
         policies: Mapping[str, Guard | Policy] | None = None,
+        apart: bool = False,
         lookups: Mapping[str, Dataset] | None = None,
         joins: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
@@ -88,16 +84,11 @@ class Gateway:
         self.catalog = catalog_of(dataset, lookups or {}, joins or {})
         relation = wide(dataset, self.catalog, lookups or {})
         hierarchies = {column.name: column.hierarchies for column in dataset.schema.columns}
-        chosen_guards = [p.guard if isinstance(p, Policy) else p for p in (policies or {}).values()]
-        guards = (guard, *(g for g in chosen_guards if g is not None))
+        self._policies = Policies(guard, policies or {}, dataset.schema, apart=apart)
+        guards = tuple(self._policies.guards())
         self.data = Protected(
             dataset.name, relation, self.catalog, dataset.count, hierarchies, guards
         )
-        self._policies = {
-            name: policy if isinstance(policy, Policy) else Policy(policy)
-            for name, policy in (policies or {}).items()
-        }
-        _check_policies(self._policies)
         self._keepers: dict[str, Keeper] = {}
         self._seen: dict[str, Seen] = {}
         self._names: dict[int, str] = {}
@@ -106,7 +97,7 @@ class Gateway:
         self._counting = threading.Lock()
         self._lock = threading.RLock()
         self._closed = False
-        for chosen in (guard, *(p.guard for p in self._policies.values() if p.guard)):
+        for chosen in guards:
             self._keeper(chosen)
 
     # -- asking ----------------------------------------------------------------------------------
@@ -129,11 +120,10 @@ class Gateway:
             told = self.explain(sql[match.end() :], user=user, roles=roles, parameters=parameters)
             return self._explained(told)
         try:
-            policy = self._policy(user, roles)
-            query = self._parse(sql, policy, parameters)
+            query = parse(sql, self.catalog, parameters=parameters)
+            guard = self.guard_for(query, user, roles)
         except RefusedError as error:
             return _refused(error)
-        guard = policy.guard or self.guard
         settings = self._name(guard)
         known = self.ledger.find(self.data.name, user, query.digest, settings)
         if known is not None:
@@ -190,9 +180,8 @@ class Gateway:
         self._require_open()
         guard = self.guard
         try:
-            policy = self._policy(user, roles)
-            guard = policy.guard or self.guard
-            query = self._parse(sql, policy, parameters)
+            query = parse(sql, self.catalog, parameters=parameters)
+            guard = self.guard_for(query, user, roles)
         except RefusedError as error:
             return Explanation(guard.name, "refused", error.message, error.hint or "")
         known = self.ledger.find(self.data.name, user, query.digest, self._name(guard))
@@ -205,29 +194,10 @@ class Gateway:
             guard=guard.name, repeated=known is not None, question=query.question, **facts
         )
 
-    def _parse(
-        self, sql: str, policy: Policy, parameters: Sequence[Any] | Mapping[str, Any] | None
-    ) -> Query:
-        query = parse(sql, self.catalog, parameters=parameters)
-        if policy.columns is not None:
-            used = query.predicate_columns.union(
-                *(key.columns for key in query.keys), *(m.columns for m in query.measures)
-            )
-            if hidden := sorted(used - set(policy.columns)):
-                raise RefusedError(
-                    f"column {hidden[0]!r} is not available to you",
-                    code="column-denied",
-                    hint="use " + ", ".join(policy.columns),
-                )
-        return query
-
-    def guard_for(self, user: str, roles: Sequence[str] = ()) -> Guard:
-        """Return the guard that answers this user."""
-        return self._policy(user, roles).guard or self.guard
-
-    def _policy(self, user: str, roles: Sequence[str]) -> Policy:
-        names = [f"user:{user}", *(f"role:{role}" for role in roles)]
-        return next((self._policies[n] for n in names if n in self._policies), Policy())
+    def guard_for(self, query: Query, user: str, roles: Sequence[str] = ()) -> Guard:
+        """Return the guard that answers this user's question; refuse hidden columns."""
+        self._policies.require_columns(query, user, roles)
+        return self._policies.guard_for(query, user, roles)
 
     # -- deciding and recording ------------------------------------------------------------------
     def _decided(
@@ -407,16 +377,6 @@ class Gateway:
 
 def _digest(guard: Guard) -> str:
     return guard.digest
-
-
-def _check_policies(policies: Mapping[str, Policy]) -> None:
-    for name in policies:
-        if not name.startswith(("user:", "role:")):
-            raise InputError(
-                f"the policy {name!r} is for nobody",
-                code="malformed-policy",
-                hint=f"write 'user:{name}' or 'role:{name}'",
-            )
 
 
 def _packed(rows: pa.Table) -> bytes:

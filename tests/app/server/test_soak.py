@@ -29,6 +29,7 @@ def test_nothing_fails_for_ten_minutes(tmp_path):
         population(rows),
         guard=dc.Perturbation(epsilon=1e9, per_query=0.1, bounds={"salary": (0, 500_000)}),
         policies={"user:bob": dc.Restriction(k=5), "user:eva": dc.Camouflage(bound=0.3)},
+        apart=True,
         ledger=tmp_path / "ledger.db",
     )
     failures: list[str] = []

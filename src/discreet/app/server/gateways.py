@@ -124,7 +124,7 @@ class Desk:
             except DiscreetError as error:
                 first = first or error
                 continue
-            answers = gate.guard_for(user.name, user.roles).answers
+            answers = gate.guard_for(query, user.name, user.roles).answers
             ranged = _ranged(query, gate.data.confidential) if answers == "interval" else set()
             return _result_schema(query, ranged)
         assert first is not None  # there is at least one guess

@@ -14,6 +14,7 @@ from discreet.data.sql.query import Measure, Query, from_clause
 from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import Entry
 from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected, aggregate
+from discreet.queries.guards._margin import known_bounds
 from discreet.queries.guards._nearby import covering, nearest_answered
 from discreet.queries.guards._partition import partition
 from discreet.queries.guards._profiles import Profiles
@@ -43,7 +44,8 @@ class Restriction(Guard):
     unions of cells are answered.
 
     With `interval`, nobody who knows `bounds` can narrow a record's value below that width, from
-    all answers together. As for withheld cells of a table, this needs values that are not at the
+    all answers together. Without bounds for a column everybody is taken to know that it is not
+    negative, if it never is. As for withheld cells of a table, this needs values that are not at the
     ends of what everybody knows: each must lie at least `margin` (half the interval if left out)
     inside its bounds, which is checked once, when the gateway opens, and told to the curator only.
     A question is then refused if the query sets leave some record too little room to move, the
@@ -92,13 +94,6 @@ class Restriction(Guard):
         super().__post_init__()
         if self.interval is None:
             return
-        if not self.bounds:
-            raise InputError(
-                "restriction: interval needs bounds",
-                code="missing-parameter",
-                parameter="bounds",
-                hint="say what everybody knows, such as bounds={'salary': (0, 500_000)}",
-            )
         if 2 * self.inside < self.interval:
             raise InputError(
                 f"restriction: a margin of {self.inside:g} leaves an interval of "
@@ -161,8 +156,10 @@ class _Keeper(Keeper):
         # Users of other guards may tell what they heard: all answers together keep the smallest k.
         self._floor = _floor(guard, data, ledger)
         self._joint: dict[str, Auditor] = {}
-        if guard.interval is not None:
-            _require_margin(data, guard)
+        #: What everybody knows of each column that has an interval to keep.
+        self._bounds = (
+            {} if guard.interval is None else known_bounds(data, guard.bounds, guard.inside)
+        )
 
     # -- deciding --------------------------------------------------------------------------------
     def answer(self, query: Query, user: str) -> Proposal:
@@ -280,7 +277,7 @@ class _Keeper(Keeper):
 
     def _room(self, attribute: str) -> Room | None:
         guard = self._guard
-        if guard.interval is None or attribute not in guard.bounds:
+        if guard.interval is None or attribute not in self._bounds:
             return None
         if attribute not in self._rooms:
             share = guard.interval / (2 * guard.inside)
@@ -448,26 +445,6 @@ def _require_single(data: Protected) -> None:
             column=unit,
             hint="aggregate to one record per unit, or use Perturbation(contribution=…)",
         )
-
-
-def _require_margin(data: Protected, guard: Restriction) -> None:
-    """See that no value lies nearer to the ends of what everybody knows than it may."""
-    for column, (low, high) in guard.bounds.items():
-        data.relation.require(column)
-        named = exp.column(column, quoted=True)
-        ends = [exp.alias_(kind(this=named.copy()), kind.key) for kind in (exp.Min, exp.Max)]
-        select = exp.select(*ends).from_(from_clause(data.relation.query, "t"))
-        least, most = data.engine.fetch(select).to_pylist()[0].values()
-        if least is None:
-            continue
-        if float(least) < low + guard.inside or float(most) > high - guard.inside:
-            raise InputError(
-                f"some values of {column!r} lie less than {guard.inside:g} inside their bounds",
-                code="no-margin",
-                column=column,
-                hint="widen bounds to what an outsider really knows, or lower the interval; "
-                "values at the ends of what everybody knows cannot be kept apart from them",
-            )
 
 
 def _attribute(measure: Measure) -> str:
