@@ -182,7 +182,7 @@ def test_linear_program_over_all_answers_stays_above_the_bound(wishes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "wishes"), [(30, False), (60, True), (200, False)])
+@pytest.mark.parametrize(("n", "wishes"), [(30, False), (60, True)])
 def test_ten_thousand_adaptive_questions_stay_above_the_bound(n, wishes):
     print(attack(np.random.default_rng(n), n, 10_000, turns=10, wishes=wishes))  # noqa: T201  # figures
 
