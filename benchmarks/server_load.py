@@ -1,7 +1,8 @@
 """Load over the wire: repeated questions against a constant, fresh ones against raw DuckDB.
 
-Run as `python benchmarks/server_load.py [--rows 1000000] [--seconds 10] [--connections 64]`. The
-server runs in a process of its own, the clients in another. Prints rates, ratios and the server's
+Run as `python benchmarks/server_load.py [--rows 1000000] [--seconds 10] [--connections 64]`. With
+`--distinct`, records have one more public column that tells nearly all of them apart, so that no
+guard can answer from sums over records that questions do not tell apart. The server runs in a process of its own, the clients in another. Prints rates, ratios and the server's
 memory peak.
 """
 
@@ -65,7 +66,8 @@ async def _serve(kind: str, place: str, ready: Any, warmed: Any, stop: Any) -> N
         people = dc.read(
             f"duckdb:///{place}#people",
             name="people",
-            roles={"salary": "confidential", **dict.fromkeys(("age", "sex", "education", "sector"), "quasi")},
+            roles={"salary": "confidential", **dict.fromkeys(("age", "sex", "education", "sector"), "quasi"),
+                   **({"plot": "quasi"} if "distinct" in place else {})},
         )  # fmt: skip
         guards = {
             "restriction": dc.Restriction(k=5),
@@ -73,6 +75,7 @@ async def _serve(kind: str, place: str, ready: Any, warmed: Any, stop: Any) -> N
             "perturbation": dc.Perturbation(epsilon=1e6, per_query=0.5, bounds={"salary": (0, 1_000_000)}, complete=("salary",)),
         }  # fmt: skip
         gate = dc.Gateway(people, guard=guards[kind], ledger=folder / "ledger.db")
+        gate.prepare()  # as `discreet serve` does
         speaker = Desk({"people": gate}, rate=Rate(1e9, 10**9), metrics=Metrics())
     setting = Setting(speaker, {"ana": user}, ThreadPoolExecutor(8), tls_context(certificate, key))
     listening = PostgresServer(setting)
@@ -201,17 +204,21 @@ def raw(place: str, connections: int, seconds: float, texts: list[str]) -> dict[
     }
 
 
-def prepare(rows: int) -> str:
+def prepare(rows: int, *, distinct: bool = False) -> str:
     """Write the population into a DuckDB file."""
     import duckdb
 
     from discreet.demo.people import population_arrow
 
-    place = f"{tempfile.mkdtemp(prefix='discreet-load-')}/people.db"
+    name = "distinct" if distinct else "people"
+    place = f"{tempfile.mkdtemp(prefix='discreet-load-')}/{name}.db"
     people = population_arrow(rows).select(["age", "sex", "education", "sector", "salary"])
     with duckdb.connect(place) as database:
         database.register("given", people)
-        database.execute("CREATE TABLE people AS SELECT * FROM given")
+        plot = ", (hash(rowid) % 50000)::INTEGER AS plot" if distinct else ""
+        database.execute("CREATE TABLE read AS SELECT * FROM given")
+        database.execute(f"CREATE TABLE people AS SELECT *{plot} FROM read")
+        database.execute("DROP TABLE read")
     return place
 
 
@@ -222,8 +229,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--guards", default="perturbation,camouflage,restriction")
+    parser.add_argument("--distinct", action="store_true")
     options = parser.parse_args()
-    place = prepare(options.rows)
+    place = prepare(options.rows, distinct=options.distinct)
     load = (options.connections, options.seconds)
     constant = measure("constant", place, *load, itertools.repeat(REPEATED))
     print("constant", json.dumps(constant))

@@ -2,6 +2,7 @@
 
 python benchmarks/tables_scale.py                  # 10k and 30k cells
 python benchmarks/tables_scale.py --cells 100000 --attacker outsider
+python benchmarks/tables_scale.py --cells 10000 100000 1000000 --figure growth.svg
 python benchmarks/tables_scale.py --moonshot       # 3,000 × 10 × 2 × 75 × 10, minimum frequency 3
 """
 
@@ -14,9 +15,11 @@ import time
 
 import numpy as np
 
+from discreet.audit.corners import corners
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.table import Dimension, Status, Table
 from discreet.tables.suppression.engine import suppress
+from discreet.tables.suppression.task import Task
 
 
 def tree(name: str, *branches: int) -> Dimension:
@@ -147,7 +150,39 @@ def moonshot(rows: int = 650_000) -> Table:
     )
 
 
-def run(table: Table, attacker: str) -> tuple[int, float]:
+def warm() -> None:
+    """Compile what is compiled once per installation."""
+    table = synthetic(3_000)
+    none = np.zeros(len(table), dtype=bool)
+    for attacker in ("outsider", "contributors"):
+        task = Task.of(table, attacker=attacker)
+        corners(
+            table,
+            (task.target[:2], task.amount[:2]),
+            (task.down, task.up),
+            withheld=none,
+            live=task.live,
+            price=np.ones(len(table)),
+            free=np.zeros(len(table)),
+            knowledge=task.knowledge,
+        )
+
+
+def draw(points: list[tuple[int, float, float]], path: str) -> None:
+    """Plot time and memory against the number of cells, both on logarithmic axes."""
+    import altair as alt
+    import pandas as pd
+
+    frame = pd.DataFrame(points, columns=["cells", "CPU seconds", "peak memory in GB"])
+    base = alt.Chart(frame).encode(alt.X("cells:Q").scale(type="log").title("non-empty cells"))
+    charts = [
+        base.mark_line(point=True).encode(alt.Y(f"{name}:Q").scale(type="log"))
+        for name in frame.columns[1:]
+    ]
+    alt.hconcat(*charts).save(path)
+
+
+def run(table: Table, attacker: str) -> tuple[int, float, float]:
     began, wall = time.process_time(), time.monotonic()
     primaries = int((table.status == Status.PRIMARY).sum())
     print(f"{len(table):>9,} cells {primaries:>8,} primaries", end=" ", flush=True)
@@ -159,21 +194,25 @@ def run(table: Table, attacker: str) -> tuple[int, float]:
         f"{seconds:8.1f} CPU s  {time.monotonic() - wall:8.1f} s  peak {memory:5.2f} GB",
         flush=True,
     )
-    return len(table), seconds
+    return len(table), seconds, memory
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--cells", type=int, nargs="*", default=[10_000, 30_000])
     options.add_argument("--attacker", default="outsider", choices=["outsider", "contributors"])
+    options.add_argument("--figure", metavar="FILE", help="plot the growth, as SVG or PNG")
     options.add_argument("--moonshot", type=int, nargs="?", const=650_000, metavar="ROWS")
     given = options.parse_args()
     if given.moonshot:
         run(moonshot(given.moonshot), given.attacker)
         return
+    warm()
     points = [run(synthetic(cells), given.attacker) for cells in given.cells]
-    for (less, fast), (more, slow) in itertools.pairwise(points):
+    for (less, fast, _), (more, slow, _) in itertools.pairwise(points):
         print(f"growth: n^{np.log(slow / fast) / np.log(more / less):.2f}")
+    if given.figure:
+        draw(points, given.figure)
 
 
 if __name__ == "__main__":

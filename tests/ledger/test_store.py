@@ -70,7 +70,7 @@ def test_refusals_are_recorded_each_time_and_are_no_history(ledger):
         ledger.record(draft(kind="refused"))
     assert [entry.kind for entry in ledger.entries()] == ["refused", "refused"]
     assert ledger.history("people") == []
-    assert ledger.last("people") == 0
+    assert ledger.last("people", "noisy") == 0
 
 
 def test_exhausted_budget_records_nothing(ledger):

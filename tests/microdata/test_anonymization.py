@@ -25,6 +25,7 @@ def test_a_release_is_written_sorted_with_its_evidence(tmp_path):
     assert all(check["holds"] for check in evidence["risk"]["checks"])
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Levels of generalisation" in page
+    assert page.count("<svg") == 2
     assert "person 1" not in page + json.dumps(evidence)
 
 

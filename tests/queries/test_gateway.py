@@ -144,12 +144,12 @@ def test_restriction_is_safe_under_threads():
 def test_policies_by_user_role_and_column():
     guard = dc.Restriction(k=3)
     policies = {
-        "user:ana": dc.Policy(dc.Camouflage(bound=0.5)),
+        "user:ana": dc.Perturbation(epsilon=1.0, per_query=0.5, bounds={"salary": (0, 600_000)}),
         "role:student": dc.Policy(columns=("sector",)),
     }
     sql = "SELECT AVG(salary) FROM people WHERE region = 'TGN'"
     with dc.Gateway(salaries(), guard=guard, policies=policies) as gate:
-        assert gate.ask(sql, user="ana").kind == "interval"
+        assert gate.ask(sql, user="ana").kind == "noisy"
         assert gate.ask(sql, user="bob").kind == "exact"
         refused = gate.ask(sql, user="carl", roles=["student"])
         assert (refused.code, refused.hint) == ("column-denied", "use sector")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from discreet.audit.certificates import Certificates
 from discreet.audit.deviations import DeviationModel
 from discreet.audit.knowledge import Contributors
 from discreet.audit.prior import Prior
@@ -23,6 +24,8 @@ Bools = npt.NDArray[np.bool_]
 TOLERANCE = 1e-6
 #: Sizes of the parts of a large component that are looked at before the whole.
 _NEAR = (400, 2500)
+#: Certificates from which on it pays to compile the comparison with contributors' knowledge.
+_MANY = 3000
 #: In how many parts a cell is tried.
 _TRIES = 3
 
@@ -84,32 +87,29 @@ class Decision:
         wanted = cells[self.problem.wanted[cells]]
         return bool((self.met_down[wanted] & self.met_up[wanted]).all())
 
-    def check(self, certificates: Sequence[tuple[Ints, Floats]], hidden: Ints) -> None:
+    def check(self, certificates: Iterable[tuple[Ints, Floats]], hidden: Ints) -> None:
         """Harvest given deviations after comparing them with equations, bounds and what is shown."""
-        if not certificates:
-            return
-        size = len(self.problem.down)
-        withheld = np.zeros(size, dtype=bool)
+        problem = self.problem
+        withheld = np.zeros(len(problem.down), dtype=bool)
         withheld[hidden] = True
-        lengths = [len(cells) for cells, _ in certificates]
-        rows = np.repeat(np.arange(len(lengths)), lengths)
-        cells = np.concatenate([cells for cells, _ in certificates])
-        moves = np.concatenate([moves for _, moves in certificates])
-        matrix = sparse.csr_matrix((moves, (rows, cells)), shape=(len(lengths), size))
-        largest = np.zeros(len(lengths))
-        np.maximum.at(largest, rows, np.abs(moves))
-        residual = abs(matrix @ self.problem.equations.T)
-        worst = (
-            np.zeros(len(lengths)) if not residual.nnz else residual.max(axis=1).toarray().ravel()
-        )
-        good = worst <= 1e-7 * largest
-        slack = 1e-7 * np.maximum(np.abs(moves), 1e-12)
-        bad = ~withheld[cells] | (moves > self.problem.up[cells] + slack)
-        bad |= moves < -self.problem.down[cells] - slack
-        good[rows[bad]] = False
-        for (where, how), fine in zip(certificates, good, strict=True):
-            if fine:
-                self.harvest(where, how)
+        given = Certificates.of(certificates)
+        if not len(given):
+            return
+        forward = given.valid(problem.equations, problem.down, problem.up, withheld)
+        if problem.knowledge is not None and len(forward) < _MANY:
+            for cells, moves in forward:
+                self.harvest(cells, moves)
+            return
+        both = Certificates.joined([forward, forward.mirrored(problem.down, problem.up)])
+        np.maximum.at(self.rise, both.cells, both.moves)
+        np.maximum.at(self.fall, both.cells, -both.moves)
+        enough = 1 - TOLERANCE
+        for direction, need, met in (
+            (1, problem.upper_need, self.met_up),
+            (-1, problem.lower_need, self.met_down),
+        ):
+            open_ = problem.wanted & ~met
+            met[both.believed(open_, direction, need * enough, problem.knowledge)] = True
 
     def harvest(self, cells: Ints, moves: Floats) -> None:
         """Widen every interval that a deviation reaches, and its mirror image where that fits."""

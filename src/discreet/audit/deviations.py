@@ -13,6 +13,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.sparse import csgraph
 
 from discreet.audit.solver import LinearProgram
 
@@ -218,7 +219,7 @@ class _Groups:
         first = block.indices[block.indptr[pairs]]
         second = block.indices[block.indptr[pairs] + 1]
         graph = sparse.csr_matrix((np.ones(len(pairs)), (first, second)), shape=(size, size))
-        number, label = sparse.csgraph.connected_components(graph, directed=False)
+        number, label = csgraph.connected_components(graph, directed=False)
         of_cell = label.astype(np.int64)
         order = np.argsort(of_cell, kind="stable")
         starts = np.searchsorted(of_cell[order], np.arange(number))
@@ -322,7 +323,7 @@ def components(equations: sparse.csr_matrix, cells: Ints) -> tuple[list[Ints], I
     links = rest.tocoo()
     size = len(alive) + rest.shape[0]
     graph = sparse.csr_matrix((links.data, (links.col, links.row + len(alive))), shape=(size, size))
-    _, found = sparse.csgraph.connected_components(graph, directed=False)
+    _, found = csgraph.connected_components(graph, directed=False)
     label = np.unique(found[: len(alive)], return_inverse=True)[1]
     order = np.argsort(label, kind="stable")
     cuts = np.flatnonzero(np.diff(label[order])) + 1

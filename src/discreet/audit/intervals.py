@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
+from discreet.audit.certificates import Certificates
+from discreet.audit.corners import corners
 from discreet.audit.decide import TOLERANCE, Decision, Problem, decide
 from discreet.audit.deviations import components, independent
 from discreet.audit.feasible import complete
@@ -34,6 +35,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+#: Open demands from which on it pays to look for corners first.
+_MANY = 1000
 #: A deviation as cells and how far each moves.
 Certificate = tuple[Ints, Floats]
 
@@ -124,7 +127,7 @@ def audit_table(
     bounds: Bounds | None = None,
     coalition: Iterable[int] = (),
     cells: str = "sensitive",
-    certificates: Sequence[Certificate] = (),
+    certificates: Iterable[Certificate] = (),
     progress: Progress = silent,
 ) -> Audit:
     """Compute what an attacker can infer of the withheld cells.
@@ -188,22 +191,22 @@ def audit_table(
     problem = Problem(
         equations.tocsc(), down, up, lower_need, upper_need, wanted, knowledge, prior, exact
     )
-    decision = _by_component(
-        problem, table.equations, np.flatnonzero(hidden), certificates, progress
-    )
+    decision = _by_component(problem, table, np.flatnonzero(hidden), certificates, progress)
     return _report(table, problem, decision, value, hidden, attacker)
 
 
 def _by_component(
     problem: Problem,
-    equations: sparse.csr_matrix,
+    table: Table,
     hidden: Ints,
-    certificates: Sequence[Certificate],
+    certificates: Iterable[Certificate],
     progress: Progress,
 ) -> Decision:
     whole = Decision.blank(problem)
     whole.check(certificates, hidden)
-    groups, _ = components(equations, hidden)
+    if not problem.exact:
+        whole.check(_cheap(problem, table, whole, hidden), hidden)
+    groups, _ = components(table.equations, hidden)
     groups = [g for g in groups if problem.wanted[g].any() and not whole.done(g)]
     size, done = sum(len(group) for group in groups), 0
 
@@ -222,6 +225,35 @@ def _by_component(
             done += len(group)
             progress("auditing", done, size)
     return whole
+
+
+def _cheap(problem: Problem, table: Table, decision: Decision, hidden: Ints) -> Certificates:
+    """Return certificates without programs for what is still open, where that is much."""
+    none = Certificates.of([])
+    up = np.flatnonzero(problem.wanted & ~decision.met_up)
+    down = np.flatnonzero(problem.wanted & ~decision.met_down)
+    if len(up) + len(down) < _MANY:
+        return none
+    withheld = np.zeros(len(table), dtype=bool)
+    withheld[hidden] = True
+    free = np.zeros(len(table))
+    if problem.knowledge is not None:
+        # What one contributor can take away is used last.
+        free[problem.knowledge.owner >= 0] = 1e-4
+    found = corners(
+        table,
+        (
+            np.concatenate([up, down]),
+            np.concatenate([problem.upper_need[up], -problem.lower_need[down]]),
+        ),
+        (problem.down, problem.up),
+        withheld=withheld,
+        live=withheld,
+        price=free,
+        free=free,
+        knowledge=problem.knowledge,
+    )
+    return none if found is None else found.certificates
 
 
 def _report(

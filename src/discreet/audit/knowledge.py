@@ -14,6 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.sparse import csgraph
 
 from discreet.data.table import Table
 from discreet.errors import InputError
@@ -88,7 +89,7 @@ def aliases(equations: sparse.csr_matrix, live: Bools) -> Ints:
     second = block.indices[block.indptr[pairs] + 1]
     size = int(live.sum())
     graph = sparse.csr_matrix((np.ones(len(pairs)), (first, second)), shape=(size, size))
-    _, label = sparse.csgraph.connected_components(graph, directed=False)
+    _, label = csgraph.connected_components(graph, directed=False)
     places = np.flatnonzero(live)
     lead = np.full(label.max(initial=-1) + 1, -1, dtype=np.int64)
     lead[label[::-1]] = places[::-1]

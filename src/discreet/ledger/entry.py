@@ -11,7 +11,9 @@ from typing import Any
 from discreet.errors import RefusedError
 from discreet.report import Report
 
-__all__ = ["GENESIS", "Charge", "Draft", "Entry", "ExhaustedError", "StaleError", "Verification"]
+__all__ = [
+    "GENESIS", "Charge", "Draft", "Entry", "ExhaustedError", "Seen", "StaleError", "Verification",
+]  # fmt: skip
 
 #: What the first entry follows.
 GENESIS = "0" * 64
@@ -53,6 +55,21 @@ class Draft:
     policy: str
     details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     answer: bytes = b""
+
+
+@dataclasses.dataclass(eq=False)
+class Seen:
+    """How much of the history decisions know; shared by those that one keeper makes in turn.
+
+    Each counts those before it, though they may not be durable yet: they are recorded in the same
+    order, or not at all.
+    """
+
+    number: int = 0
+    #: Something they counted on was not recorded: all of them must be made again.
+    lost: bool = False
+    #: How many of them are not known to be recorded.
+    pending: int = 0
 
 
 @dataclasses.dataclass(frozen=True)

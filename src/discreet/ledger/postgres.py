@@ -39,6 +39,7 @@ class PostgresLedger(Ledger):
     """A ledger in a PostgreSQL database; commits wait for the disk whatever the server's default."""
 
     def __init__(self, address: str) -> None:
+        super().__init__()
         try:
             import psycopg
         except ImportError:

@@ -21,19 +21,19 @@ class SqliteLedger(Ledger):
     """A ledger in a file, with a write-ahead log that is flushed to disk at each commit."""
 
     def __init__(self, path: str | Path) -> None:
+        super().__init__()
         self.path = str(path)
         self._lock = threading.RLock()
         if self.path != ":memory:":
             Path(self.path).parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._connection = sqlite3.connect(
-                self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
-            )
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=FULL")
+            self._connection = self._connect()
+            self._reader, self._reading = self._connection, self._lock
             with self.transaction(write=True) as cursor:
                 for statement in SCHEMA:
                     cursor.execute(statement.format(blob="BLOB"))
+            if self.path != ":memory:":  # those who read do not wait for the disk
+                self._reader, self._reading = self._connect(), threading.RLock()
         except sqlite3.Error as error:
             raise EngineError(
                 f"the ledger cannot be opened: {error}",
@@ -42,11 +42,22 @@ class SqliteLedger(Ledger):
                 hint="check that the file is a ledger and can be written",
             ) from error
 
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        return connection
+
     @contextlib.contextmanager
     def transaction(self, *, write: bool) -> Iterator[Cursor]:
         """Run one transaction; writers queue for the file's lock from the start."""
-        with self._lock:
-            cursor = self._connection.cursor()
+        lock, connection = (
+            (self._lock, self._connection) if write else (self._reading, self._reader)
+        )
+        with lock:
+            cursor = connection.cursor()
             try:
                 cursor.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 try:
@@ -56,8 +67,8 @@ class SqliteLedger(Ledger):
                     raise
                 cursor.execute("COMMIT")
             except sqlite3.Error as error:
-                if self._connection.in_transaction:
-                    self._connection.rollback()
+                if connection.in_transaction:
+                    connection.rollback()
                 raise EngineError(
                     f"the ledger failed: {error}", code="ledger-failed", file=self.path
                 ) from error
@@ -66,5 +77,6 @@ class SqliteLedger(Ledger):
 
     def close(self) -> None:
         """Close the file; what was recorded is already on disk."""
-        with self._lock:
+        with self._lock, self._reading:
+            self._reader.close()
             self._connection.close()

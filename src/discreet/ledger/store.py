@@ -19,17 +19,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from discreet.data.atomic import atomic_file
-from discreet.errors import InputError
+from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import (
     GENESIS,
     Charge,
     Draft,
     Entry,
     ExhaustedError,
+    Seen,
     StaleError,
     Verification,
     chained,
 )
+from discreet.ledger.queue import Queue, Ticket
 
 __all__ = ["Cursor", "Ledger", "open_ledger"]
 
@@ -43,6 +45,8 @@ SCHEMA = (
         ON discreet_entries (dataset, asker, digest, policy) WHERE kind <> 'refused'""",
     """CREATE INDEX IF NOT EXISTS discreet_history
         ON discreet_entries (dataset, number) WHERE kind <> 'refused'""",
+    """CREATE INDEX IF NOT EXISTS discreet_kinds
+        ON discreet_entries (dataset, kind, number)""",
     """CREATE TABLE IF NOT EXISTS discreet_balances (
         dataset TEXT NOT NULL, scope TEXT NOT NULL, events TEXT NOT NULL,
         PRIMARY KEY (dataset, scope))""",
@@ -72,6 +76,9 @@ class Cursor(Protocol):
 class Ledger(abc.ABC):
     """The one memory of what has been released and spent; safe to share between threads."""
 
+    def __init__(self) -> None:
+        self._queue = Queue(self.commit)
+
     @abc.abstractmethod
     def transaction(self, *, write: bool) -> contextlib.AbstractContextManager[Cursor]:
         """Return a transaction; a writing one is alone, across processes, until it is durable."""
@@ -88,45 +95,74 @@ class Ledger(abc.ABC):
 
     # -- recording -------------------------------------------------------------------------------
     def record(
-        self, draft: Draft, charges: Sequence[Charge] = (), *, after: int | None = None
+        self, draft: Draft, charges: Sequence[Charge] = (), *, after: int | Seen | None = None
     ) -> tuple[Entry, bool]:
         """Record an answer and charge its budgets, in one transaction; durable on return.
 
         Returns the entry and whether it is new: a question that this user was already answered
-        returns the recorded answer at no cost. With `after`, answers to anybody recorded beyond
-        that number raise `StaleError`. A budget that does not hold the cost raises
+        returns the recorded answer at no cost. With `after`, answers of the same kind to anybody
+        recorded beyond that number raise `StaleError`. A budget that does not hold the cost raises
         `ExhaustedError`. In both cases nothing is recorded.
         """
+        return self.submit(draft, charges, after=after).result()
+
+    def submit(
+        self, draft: Draft, charges: Sequence[Charge] = (), *, after: int | Seen | None = None
+    ) -> Ticket:
+        """Put an answer into the queue of those to be recorded; `Ticket.result` waits for it.
+
+        Answers are recorded in the order in which they were submitted here.
+        """
+        seen = Seen(after) if isinstance(after, int) else after
+        return self._queue.put(draft, charges, seen)
+
+    def commit(self, tickets: Sequence[Ticket]) -> None:
+        """Record several answers in one transaction: each as if alone, all durable together."""
         with self.transaction(write=True) as cursor:
-            if draft.kind != "refused":
-                known = self._find(cursor, draft.dataset, draft.user, draft.digest, draft.policy)
-                if known is not None:
-                    return known, False
-            if after is not None and self._last(cursor, draft.dataset) > after:
-                raise StaleError("others were answered since", code="stale-decision")
-            if charges:
-                draft = dataclasses.replace(
-                    draft,
-                    details={**draft.details, "charges": self._charge(cursor, draft, charges)},
-                )
-            return self._append(cursor, draft), True
+            for ticket in tickets:
+                try:
+                    ticket.found = self._recorded(cursor, ticket)
+                except RefusedError as error:  # nothing was written for this one
+                    ticket.error = error
+
+    def _recorded(self, cursor: Cursor, ticket: Ticket) -> tuple[Entry, bool]:
+        draft, seen = ticket.draft, ticket.seen
+        if draft.kind != "refused":
+            known = self._find(cursor, draft.dataset, draft.user, draft.digest, draft.policy)
+            if known is not None:
+                return known, False
+        if seen is not None and (
+            seen.lost or self._last(cursor, draft.dataset, draft.kind) > seen.number
+        ):
+            raise StaleError("others were answered since", code="stale-decision")
+        if ticket.charges:
+            charged = self._charge(cursor, draft, ticket.charges)
+            draft = dataclasses.replace(draft, details={**draft.details, "charges": charged})
+        entry = self._append(cursor, draft)
+        if seen is not None and draft.kind != "refused":
+            seen.number = entry.number
+        return entry, True
 
     def _charge(
         self, cursor: Cursor, draft: Draft, charges: Sequence[Charge]
     ) -> dict[str, dict[str, int]]:
+        totals = {
+            charge.scope: _added(self._balance(cursor, draft.dataset, charge.scope), charge.events)
+            for charge in charges
+        }
         for charge in charges:
-            total = _added(self._balance(cursor, draft.dataset, charge.scope), charge.events)
-            if not charge.admits(total):
+            if not charge.admits(totals[charge.scope]):
                 raise ExhaustedError(
                     "the privacy budget does not hold what this answer would cost",
                     code="budget-exhausted",
                     hint="ask for less, repeat an earlier question at no cost, or ask the curator",
                     scope=charge.scope.split(":")[0],
                 )
+        for scope, total in totals.items():
             cursor.execute(
                 "INSERT INTO discreet_balances (dataset, scope, events) VALUES (?, ?, ?) "
                 "ON CONFLICT (dataset, scope) DO UPDATE SET events = excluded.events",
-                (draft.dataset, charge.scope, json.dumps(total, sort_keys=True)),
+                (draft.dataset, scope, json.dumps(total, sort_keys=True)),
             )
         return {charge.scope: dict(charge.events) for charge in charges}
 
@@ -188,13 +224,14 @@ class Ledger(abc.ABC):
         with self.transaction(write=False) as cursor:
             return self._find(cursor, dataset, user, digest, policy)
 
-    def history(self, dataset: str, *, after: int = 0) -> list[Entry]:
-        """Return the answers given to anybody beyond a number, in order."""
+    def history(self, dataset: str, *, after: int = 0, kind: str | None = None) -> list[Entry]:
+        """Return the answers (of a kind) given to anybody beyond a number, in order."""
+        condition, values = ("kind <> 'refused'", ()) if kind is None else ("kind = ?", (kind,))
         with self.transaction(write=False) as cursor:
             cursor.execute(
                 f"SELECT {_FIELDS} FROM discreet_entries "  # noqa: S608 - names of this module
-                "WHERE dataset = ? AND number > ? AND kind <> 'refused' ORDER BY number",
-                (dataset, after),
+                f"WHERE dataset = ? AND number > ? AND {condition} ORDER BY number",
+                (dataset, after, *values),
             )
             return [_entry(row) for row in cursor.fetchall()]
 
@@ -207,10 +244,10 @@ class Ledger(abc.ABC):
             )
             return {str(row[0]) for row in cursor.fetchall()}
 
-    def last(self, dataset: str) -> int:
-        """Return the number of the last answer about a dataset; 0 if there is none."""
+    def last(self, dataset: str, kind: str) -> int:
+        """Return the number of the last answer of a kind about a dataset; 0 if there is none."""
         with self.transaction(write=False) as cursor:
-            return self._last(cursor, dataset)
+            return self._last(cursor, dataset, kind)
 
     def entries(self) -> Iterator[Entry]:
         """Return everything recorded, in order."""
@@ -244,14 +281,12 @@ class Ledger(abc.ABC):
         row = cursor.fetchone()
         return None if row is None else _entry(row)
 
-    def _last(self, cursor: Cursor, dataset: str) -> int:
+    def _last(self, cursor: Cursor, dataset: str, kind: str) -> int:
         cursor.execute(
-            "SELECT number FROM discreet_entries WHERE dataset = ? AND kind <> 'refused' "
-            "ORDER BY number DESC LIMIT 1",
-            (dataset,),
+            "SELECT MAX(number) FROM discreet_entries WHERE dataset = ? AND kind = ?",
+            (dataset, kind),
         )
-        row = cursor.fetchone()
-        return 0 if row is None else int(row[0])
+        return int(cursor.fetchone()[0] or 0)
 
     def _balance(self, cursor: Cursor, dataset: str, scope: str) -> dict[str, int]:
         cursor.execute(

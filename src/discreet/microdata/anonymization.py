@@ -174,22 +174,65 @@ class Anonymized(MicrodataRelease):
 
     def sections(self) -> list[Section]:
         """Return the parts of the page: what is promised, what was lost, what it risks."""
+        from discreet.microdata.pictures import bars
         from discreet.page import Section
 
         checks = (
             ("model", "promise", "holds", "reached", "classes"),
             [(c.model, c.promise, c.holds, c.value, c.classes) for c in self.checks],
         )
-        parts = [
-            Section("What is promised", "Checked on the released file.", table=checks),
-            Section("What was lost", table=self.loss),
-        ]
+        parts = [Section("What is promised", "Checked on the released file.", table=checks)]
+        if self.checks and not self._done.wildcard:
+            crowds = self._crowds()
+            parts.append(
+                Section(
+                    "Among how many one hides",
+                    "Records that an intruder who knows every quasi-identifier cannot tell apart.",
+                    table=(("size of the class", "share of records"), list(crowds.items())),
+                    picture=bars(crowds, "share of records"),
+                    caption="Released records by the size of their class",
+                )
+            )
+        parts.append(Section("What was lost", table=self.loss))
         if self.levels:
-            levels = (("column", "level"), list(self.levels.items()))
-            parts.append(Section("Levels of generalisation", "0 is as it was.", table=levels))
+            heights = {n: self._height(n) for n in self.levels}
+            used = {n: level / max(heights[n], 1) for n, level in self.levels.items()}
+            parts.append(
+                Section(
+                    "Levels of generalisation",
+                    "0 is as it was.",
+                    table=(
+                        ("column", "level", "of"),
+                        [(name, level, heights[name]) for name, level in self.levels.items()],
+                    ),
+                    picture=bars(used, "share of the levels used"),
+                    caption="How far each column was generalised, from 0 (as it was) to 1 (gone)",
+                )
+            )
         if self._done.notes:
             parts.append(Section("How to read it", "\n".join(self._done.notes)))
         return parts
+
+    def _height(self, column: str) -> int:
+        """Return the number of levels above the values of a column."""
+        return int(self.original.schema.hierarchies(column)[0].depth.max())
+
+    def _crowds(self) -> dict[str, float]:
+        """Return the share of released records by the size of their class."""
+        import numpy as np
+
+        sizes = np.asarray(self.dataset.frequencies(list(self.quasi)).column("count").to_numpy())
+        total = max(int(sizes.sum()), 1)
+        edges = [1, 2, 3, 5, 10, 20, 50, 100, 1000]
+        found = {}
+        for low, high in zip(edges, [*edges[1:], None], strict=True):
+            inside = (sizes >= low) & (sizes < high) if high else sizes >= low
+            name = f"{low:,} and more" if high is None else f"{low}"
+            name = f"{low} to {high - 1}" if high and high - 1 > low else name
+            found[name] = float(sizes[inside].sum() / total)
+        while found and not next(iter(found.values())):  # nobody hides among so few
+            found.pop(next(iter(found)))
+        return found
 
     def page(self) -> str:
         """Return the report as a page for people; it holds nothing of the original."""

@@ -9,6 +9,9 @@ from discreet.page import svg
 
 __all__ = ["bars", "scatter"]
 
+#: Size of a map, and the height of a line of its labels.
+_WIDTH, _HEIGHT, _LINE = 560, 360, 13
+
 
 def bars(values: Mapping[str, float], title: str) -> str:
     """Return a bar for each named share."""
@@ -35,17 +38,29 @@ def scatter(points: Sequence[Mapping[str, Any]], *, across: str, up: str) -> str
 
     Any: names, numbers and a boolean.
     """
+    spans = {axis: _span([float(p[axis]) for p in points]) for axis in ("loss", "risk")}
     place = {
-        "x": {"field": "loss", "type": "quantitative", "title": across},
-        "y": {"field": "risk", "type": "quantitative", "title": up},
+        "x": {
+            "field": "loss",
+            "type": "quantitative",
+            "title": across,
+            "scale": {"domain": spans["loss"], "nice": False},
+        },
+        "y": {
+            "field": "risk",
+            "type": "quantitative",
+            "title": up,
+            "scale": {"domain": spans["risk"], "nice": False},
+        },
     }
+    beside = {**place, "y": {**place["y"], "field": "label"}, "text": {"field": "name"}}
     on_front = {"filter": "datum.front"}
     colour = {"condition": {"test": "datum.front", "value": "#0b6e75"}, "value": "#b8c4cf"}
     text = {"type": "text", "align": "left", "dx": 8, "fontSize": 10}
     spec = {
-        "data": {"values": [dict(point) for point in points]},
-        "width": 560,
-        "height": 360,
+        "data": {"values": _labelled(points, spans)},
+        "width": _WIDTH,
+        "height": _HEIGHT,
         "layer": [
             {
                 "transform": [on_front],
@@ -56,10 +71,37 @@ def scatter(points: Sequence[Mapping[str, Any]], *, across: str, up: str) -> str
                 "mark": {"type": "point", "filled": True, "size": 70},
                 "encoding": {**place, "color": colour},
             },
-            {"mark": text, "encoding": {**place, "text": {"field": "name"}}},
+            {"mark": text, "encoding": beside},
         ],
     }
     return svg(_complete(spec))
+
+
+def _span(values: Sequence[float]) -> tuple[float, float]:
+    """Return an axis with some room around the values, within 0 and above."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    room = max(0.08 * (high - low), 0.02 * abs(high), 1e-6)
+    return max(0.0, low - room), high + room
+
+
+def _labelled(
+    points: Sequence[Mapping[str, Any]], spans: Mapping[str, tuple[float, float]]
+) -> list[dict[str, Any]]:
+    """Give each point the height of its label, moved down where another one is in the way."""
+    (left, right), (low, high) = spans["loss"], spans["risk"]
+    across, down = _WIDTH / (right - left), _HEIGHT / (high - low)
+    placed: list[tuple[float, float, float]] = []
+    found = []
+    for point in sorted(points, key=lambda p: (-float(p["risk"]), float(p["loss"]))):
+        start = (float(point["loss"]) - left) * across
+        end = start + 20 + 6 * len(str(point["name"]))
+        top = (high - float(point["risk"])) * down
+        for begin, stop, other in sorted(placed, key=lambda p: p[2]):
+            if begin < end and start < stop and abs(top - other) < _LINE:
+                top = other + _LINE
+        placed.append((start, end, top))
+        found.append({**point, "label": high - top / down})
+    return found
 
 
 def _complete(spec: dict[str, Any]) -> dict[str, Any]:

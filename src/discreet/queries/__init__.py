@@ -9,6 +9,6 @@ __getattr__, __all__ = lazy(
         "Client": "discreet.queries.client",
         "Explanation": "discreet.queries.answer",
         "Gateway": "discreet.queries.gateway",
-        "Policy": "discreet.queries.gateway",
+        "Policy": "discreet.queries.policies",
     },
 )

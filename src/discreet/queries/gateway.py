@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import re
 import threading
 from collections.abc import Mapping, Sequence
@@ -13,31 +12,25 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from discreet.data.dataset import Dataset, to_library
-from discreet.data.sql import Catalog, Join, Query, finish, parse
-from discreet.data.sql.query import fields_of, from_clause
+from discreet.data.engines.interruption import check
+from discreet.data.schema import Role
+from discreet.data.sql import Query, finish, parse
 from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
-from discreet.ledger.entry import Draft, Entry, StaleError
+from discreet.ledger.entry import Draft, Entry, Seen, StaleError
 from discreet.ledger.store import Ledger, open_ledger
 from discreet.queries.answer import Answer, Explanation, ResultColumn
 from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected
+from discreet.queries.lookups import catalog_of, wide
+from discreet.queries.policies import Policies, Policy
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Gateway", "Policy"]
+__all__ = ["Gateway"]
 
 _EXPLAIN = re.compile(r"\s*explain\s+(?=[(]*\s*(select|with)\b)", re.IGNORECASE)
 #: A decision that others overtake is made again, so many times.
 RETRIES = 50
-
-
-@dataclasses.dataclass(frozen=True)
-class Policy:
-    """What holds for one user or role: a guard, and the columns they may use."""
-
-    guard: Guard | None = None
-    #: Columns that may be named at all; None means all but identifiers.
-    columns: tuple[str, ...] | None = None
 
 
 class Gateway:
@@ -52,7 +45,11 @@ class Gateway:
     ledger
         A file, an address `postgresql://…`, or an open ledger.
     policies
-        Other guards and fewer columns for some: keys are ``user:ana`` or ``role:student``.
+        Other guards and fewer columns for some: keys are ``user:ana``, ``role:student`` or, for
+        a guard alone, ``column:salary``.
+    apart
+        Whether the curator vouches that users under different guards do not share answers; else
+        intervals of one and exact answers of another are not given about the same column.
     lookups, joins
         Public relations that may be joined by a declared key:
         ``joins={"regions": ("region", "code")}`` joins `regions` on people.region = regions.code.
@@ -76,6 +73,7 @@ class Gateway:
         guard: Guard,
         ledger: str | Path | Ledger = ":memory:",
         policies: Mapping[str, Guard | Policy] | None = None,
+        apart: bool = False,
         lookups: Mapping[str, Dataset] | None = None,
         joins: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
@@ -83,24 +81,23 @@ class Gateway:
         self.guard = guard
         self._own_ledger = not isinstance(ledger, Ledger)
         self.ledger = open_ledger(ledger)
-        self.catalog = _catalog(dataset, lookups or {}, joins or {})
-        relation = _wide(dataset, self.catalog, lookups or {})
+        self.catalog = catalog_of(dataset, lookups or {}, joins or {})
+        relation = wide(dataset, self.catalog, lookups or {})
         hierarchies = {column.name: column.hierarchies for column in dataset.schema.columns}
-        chosen_guards = [p.guard if isinstance(p, Policy) else p for p in (policies or {}).values()]
-        guards = (guard, *(g for g in chosen_guards if g is not None))
+        self._policies = Policies(guard, policies or {}, dataset.schema, apart=apart)
+        guards = tuple(self._policies.guards())
         self.data = Protected(
             dataset.name, relation, self.catalog, dataset.count, hierarchies, guards
         )
-        self._policies = {
-            name: policy if isinstance(policy, Policy) else Policy(policy)
-            for name, policy in (policies or {}).items()
-        }
-        _check_policies(self._policies)
         self._keepers: dict[str, Keeper] = {}
-        self._seen: dict[str, int] = {}
+        self._seen: dict[str, Seen] = {}
+        self._names: dict[int, str] = {}
+        #: Whether others, such as another process, record answers in the same ledger.
+        self._shared = False
+        self._counting = threading.Lock()
         self._lock = threading.RLock()
         self._closed = False
-        for chosen in (guard, *(p.guard for p in self._policies.values() if p.guard)):
+        for chosen in guards:
             self._keeper(chosen)
 
     # -- asking ----------------------------------------------------------------------------------
@@ -111,37 +108,62 @@ class Gateway:
         user: str = "anonymous",
         roles: Sequence[str] = (),
         parameters: Sequence[Any] | Mapping[str, Any] | None = None,
+        frame: bool = True,
     ) -> Answer:
         """Answer a statement; refusals are answers too, with a reason that discloses nothing.
 
-        Any: parameters are numbers, text, dates, booleans or None.
+        Without `frame` the rows are given as an Arrow `table` only. Any: parameters are numbers,
+        text, dates, booleans or None.
         """
         self._require_open()
         if (match := _EXPLAIN.match(sql)) is not None:
             told = self.explain(sql[match.end() :], user=user, roles=roles, parameters=parameters)
             return self._explained(told)
         try:
-            policy = self._policy(user, roles)
-            query = self._parse(sql, policy, parameters)
+            query = parse(sql, self.catalog, parameters=parameters)
+            guard = self.guard_for(query, user, roles)
         except RefusedError as error:
             return _refused(error)
-        guard = policy.guard or self.guard
-        settings = _digest(guard)
+        settings = self._name(guard)
         known = self.ledger.find(self.data.name, user, query.digest, settings)
         if known is not None:
-            return self._released(query, known, guard, user, repeated=True)
+            return self._released(query, known, guard, user, repeated=True, frame=frame)
         keeper = self._keeper(guard)
         try:
             entry, new = self._decided(keeper, guard, query, user, settings)
         except EngineError as error:
-            if error.code.startswith("ledger"):
+            if error.code.startswith(("ledger", "interrupted")):
                 raise
             # A failure that depends on the data would tell something of it.
             return _refused(_failed(), query=query, guard=guard)
         except RefusedError as error:
             self._record_refusal(error, query, user, settings)
             return _refused(error, query=query, guard=guard, left=keeper.left(user))
-        return self._released(query, entry, guard, user, repeated=not new)
+        return self._released(query, entry, guard, user, repeated=not new, frame=frame)
+
+    def prepare(self) -> None:
+        """Do now what the first questions would wait for; nothing is answered or spent.
+
+        Hidden vectors are drawn, and sums over records that no question tells apart are taken.
+        A server does so before it listens.
+        """
+        self._require_open()
+        relation = self.catalog.relation
+        measures = ["COUNT(*)"]
+        for field in self.catalog.fields:
+            if (
+                field.is_number
+                and field.role != Role.IDENTIFIER
+                and field.name != self.catalog.unit
+            ):
+                name = exp.to_identifier(field.name, quoted=True).sql("postgres")
+                measures += [f"SUM({name})", f"AVG({name})"]
+        named = exp.to_identifier(relation, quoted=True).sql("postgres")
+        for keeper in self._keepers.values():
+            for measure in measures:
+                with contextlib.suppress(RefusedError, EngineError):
+                    # A name and aggregates of the catalog, read by the same parser as questions.
+                    keeper.prepare(parse(f"SELECT {measure} FROM {named}", self.catalog))  # noqa: S608
 
     def explain(
         self,
@@ -158,12 +180,11 @@ class Gateway:
         self._require_open()
         guard = self.guard
         try:
-            policy = self._policy(user, roles)
-            guard = policy.guard or self.guard
-            query = self._parse(sql, policy, parameters)
+            query = parse(sql, self.catalog, parameters=parameters)
+            guard = self.guard_for(query, user, roles)
         except RefusedError as error:
             return Explanation(guard.name, "refused", error.message, error.hint or "")
-        known = self.ledger.find(self.data.name, user, query.digest, _digest(guard))
+        known = self.ledger.find(self.data.name, user, query.digest, self._name(guard))
         keeper = self._keeper(guard)
         with self._lock if keeper.serial else contextlib.nullcontext():
             self._catch_up(keeper, guard)
@@ -173,51 +194,46 @@ class Gateway:
             guard=guard.name, repeated=known is not None, question=query.question, **facts
         )
 
-    def _parse(
-        self, sql: str, policy: Policy, parameters: Sequence[Any] | Mapping[str, Any] | None
-    ) -> Query:
-        query = parse(sql, self.catalog, parameters=parameters)
-        if policy.columns is not None:
-            used = query.predicate_columns.union(
-                *(key.columns for key in query.keys), *(m.columns for m in query.measures)
-            )
-            if hidden := sorted(used - set(policy.columns)):
-                raise RefusedError(
-                    f"column {hidden[0]!r} is not available to you",
-                    code="column-denied",
-                    hint="use " + ", ".join(policy.columns),
-                )
-        return query
-
-    def guard_for(self, user: str, roles: Sequence[str] = ()) -> Guard:
-        """Return the guard that answers this user."""
-        return self._policy(user, roles).guard or self.guard
-
-    def _policy(self, user: str, roles: Sequence[str]) -> Policy:
-        names = [f"user:{user}", *(f"role:{role}" for role in roles)]
-        return next((self._policies[n] for n in names if n in self._policies), Policy())
+    def guard_for(self, query: Query, user: str, roles: Sequence[str] = ()) -> Guard:
+        """Return the guard that answers this user's question; refuse hidden columns."""
+        self._policies.require_columns(query, user, roles)
+        return self._policies.guard_for(query, user, roles)
 
     # -- deciding and recording ------------------------------------------------------------------
     def _decided(
         self, keeper: Keeper, guard: Guard, query: Query, user: str, settings: str
     ) -> tuple[Entry, bool]:
+        """Decide in turn, where the history matters, and wait for the ledger together.
+
+        A decision counts those before it though their record may still be under way: it is
+        recorded after them, or made again. Answers of other processes are found by the ledger.
+        """
         for _ in range(RETRIES):
             with self._lock if keeper.serial else contextlib.nullcontext():
+                check()  # whoever waited for the others may have been ended
                 self._catch_up(keeper, guard)
-                after = self._seen.get(_digest(guard)) if keeper.serial else None
-                proposal = keeper.answer(query, user)
-                draft = self._draft(proposal, query, user, settings)
+                seen = self._seen[settings] if keeper.serial else None
                 try:
-                    entry, new = self.ledger.record(draft, proposal.charges, after=after)
-                except StaleError:
-                    self._forget(keeper, guard)
-                    continue
+                    proposal = keeper.answer(query, user)
                 except DiscreetError:
-                    self._forget(keeper, guard)
+                    if keeper.changed:  # it counts groups that will not be answered
+                        self._forget(keeper, settings, seen)
                     raise
-                if keeper.serial and new:
-                    self._seen[_digest(guard)] = entry.number
-                return entry, new
+                draft = self._draft(proposal, query, user, settings)
+                ticket = self.ledger.submit(draft, proposal.charges, after=seen)
+                self._count(seen, 1)
+                if seen is not None and self._shared:
+                    ticket.settle()  # others answer too: what waits here would often be stale
+            try:
+                return ticket.result()
+            except StaleError:
+                self._shared = True
+                self._forget(keeper, settings, seen)
+            except DiscreetError:
+                self._forget(keeper, settings, seen)
+                raise
+            finally:
+                self._count(seen, -1)
         raise EngineError(
             "others were answered again and again while this was decided", code="busy"
         )
@@ -249,23 +265,43 @@ class Gateway:
         """Replay what the ledger holds and the keeper does not know."""
         if not keeper.serial:
             return
-        name = _digest(guard)
-        seen = self._seen.get(name, 0)
-        if self.ledger.last(self.data.name) <= seen:
+        name = self._name(guard)
+        seen = self._seen.setdefault(name, Seen())
+        if self.ledger.last(self.data.name, "exact") <= seen.number:
             return
-        for entry in self.ledger.history(self.data.name, after=seen):
-            if entry.kind == "exact":
-                keeper.replay(entry, parse(entry.question, self.catalog), _unpacked(entry.answer))
-            seen = entry.number
-        self._seen[name] = seen
+        self._shared = self._shared or seen.number > 0
+        if seen.pending:
+            # Decisions not recorded yet did not know of the others' answers: they are made again.
+            self._forget(keeper, name, seen)
+            seen = self._seen[name]
+        for entry in self.ledger.history(self.data.name, after=seen.number, kind="exact"):
+            keeper.replay(entry, parse(entry.question, self.catalog), _unpacked(entry.answer))
+            seen.number = entry.number
 
-    def _forget(self, keeper: Keeper, guard: Guard) -> None:
-        if keeper.serial:
-            keeper.forget()
-            self._seen[_digest(guard)] = 0
+    def _count(self, seen: Seen | None, step: int) -> None:
+        """Count decisions that are made and not known to be recorded."""
+        if seen is not None:
+            with self._counting:
+                seen.pending += step
+
+    def _forget(self, keeper: Keeper, settings: str, seen: Seen | None) -> None:
+        """Start anew from the ledger, unless somebody has done so since."""
+        if seen is None:
+            return
+        with self._lock:
+            seen.lost = True  # what was decided with it and is not recorded yet
+            if self._seen.get(settings) is seen:
+                keeper.forget()
+                self._seen[settings] = Seen()
+
+    def _name(self, guard: Guard) -> str:
+        """Return the digest of a guard's settings; guards live as long as the gateway."""
+        if id(guard) not in self._names:
+            self._names[id(guard)] = _digest(guard)
+        return self._names[id(guard)]
 
     def _keeper(self, guard: Guard) -> Keeper:
-        name = _digest(guard)
+        name = self._name(guard)
         with self._lock:
             if name not in self._keepers:
                 self._keepers[name] = guard.open(self.data, self.ledger)
@@ -273,13 +309,20 @@ class Gateway:
 
     # -- answering -------------------------------------------------------------------------------
     def _released(
-        self, query: Query, entry: Entry, guard: Guard, user: str, *, repeated: bool
+        self,
+        query: Query,
+        entry: Entry,
+        guard: Guard,
+        user: str,
+        *,
+        repeated: bool,
+        frame: bool,
     ) -> Answer:
         released = _unpacked(entry.answer)
         table = finish(query, released)
         return Answer(
             kind=entry.kind,
-            frame=to_library(table, self.dataset.library),
+            frame=to_library(table, self.dataset.library) if frame else None,
             columns=_columns(query, table, entry.kind),
             spent={} if repeated else entry.details["spent"],
             left=self._keeper(guard).left(user),
@@ -334,71 +377,6 @@ class Gateway:
 
 def _digest(guard: Guard) -> str:
     return guard.digest
-
-
-def _check_policies(policies: Mapping[str, Policy]) -> None:
-    for name in policies:
-        if not name.startswith(("user:", "role:")):
-            raise InputError(
-                f"the policy {name!r} is for nobody",
-                code="malformed-policy",
-                hint=f"write 'user:{name}' or 'role:{name}'",
-            )
-
-
-def _catalog(
-    dataset: Dataset, lookups: Mapping[str, Dataset], joins: Mapping[str, tuple[str, str]]
-) -> Catalog:
-    for name in joins:
-        if name not in lookups:
-            raise InputError(
-                f"the join names a lookup {name!r} that is not given",
-                code="unknown-lookup",
-                hint=f"pass lookups={{{name!r}: …}}",
-            )
-    return Catalog.of(
-        dataset.name,
-        dataset.schema,
-        dataset.relation.schema,
-        lookups={n: fields_of(d.schema, d.relation.schema) for n, d in lookups.items()},
-        joins=[Join(name, on, key) for name, (on, key) in joins.items()],
-    )
-
-
-def _wide(dataset: Dataset, catalog: Catalog, lookups: Mapping[str, Dataset]) -> Any:
-    """Return the rows with the columns of declared lookups beside their own."""
-    if not catalog.joins:
-        return dataset.relation
-    named: list[Any] = [
-        exp.column(name, table=catalog.relation, quoted=True) for name in dataset.columns
-    ]
-    select = exp.select()
-    for join in catalog.joins:
-        lookup = lookups[join.lookup]
-        keys = lookup.frequencies([join.key])
-        if any(count != 1 for count in keys.column("count").to_pylist()):
-            raise InputError(
-                f"the key {join.key!r} of lookup {join.lookup!r} is not unique",
-                code="ambiguous-join",
-                column=join.key,
-                hint="a join must meet at most one row",
-            )
-        held = dataset.engine.load(lookup.arrow())
-        named += [
-            exp.alias_(
-                exp.column(f.name, table=join.lookup, quoted=True),
-                f"{join.lookup}.{f.name}",
-                quoted=True,
-            )
-            for f in catalog.lookups[join.lookup]
-        ]
-        on = exp.EQ(
-            this=exp.column(join.on, table=catalog.relation, quoted=True),
-            expression=exp.column(join.key, table=join.lookup, quoted=True),
-        )
-        select = select.join(from_clause(held.query, join.lookup), on=on, join_type="left")
-    select = select.from_(from_clause(dataset.relation.query, catalog.relation)).select(*named)
-    return dataset.engine.relation(select)
 
 
 def _packed(rows: pa.Table) -> bytes:

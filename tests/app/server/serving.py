@@ -42,7 +42,7 @@ def user(name: str, *roles: str) -> User:
 
 
 @contextlib.contextmanager
-def served_here(gateways, users, folder: Path, **options):
+def served_here(gateways, users, folder: Path, *, patience: float = 60, **options):
     """Serve gateways from a thread; yield the addresses."""
     certificate, key = make_certificate(folder)
     settings = ServerSettings(
@@ -67,7 +67,7 @@ def served_here(gateways, users, folder: Path, **options):
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    assert up.wait(60)
+    assert up.wait(patience)
     assert ready, "the server did not start"
     try:
         yield ready[0]

@@ -40,8 +40,9 @@ def served(tmp_path_factory):
                 epsilon=1e4, per_query=1.0, bounds={"salary": (0, 500_000)}, keys={"sex": ("female", "male")}
             ),
             "user:ivo": dc.Camouflage(bound=0.3),
-            "role:student": dc.queries.gateway.Policy(columns=("sex", "age")),
+            "role:student": dc.Policy(columns=("sex", "age")),
         },
+        apart=True,
     )  # fmt: skip
     users = {name: user(name) for name in ("ana", "nora", "ivo")}
     users["stu"] = user("stu", "analyst", "student")

@@ -1,5 +1,6 @@
 """Recoding, top and bottom coding, sampling, pseudonyms."""
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -108,3 +109,22 @@ def test_weak_and_missing_keys_are_refused(tmp_path):
         dc.Pseudonyms("person", key_file=str(tmp_path / "key")).apply(rows, schema=None, rng=RNG)
     with pytest.raises(dc.InputError, match="cannot be read"):
         dc.Pseudonyms("person", key_file=str(tmp_path / "none")).apply(rows, schema=None, rng=RNG)
+
+
+@pytest.mark.parametrize("missing", ["wildcard", "category"])
+def test_local_suppression_is_a_step_like_any_other(missing):
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(
+        {"age": rng.integers(20, 60, 200), "sex": rng.choice(["f", "m"], 200), "pay": range(200)}
+    )
+    people = dc.read(frame, roles={"age": "quasi", "sex": "quasi", "pay": "confidential"})
+    steps = [dc.GlobalRecoding("age", width=5), dc.KeySuppression(["age", "sex"], missing=missing)]
+    safe = dc.mask(people, steps)
+    assert safe.frame["pay"].tolist() == frame["pay"].tolist()
+    keys = ["age", "sex"]
+    same = safe.frame[keys].isna() | (
+        safe.frame[keys].astype(str) == dc.mask(people, steps[:1]).frame[keys].astype(str)
+    )
+    assert same.all().all()
+    if missing == "category":
+        assert safe.frame.groupby(keys, dropna=False).size().min() >= 3

@@ -18,7 +18,7 @@ SPECIAL = {
     "record-swapping": {"columns": ("region",), "household": "home", "keys": ("job",)},
     "pram": {"columns": ("job",)},
     "pseudonyms": {"columns": ("name",)},
-    "local-suppression": {"keys": ("region", "job")},
+    "local-suppression": {"columns": ("region", "job")},
 }
 NUMERIC = {"columns": ("pay",)}
 

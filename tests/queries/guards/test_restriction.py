@@ -333,8 +333,8 @@ def test_many_atoms_are_decided_alike(others, monkeypatch):
 
 
 def test_settings_that_make_no_sense_are_explained():
-    with pytest.raises(InputError, match="interval needs bounds"):
-        dc.Restriction(k=2, interval=3.0)
+    with pytest.raises(InputError, match=r"lie less than 1\.5 inside their bounds"):
+        dc.Gateway(people(9, salary=range(1, 10)), guard=dc.Restriction(k=2, interval=3.0))
     with pytest.raises(InputError, match="leaves an interval of 2 at most"):
         dc.Restriction(k=2, interval=3.0, margin=1.0, bounds={"salary": (0, 9)})
     with pytest.raises(InputError, match="narrower than twice the margin"):
@@ -482,3 +482,11 @@ def test_explain_names_the_cells_of_a_partition():
         assert '"age" BETWEEN 24 AND 27' in named
         both = suggested(gate, "SELECT SUM(salary) FROM people WHERE age BETWEEN 25 AND 26")
         assert both.count("BETWEEN 24 AND 27") == 2
+
+
+def test_without_bounds_what_is_never_negative_is_known_to_be():
+    """Pairs with one in common leave a third record too little room, bounds declared or not."""
+    guard = dc.Restriction(k=2, interval=3.0, margin=1.5)
+    for values in (range(2, 11), range(-3, 6)):
+        with dc.Gateway(people(9, salary=values), guard=guard) as gate:
+            assert gate.ask("SELECT SUM(salary) FROM people", user="ana").kind == "exact"

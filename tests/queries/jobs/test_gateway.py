@@ -22,6 +22,7 @@ gateways:
     kind: gateway
     guard: {restriction: {k: 3}}
     ledger: main.db
+    apart: true
     policies:
       "user:ana": {camouflage: {bound: 0.4}}
       "role:student": {guard: {perturbation: {epsilon: 1.0, per_query: 0.5}}, columns: [sector]}

@@ -83,6 +83,9 @@ class Server(_Part):
     key: str | None = pydantic.Field(None, description="PEM file of the private key")
     rate: float = pydantic.Field(50.0, gt=0, description="statements per second and user")
     burst: int = pydantic.Field(200, ge=1, description="statements a user may send at once")
+    statement_timeout: float | None = pydantic.Field(
+        60.0, gt=0, description="seconds after which a statement is ended; null for no limit"
+    )
     workers: int = pydantic.Field(
         1, ge=1, le=64, description="processes; more than one needs a PostgreSQL ledger"
     )

@@ -6,18 +6,21 @@ the session and the catalog, and hands everything else to the gateway. It never 
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Protocol
 
-from discreet.errors import RefusedError
+from discreet.data.engines.interruption import Interruption, interruptible
+from discreet.errors import EngineError, RefusedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Attempts", "Rate", "Reply", "Speaker", "User"]
+__all__ = ["Attempts", "Rate", "Reply", "Running", "Speaker", "User"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +71,43 @@ class Speaker(Protocol):
 
     def relations(self, user: User) -> dict[str, dict[str, str]]:
         """Return the relations the user may ask about: columns and their types."""
+
+
+class Running:
+    """One statement in a thread of its own, which can be ended: by its asker, or by a limit."""
+
+    def __init__(
+        self, pool: Executor, speaker: Speaker, sql: str, user: User, parameters: Sequence[Any]
+    ) -> None:
+        self._interruption = Interruption()
+
+        def work() -> Reply:
+            with interruptible(self._interruption):
+                return speaker.ask(sql, user, tuple(parameters))
+
+        self._future = asyncio.get_running_loop().run_in_executor(pool, work)
+
+    def cancel(self) -> None:
+        """End it: what waits for a thread never starts, what runs in the engine is stopped."""
+        self._future.cancel()
+        self._end()
+
+    def _end(self) -> None:
+        # A server elsewhere is told over the network, which must not hold up the others.
+        asyncio.get_running_loop().run_in_executor(None, self._interruption.interrupt)
+
+    async def reply(self, seconds: float | None) -> Reply:
+        """Return the answer, if there is one within so many seconds."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._future
+        except TimeoutError:
+            self._end()
+            raise EngineError(
+                "canceling statement due to statement timeout",
+                code="statement-timeout",
+                hint="ask a simpler question, or the curator for more time",
+            ) from None
 
 
 class Rate:

@@ -103,6 +103,7 @@ def _settings(server: Server, folder: Path) -> ServerSettings:
         self_signed=server.certificate is None,
         rate=server.rate,
         burst=server.burst,
+        statement_seconds=server.statement_timeout,
         token_key=secrets.token_bytes(32),
     )
 

@@ -124,7 +124,7 @@ class Desk:
             except DiscreetError as error:
                 first = first or error
                 continue
-            answers = gate.guard_for(user.name, user.roles).answers
+            answers = gate.guard_for(query, user.name, user.roles).answers
             ranged = _ranged(query, gate.data.confidential) if answers == "interval" else set()
             return _result_schema(query, ranged)
         assert first is not None  # there is at least one guess
@@ -135,7 +135,9 @@ class Desk:
         if told is not None:
             return Reply(told, "session")
         gate = self._gateway(sql)
-        answer = gate.ask(sql, user=user.name, roles=user.roles, parameters=tuple(parameters))
+        answer = gate.ask(
+            sql, user=user.name, roles=user.roles, parameters=tuple(parameters), frame=False
+        )
         if answer.refused or answer.table is None:
             raise RefusedError(
                 answer.reason, code=answer.code or "refused", hint=answer.hint or None

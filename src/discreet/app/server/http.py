@@ -20,7 +20,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 
 import discreet
-from discreet.app.server.desk import Attempts, Reply, Speaker, User
+from discreet.app.server.desk import Attempts, Reply, Running, Speaker, User
 from discreet.errors import DiscreetError, RefusedError
 from discreet.report import plain
 
@@ -138,8 +138,9 @@ def build_http(
     tokens: Tokens,
     metrics: Metrics,
     attempts: Attempts | None = None,
+    seconds: float | None = None,
 ) -> FastAPI:
-    """Return the application."""
+    """Return the application; a statement that takes more `seconds` is ended."""
     app = FastAPI(
         title="discreet",
         version=discreet.__version__,
@@ -176,13 +177,12 @@ def build_http(
     @app.post("/ask", responses=_FAILURES)
     async def ask(question: Question, user: Asking) -> Answered:
         """Answer a statement. `EXPLAIN SELECT …` tells cost and error without spending."""
-        loop = asyncio.get_running_loop()
         parameters = tuple(question.parameters)
         at_hand = speaker.recall(question.sql, user, parameters)
         if at_hand is not None:
             return _answered(at_hand)
-        reply = await loop.run_in_executor(pool, speaker.ask, question.sql, user, parameters)
-        return _answered(reply)
+        running = Running(pool, speaker, question.sql, user, parameters)
+        return _answered(await running.reply(seconds))
 
     @app.get("/relations", responses={401: _FAILURES[401], 403: _FAILURES[403]})
     async def relations(user: Asking) -> dict[str, dict[str, str]]:

@@ -40,6 +40,8 @@ class ServerSettings:
     rate: float = 50.0
     burst: int = 200
     threads: int = 8
+    #: A statement that takes longer is ended; None for no limit.
+    statement_seconds: float | None = 60.0
     #: Whether the certificate was made for this run.
     self_signed: bool = False
     #: Shared by several processes, so that one accepts another's tokens.
@@ -79,6 +81,8 @@ async def serve(
         def capture_signals(self) -> Iterator[None]:
             yield
 
+    for gate in gateways.values():
+        gate.prepare()
     metrics = Metrics()
     desk = Desk(gateways, rate=Rate(settings.rate, settings.burst), metrics=metrics)
     pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="discreet")
@@ -88,7 +92,10 @@ async def serve(
         binding = server_binding(settings.certificate)
     # Without a certificate the server may be reached only from this machine.
     local = settings.host in ("127.0.0.1", "::1", "localhost")
-    setting = Setting(desk, users, pool, tls, binding, require_tls=tls is not None or not local)
+    setting = Setting(
+        desk, users, pool, tls, binding, require_tls=tls is not None or not local,
+        statement_seconds=settings.statement_seconds,
+    )  # fmt: skip
     postgres = PostgresServer(
         setting,
         host=settings.host,
@@ -97,7 +104,15 @@ async def serve(
     )
     http = Quiet(
         _http_config(
-            build_http(desk, users, pool, Tokens(settings.token_key), metrics, setting.attempts),
+            build_http(
+                desk,
+                users,
+                pool,
+                Tokens(settings.token_key),
+                metrics,
+                setting.attempts,
+                settings.statement_seconds,
+            ),
             settings,
         )
     )

@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from discreet.data.engines import sql
 from discreet.data.engines.base import Engine, Relation, fresh_name
+from discreet.data.engines.interruption import ended_by, interrupted
 from discreet.data.engines.spelling import Spelling, require_distinct
 from discreet.errors import EngineError, InputError
 
@@ -150,7 +151,7 @@ class DuckDB(Engine):
     def fetch(self, query: exp.Query | Relation) -> pa.Table:
         """Run a tree and return its rows."""
         tree = query.query if isinstance(query, Relation) else query
-        with self._lock, self._explained():
+        with self._lock, self._explained(), ended_by(self._connection.interrupt):
             rows = self._run(tree).to_arrow_table()
         return rows.rename_columns([self._spelling.back(name) for name in rows.column_names])
 
@@ -257,6 +258,8 @@ class DuckDB(Engine):
         """Turn DuckDB's errors into ours, without anything that could quote a row."""
         try:
             yield
+        except duckdb.InterruptException:
+            raise interrupted() from None
         except duckdb.OutOfMemoryException:
             raise EngineError(
                 "DuckDB ran out of the memory it may use",

@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from discreet.data.engines import sql
 from discreet.data.engines.base import Engine, Relation, connect, fresh_name
+from discreet.data.engines.interruption import ended_by, interrupted
 from discreet.data.engines.results import loadable
 from discreet.data.engines.spelling import Spelling, require_distinct
 from discreet.errors import EngineError, InputError
@@ -172,7 +173,12 @@ class Postgres(Engine):
         copy = psql.Composed(
             [psql.SQL("COPY ("), self._spelt_out(query), psql.SQL(") TO STDOUT (FORMAT csv)")]
         )
-        with self._lock, self._explained(), self._connection.cursor().copy(copy) as stream:
+        with (
+            self._lock,
+            self._explained(),
+            ended_by(self._connection.cancel),
+            self._connection.cursor().copy(copy) as stream,
+        ):
             target.writelines(stream)
 
     def fetch(self, query: exp.Query | Relation) -> pa.Table:
@@ -315,6 +321,8 @@ class Postgres(Engine):
             yield
         except psycopg.Error as error:
             state = error.sqlstate or ""
+            if state == "57014":
+                raise interrupted() from None
             kind = type(error).__name__
             telling = state.startswith(_TELLING) or not error.diag.message_primary
             reason = f"{kind} in the data" if telling else error.diag.message_primary

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.microdata.learning import design, learner
+from discreet.microdata.learning import design, learner, one_thread
 from discreet.microdata.pair import Pair
 from discreet.microdata.risks._base import Finding, RiskMeasure
 from discreet.randomness import Randomness
@@ -49,6 +49,7 @@ class InferenceRisk(RiskMeasure):
         """Needs a confidential column and enough records to learn from."""
         return super().applies(pair) and bool(pair.confidential) and pair.size >= 20
 
+    @one_thread()
     def measure(self, pair: Pair, *, rng: Randomness) -> Finding:
         """Return the largest gain over guessing."""
         wanted = pair.confidential if self.column is None else (self.column,)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.microdata.learning import design, learner
+from discreet.microdata.learning import design, learner, one_thread
 from discreet.microdata.pair import Pair
 from discreet.microdata.utilities._base import Comparison, UtilityMeasure
 from discreet.randomness import Randomness
@@ -43,6 +43,7 @@ class Propensity(UtilityMeasure):
         """Needs enough records to learn from."""
         return super().applies(pair) and pair.size >= 20
 
+    @one_thread()
     def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:
         """Return 4 pMSE."""
         names = [n for n in pair.shared if n != pair.schema.weight]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.microdata.learning import design, learner
+from discreet.microdata.learning import design, learner, one_thread
 from discreet.microdata.pair import Pair
 from discreet.microdata.utilities._base import Comparison, UtilityMeasure
 from discreet.randomness import Randomness
@@ -51,6 +51,7 @@ class TrainedModel(UtilityMeasure):
             return self.target if self.target in pair.shared else None
         return pair.confidential[0] if pair.confidential else None
 
+    @one_thread()
     def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:
         """Return the relative loss of accuracy."""
         target = self._target(pair)

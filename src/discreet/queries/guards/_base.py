@@ -87,10 +87,15 @@ class Keeper(abc.ABC):
 
     #: Whether answers depend on the history, so that they are decided one after another.
     serial: ClassVar[bool] = False
+    #: Whether the last call of `answer` has taken anything into the history.
+    changed: bool = False
 
     @abc.abstractmethod
     def answer(self, query: Query, user: str) -> Proposal:
         """Return what would be answered, or raise `RefusedError`; nothing leaves yet."""
+
+    def prepare(self, query: Query) -> None:  # noqa: B027
+        """Do ahead what the first of many questions like this one would wait for."""
 
     def replay(self, entry: Entry, query: Query, rows: pa.Table) -> None:  # noqa: B027
         """Take an answer given earlier, or by another process, into the history."""

@@ -16,6 +16,8 @@ from discreet.data.engines.base import ROW, Relation
 from discreet.data.sql.query import Measure, Query, raw_query
 from discreet.errors import InputError, RefusedError
 from discreet.queries.guards._base import Keeper, Proposal, Protected, aggregate
+from discreet.queries.guards._hull_sums import Sums, are_additive
+from discreet.queries.guards._profiles import Shortcut
 from discreet.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ Floats = npt.NDArray[np.float64]
 ROUNDING = 1e-9
 _LINEAR = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren, exp.Cast)
 _VARIANCES = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
+#: More than the rounding of a sum of products, as a share of the sum of squares.
+CANCELLED = 1e-9
 
 
 def hidden_vectors(
@@ -72,12 +76,16 @@ class HullKeeper(Keeper):
         self._guard, self._data, self._ledger = guard, data, ledger
         self._lock = threading.RLock()
         self._rows: dict[str, Relation] = {}
+        self._shortcut = Shortcut(data)
         if guard.per_record is not None:
             data.relation.require(guard.per_record)
 
     def answer(self, query: Query, user: str) -> Proposal:
         secret = self._attribute(query)
         if secret is None:
+            counted = self._added(query, None, self._data.relation)
+            if counted is not None:
+                return Proposal("interval", counted)
             columns = {f"m{n}": aggregate(m) for n, m in enumerate(query.measures)}
             return Proposal("interval", _plain(self._data.fetch(query, columns)))
         rows = self._hull(secret)
@@ -86,8 +94,24 @@ class HullKeeper(Keeper):
         columns = {}
         for number, measure in enumerate(query.measures):
             columns |= self._columns(f"m{number}", measure, secret)
-        table = self._data.engine.fetch(raw_query(query, rows.query, columns))
+        table = self._added(query, secret, rows)
+        if table is None:
+            table = self._data.engine.fetch(raw_query(query, rows.query, columns))
         return Proposal("interval", self._ranges(query, secret, table))
+
+    def _added(self, query: Query, secret: str | None, rows: Relation) -> pa.Table | None:
+        """Return the aggregates from those of profiles; None where they do not add up."""
+        if not are_additive(query, secret):
+            return None
+        profiles = self._shortcut.profiles(query)
+        if profiles is None:
+            return None
+        sums = Sums(profiles, *profiles.grouping(query), secret, rows)
+        return sums.table(query, self._guard.vectors, self._moments(""))
+
+    def prepare(self, query: Query) -> None:
+        self._shortcut.start()
+        self.answer(query, "")
 
     def expect(self, query: Query, user: str) -> dict[str, Any]:
         try:
@@ -150,12 +174,16 @@ class HullKeeper(Keeper):
         return {f"{name}_{end}": aggregate(m) for end, m in moved.items()}
 
     def _moments(self, name: str) -> dict[str, exp.Expression]:
-        vectors = [_vector(f"__v{j}") for j in range(self._guard.vectors)]
-        found: dict[str, exp.Expression] = {f"{name}_n": exp.Count(this=vectors[0].copy())}
-        for i, j in itertools.combinations_with_replacement(range(len(vectors)), 2):
-            found[f"{name}_{i}_{j}"] = exp.CovarPop(
-                this=vectors[i].copy(), expression=vectors[j].copy()
-            )
+        """Return the count, sums and sums of products of the vectors less a constant.
+
+        They are plain sums, which engines compute faster than covariances, and which add up.
+        """
+        moved = [_vector(f"__c{j}") for j in range(self._guard.vectors)]
+        found: dict[str, exp.Expression] = {f"{name}_n": exp.Count(this=_vector("__v0"))}
+        found |= {f"{name}_{j}": exp.Sum(this=vector) for j, vector in enumerate(moved)}
+        for i, j in itertools.combinations_with_replacement(range(len(moved)), 2):
+            product = exp.Mul(this=moved[i].copy(), expression=moved[j].copy())
+            found[f"{name}_{i}_{j}"] = exp.Sum(this=product)
         return found
 
     # -- ranges ----------------------------------------------------------------------------------
@@ -187,15 +215,20 @@ class HullKeeper(Keeper):
     def _variances(self, name: str, function: str, table: pa.Table) -> tuple[Floats, Floats]:
         p = self._guard.vectors
         counts = _floats(table.column(f"{name}_n"))
+        share = np.where(counts > 0, counts, np.nan)
+        means = [_floats(table.column(f"{name}_{j}")) / share for j in range(p)]
         matrix = np.zeros((counts.size, p, p))
+        squares = np.zeros(counts.size)
         for i, j in itertools.combinations_with_replacement(range(p), 2):
-            values = _floats(table.column(f"{name}_{i}_{j}"))
-            matrix[:, i, j] = matrix[:, j, i] = values
+            product = _floats(table.column(f"{name}_{i}_{j}")) / share
+            squares = np.maximum(squares, np.abs(product))
+            matrix[:, i, j] = matrix[:, j, i] = product - means[i] * means[j]
         # Variance is convex in the weights: largest at a vector, smallest by a small programme.
         high = np.array([m.diagonal().max() for m in matrix])
         low = np.array([least_variance(m) for m in matrix])
         # Cancellation leaves errors of the size of the largest entry, not of the smallest.
-        low = np.maximum(low - 1e-8 * high, 0.0)
+        low = np.maximum(low - 1e-8 * high - CANCELLED * squares, 0.0)
+        high = np.maximum(high, 0.0) + CANCELLED * squares
         if function.endswith("samp"):
             with np.errstate(divide="ignore", invalid="ignore"):
                 factor = np.where(counts > 1, counts / (counts - 1), np.nan)
@@ -285,6 +318,9 @@ class HullKeeper(Keeper):
         )
         vectors[missing] = np.nan
         made = {f"__v{j}": vectors[:, j] for j in range(self._guard.vectors)}
+        # Near zero, so that sums of their products lose little.
+        middle = float(filled.mean()) if filled.size else 0.0
+        made |= {f"__c{j}": vectors[:, j] - middle for j in range(self._guard.vectors)}
         made |= {"__lower": vectors.min(axis=1), "__upper": vectors.max(axis=1)}
         attached = pa.table(
             {
@@ -323,6 +359,7 @@ class HullKeeper(Keeper):
 
     def close(self) -> None:
         """Drop the vectors."""
+        self._shortcut.close()
         for rows in self._rows.values():
             self._data.engine.drop(rows)
         self._rows.clear()

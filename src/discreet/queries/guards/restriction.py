@@ -14,6 +14,7 @@ from discreet.data.sql.query import Measure, Query, from_clause
 from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import Entry
 from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected, aggregate
+from discreet.queries.guards._margin import known_bounds
 from discreet.queries.guards._nearby import covering, nearest_answered
 from discreet.queries.guards._partition import partition
 from discreet.queries.guards._profiles import Profiles
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.ledger.store import Ledger
+    from discreet.queries.guards._grouping import Parts
 
 __all__ = ["Restriction"]
 
@@ -42,7 +44,8 @@ class Restriction(Guard):
     unions of cells are answered.
 
     With `interval`, nobody who knows `bounds` can narrow a record's value below that width, from
-    all answers together. As for withheld cells of a table, this needs values that are not at the
+    all answers together. Without bounds for a column everybody is taken to know that it is not
+    negative, if it never is. As for withheld cells of a table, this needs values that are not at the
     ends of what everybody knows: each must lie at least `margin` (half the interval if left out)
     inside its bounds, which is checked once, when the gateway opens, and told to the curator only.
     A question is then refused if the query sets leave some record too little room to move, the
@@ -91,13 +94,6 @@ class Restriction(Guard):
         super().__post_init__()
         if self.interval is None:
             return
-        if not self.bounds:
-            raise InputError(
-                "restriction: interval needs bounds",
-                code="missing-parameter",
-                parameter="bounds",
-                hint="say what everybody knows, such as bounds={'salary': (0, 500_000)}",
-            )
         if 2 * self.inside < self.interval:
             raise InputError(
                 f"restriction: a margin of {self.inside:g} leaves an interval of "
@@ -160,24 +156,31 @@ class _Keeper(Keeper):
         # Users of other guards may tell what they heard: all answers together keep the smallest k.
         self._floor = _floor(guard, data, ledger)
         self._joint: dict[str, Auditor] = {}
-        if guard.interval is not None:
-            _require_margin(data, guard)
+        #: What everybody knows of each column that has an interval to keep.
+        self._bounds = (
+            {} if guard.interval is None else known_bounds(data, guard.bounds, guard.inside)
+        )
 
     # -- deciding --------------------------------------------------------------------------------
     def answer(self, query: Query, user: str) -> Proposal:
+        self.changed = False
         self._check(query)
-        if query.keys:
-            return self._grouped(query)
-        inside = self._profiles.inside(query)
-        decided = self._decide(query, inside)
-        if decided is None:
+        keys, groups = self._profiles.grouping(query)
+        flat, ends, _ = groups
+        starts = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
+        parts = [flat[a:b] for a, b in zip(starts, ends, strict=True)]
+        shown = self._shown(query, parts)
+        if parts and not shown.any():
             raise _too_few(self._guard)
-        rows = self._exact(query)
-        self._accept(decided)
-        return Proposal("exact", rows)
+        rows = self._exact(query, keys, groups).filter(shown)
+        return Proposal("exact", rows, withheld=int((~shown).sum()))
 
-    def _grouped(self, query: Query) -> Proposal:
-        keys, parts = self._profiles.groups(query)
+    def prepare(self, query: Query) -> None:
+        self._check(query)
+        self._exact(query, *self._profiles.grouping(query))
+
+    def _shown(self, query: Query, parts: list[Ids]) -> npt.NDArray[np.bool_]:
+        """Decide on each group and take what is answered into the history."""
         sizes = np.array([self._profiles.records(part) for part in parts])
         shown = np.zeros(len(parts), bool)
         # Largest first, so that what must be withheld to protect a small group is small too.
@@ -186,10 +189,7 @@ class _Keeper(Keeper):
             if decided is not None:
                 self._accept(decided)
                 shown[place] = True
-        if len(parts) and not shown.any():
-            raise _too_few(self._guard)
-        rows = _matched(self._exact(query), keys, shown)
-        return Proposal("exact", rows, withheld=int((~shown).sum()))
+        return shown
 
     def _check(self, query: Query) -> None:
         named = query.predicate_columns.union(*(key.columns for key in query.keys))
@@ -277,7 +277,7 @@ class _Keeper(Keeper):
 
     def _room(self, attribute: str) -> Room | None:
         guard = self._guard
-        if guard.interval is None or attribute not in guard.bounds:
+        if guard.interval is None or attribute not in self._bounds:
             return None
         if attribute not in self._rooms:
             share = guard.interval / (2 * guard.inside)
@@ -291,6 +291,7 @@ class _Keeper(Keeper):
         return counts
 
     def _accept(self, decided: Mapping[str, _Step]) -> None:
+        self.changed = True
         for attribute, step in decided.items():
             if step.decision is not None:
                 self._auditors[attribute].accept(step.decision)
@@ -300,9 +301,43 @@ class _Keeper(Keeper):
                 self._joint[attribute].accept(step.joint)
 
     # -- values ----------------------------------------------------------------------------------
-    def _exact(self, query: Query) -> pa.Table:
-        columns = {f"m{n}": _typed(m) for n, m in enumerate(query.measures)}
-        return self._data.fetch(query, columns)
+    def _exact(self, query: Query, keys: pa.Table, parts: Parts) -> pa.Table:
+        """Return the values of all groups, from the sums of their profiles where there are some."""
+        import pyarrow as pa
+
+        found = [self._added(measure, parts) for measure in query.measures]
+        if any(column is None for column in found):
+            columns = {f"m{n}": _typed(m) for n, m in enumerate(query.measures)}
+            return _matched(self._data.fetch(query, columns), keys)
+        named = {name: keys.column(name) for name in keys.column_names}
+        return pa.table(named | {f"m{number}": column for number, column in enumerate(found)})
+
+    def _added(self, measure: Measure, parts: Parts) -> Any:
+        """Return a measure of each group as an Arrow array, or None if only the engine can."""
+        import pyarrow as pa
+
+        from discreet.queries.guards._grouping import summed
+
+        profiles, column = self._profiles, measure.column
+        counts = profiles.counts
+        if column in profiles.known and measure.function != "units":
+            counts = np.where(profiles.known[column], counts, 0)
+        number = summed(counts, parts[0], parts[1])
+        if measure.function in ("count", "units"):
+            return pa.array(number)
+        assert column is not None
+        whole = self._data.catalog[column].kind == "integer"
+        if not whole and not pa.types.is_floating(self._data.relation.schema.field(column).type):
+            return None  # decimals are added up as they are
+        total = exp.Sum(this=exp.column(column, quoted=True))
+        tree = exp.Coalesce(this=total, expressions=[exp.Literal.number(0)])
+        sums = profiles.sums(column, exp.cast(tree, "bigint" if whole else "double"), parts)
+        if sums is None:
+            return None
+        if measure.function == "avg":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                sums = sums / number
+        return pa.array(sums, mask=number == 0)
 
     # -- history ---------------------------------------------------------------------------------
     def replay(self, entry: Entry, query: Query, rows: pa.Table) -> None:
@@ -412,26 +447,6 @@ def _require_single(data: Protected) -> None:
         )
 
 
-def _require_margin(data: Protected, guard: Restriction) -> None:
-    """See that no value lies nearer to the ends of what everybody knows than it may."""
-    for column, (low, high) in guard.bounds.items():
-        data.relation.require(column)
-        named = exp.column(column, quoted=True)
-        ends = [exp.alias_(kind(this=named.copy()), kind.key) for kind in (exp.Min, exp.Max)]
-        select = exp.select(*ends).from_(from_clause(data.relation.query, "t"))
-        least, most = data.engine.fetch(select).to_pylist()[0].values()
-        if least is None:
-            continue
-        if float(least) < low + guard.inside or float(most) > high - guard.inside:
-            raise InputError(
-                f"some values of {column!r} lie less than {guard.inside:g} inside their bounds",
-                code="no-margin",
-                column=column,
-                hint="widen bounds to what an outsider really knows, or lower the interval; "
-                "values at the ends of what everybody knows cannot be kept apart from them",
-            )
-
-
 def _attribute(measure: Measure) -> str:
     return measure.column or "*" if measure.function in ("sum", "avg") else "*"
 
@@ -443,13 +458,15 @@ def _typed(measure: Measure) -> exp.Expression:
     return exp.cast(tree, "double")
 
 
-def _matched(rows: pa.Table, keys: pa.Table, shown: npt.NDArray[np.bool_]) -> pa.Table:
-    """Return the rows of the groups that are shown, in the order of their keys here."""
+def _matched(rows: pa.Table, keys: pa.Table) -> pa.Table:
+    """Return the rows of groups in the order of their keys here."""
     import pyarrow as pa
 
     names = keys.column_names
+    if not names:
+        return rows
     place = {tuple(row.values()): n for n, row in enumerate(rows.select(names).to_pylist())}
-    wanted = [place[tuple(row.values())] for n, row in enumerate(keys.to_pylist()) if shown[n]]
+    wanted = [place[tuple(row.values())] for row in keys.to_pylist()]
     return rows.take(pa.array(wanted, type=pa.int64()))
 
 

@@ -11,18 +11,38 @@ atoms is therefore found like any other. The decision uses query sets alone, nev
 from __future__ import annotations
 
 import dataclasses
+import os
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.queries.history.field import PRIME, Matrix, Vector, border, inverse, lookup, tables
-from discreet.queries.history.light_words import has_light_word
+from discreet.queries.history.field import (
+    PRIME,
+    Marks,
+    Matrix,
+    Square,
+    Vector,
+    border,
+    combine,
+    find_pivot,
+    fingerprints,
+    inverse,
+    lookup,
+    marked,
+    replace_pivot,
+    scan,
+    tables,
+    times,
+    touch,
+)
+from discreet.queries.history.words import New, Words
 
 __all__ = ["Auditor", "Decision"]
 
 Ids = npt.NDArray[np.int64]
-#: So many of the largest atoms are tried as pivots before all large ones.
-LARGEST = 256
+#: A split pivot of so many times k records in both parts is taken before all others: the row of
+#: the inverse that it touches is one alone.
+ROOMY = 8
 
 
 @dataclasses.dataclass(eq=False)
@@ -38,18 +58,42 @@ class Decision:
 
 
 @dataclasses.dataclass(eq=False)
+class _Inverse:
+    """The inverse of the matrix of the pivots: rows are pivots, columns are answered sums."""
+
+    square: Square
+    marks: Marks
+    rows: Ids  # bit positions of the answered sums
+    pivots: Ids
+    row_at: Ids  # of each atom the row whose pivot it is, or −1
+    prints: Matrix  # two fingerprints of each answered sum
+
+    @property
+    def size(self) -> int:
+        return int(self.rows.size)
+
+    def copy(self) -> _Inverse:
+        r = self.size
+        return _Inverse(
+            self.square[:r, :r].copy(), self.marks[:r].copy(), self.rows, self.pivots.copy(),
+            self.row_at.copy(), self.prints,
+        )  # fmt: skip
+
+
+@dataclasses.dataclass(eq=False)
 class _Plan:
     """The state after the answer, as far as it differs."""
 
-    held: Vector  # records of each atom inside the query set
+    touched: Ids  # atoms that hold records of the query set, in order …
+    inner: Vector  # … and how many
     split: Ids  # atoms of which only a part is inside
-    square: Matrix  # inverse of the pivot matrix, after pivots were moved
-    rows: Ids  # bit positions of the rows of that matrix
-    pivots: Ids
-    side: npt.NDArray[np.bool_]  # whether a pivot lies inside
-    coefficients: Vector | None  # the new row reduced by the others …
-    pivot: tuple[int, bool] | None  # … its pivot: atom and side
-    words: list[tuple[Vector, Vector]]  # new words on small atoms: values outside, values inside
+    prints: Vector  # of the query set
+    inverse: _Inverse
+    coefficients: Vector | None = None  # the new row reduced by the others …
+    pivot: tuple[int, bool] | None = None  # … its pivot: atom and side
+    beside: int = -1  # the row whose pivot is in the other part of that atom
+    left: Vector = dataclasses.field(default_factory=lambda: np.zeros(2, np.int64))  # its prints
+    words: list[New] = dataclasses.field(default_factory=list)  # new words on small atoms
 
 
 class Auditor:
@@ -76,22 +120,30 @@ class Auditor:
     def __init__(self, counts: npt.NDArray[np.int64], k: int) -> None:
         self.k = k
         self._counts = counts.astype(np.int64)
-        self._plain = bool((self._counts == 1).all())
         self.records = int(self._counts.sum())
         self._atom = np.zeros(counts.size, np.int32)
-        self._sizes = np.full(16, 0, np.int64)
+        self._sizes = np.zeros(16, np.int64)
         self._sizes[0] = self.records
+        self._scratch = np.zeros(16, np.int64)
         self._atoms = 1
         # The total is taken as known: a complement below k is a difference below k.
-        self._members = np.zeros((16, 8), np.uint8)
+        # Of each atom one bit for each row, eight rows in a byte.
+        self._members = np.zeros((8, 16), np.uint8)
         self._members[0, 0] = 1
         self._bits_used = 1
-        self._square = np.zeros((64, 64), np.int64)
-        self._square[0, 0] = 1
-        self._rows = np.array([0], np.int64)
-        self._pivots = np.array([0], np.int64)
-        self._words = np.zeros((0, 0), np.int64)
-        self._word_atoms = np.zeros(0, np.int64)
+        self._inverse = _Inverse(
+            np.zeros((64, 64), np.int32), np.zeros((64, 1), np.uint64), np.zeros(1, np.int64),
+            np.zeros(1, np.int64), np.full(16, -1, np.int64), np.zeros((2, 1), np.int64),
+        )  # fmt: skip
+        self._inverse.square[0, 0] = 1
+        self._inverse.marks[0, 0] = 1
+        self._inverse.row_at[0] = 0
+        # A secret number for each profile: a combination of sets that is nothing adds up to
+        # zero, any other does so once in 2⁶² times.
+        drawn = np.frombuffer(os.urandom(16 * counts.size), np.uint64).reshape(2, counts.size)
+        self._secret = np.where(self._counts > 0, (drawn % PRIME).astype(np.int64), 0)
+        self._inverse.prints[:, 0] = self._secret.sum(axis=1) % PRIME
+        self._words = Words()
 
     @property
     def atoms(self) -> int:
@@ -101,203 +153,185 @@ class Auditor:
     @property
     def rank(self) -> int:
         """Number of independent answers, the total included."""
-        return int(self._rows.size + self._words.shape[0])
+        return self._inverse.size + len(self._words)
 
     def bytes(self) -> int:
         """Return the memory the history takes."""
-        arrays = (self._atom, self._sizes, self._members, self._square, self._words, self._counts)
-        return sum(array.nbytes for array in arrays)
+        inverse_ = self._inverse
+        arrays = (
+            self._atom, self._sizes, self._members, self._counts, self._secret, inverse_.square, inverse_.marks,
+        )  # fmt: skip
+        return sum(array.nbytes for array in arrays) + self._words.nbytes
 
     # -- deciding --------------------------------------------------------------------------------
     def decide(self, inside: npt.NDArray[np.integer]) -> Decision:
         """Return whether the sum over the profiles `inside` may be answered."""
         places = inside.astype(np.int64, copy=False)
-        held = self._held(places)
-        total = int(held.sum())
+        touched = np.sort(touch(places, self._atom, self._counts, self._scratch))
+        inner = self._scratch[touched]
+        self._scratch[touched] = 0
+        total = int(inner.sum())
         if total < self.k or 0 < self.records - total < self.k:
             return Decision(safe=False)
-        sizes = self._sizes[: self._atoms]
-        split = np.flatnonzero((held > 0) & (held < sizes))
-        plan = self._pivoted(held, split)
+        split = touched[inner < self._sizes[touched]]
+        prints = fingerprints(self._secret, places, PRIME)
+        plan = self._pivoted(_Plan(touched, inner, split, prints, self._inverse))
+        self._combine(plan)
+        if not split.size and self._is_known(plan):
+            return Decision(safe=True, known=True)
         self._reduce(plan)
-        if plan.pivot is None and not split.size:
-            # Constant on atoms: it may follow from what is known already.
-            word = plan.words[-1][0]
-            if not word.any() or self._spans(word):
-                return Decision(safe=True, known=True)
-        if plan.words and self._is_light(plan):
-            return Decision(safe=False)
+        if plan.words:
+            held, sizes = self._held(plan), self._sizes[: self._atoms]
+            if self._words.are_light(plan.words, held, sizes, split, self.k):
+                return Decision(safe=False)
         return Decision(True, False, places, plan)
 
-    def _held(self, inside: Ids) -> Vector:
-        atoms = self._atom[inside]
-        if self._plain:
-            return np.bincount(atoms, minlength=self._atoms).astype(np.int64)
-        weights = self._counts[inside]
-        return np.bincount(atoms, weights=weights, minlength=self._atoms).astype(np.int64)
+    def _held(self, plan: _Plan) -> Vector:
+        held = np.zeros(self._atoms, np.int64)
+        held[plan.touched] = plan.inner
+        return held
 
-    def _pivoted(self, held: Vector, split: Ids) -> _Plan:
+    def _pivoted(self, plan: _Plan) -> _Plan:
         """Return the plan with every pivot in a part of at least k records, or its row put apart."""
-        sizes = self._sizes[: self._atoms]
-        pivots, rows = self._pivots, self._rows
-        there, size = held[pivots], sizes[pivots]
-        side = there * 2 >= size
-        part = np.where(side, there, size - there)
-        r = rows.size
-        plan = _Plan(held, split, self._square[:r, :r], rows, pivots, side, None, None, [])
-        broken = np.flatnonzero(part < self.k)
-        if broken.size:
-            plan.square = plan.square.copy()
-            plan.pivots, plan.side = pivots.copy(), side.copy()
-            for pivot in pivots[broken]:
-                self._move_pivot(plan, int(np.flatnonzero(plan.pivots == pivot)[0]))
+        part = np.maximum(plan.inner, self._sizes[plan.touched] - plan.inner)
+        rows = plan.inverse.row_at[plan.touched]
+        broken = plan.touched[(rows >= 0) & (part < self.k)]
+        if not broken.size:
+            return plan
+        held = self._held(plan)
+        # Another pivot is as good whether or not the question will be answered.
+        lost = [int(atom) for atom in broken if not self._move_pivot(int(atom), held)]
+        if lost:
+            plan.inverse = plan.inverse.copy()
+            for atom in lost:
+                self._put_apart(plan, int(plan.inverse.row_at[atom]))
         return plan
 
-    def _move_pivot(self, plan: _Plan, place: int) -> None:
-        held, sizes = plan.held, self._sizes[: self._atoms]
+    def _move_pivot(self, atom: int, held: Vector) -> bool:
+        """Give the row with a pivot another one, in the largest part where it is not zero."""
+        at = self._inverse
+        place = int(at.row_at[atom])
+        r = at.size
+        sizes = self._sizes[: self._atoms]
         part = np.maximum(held, sizes - held)
         large = np.flatnonzero(part >= self.k)
-        values = self._values(plan.square[place], plan.rows, large)
-        choice = large[values != 0]
-        if choice.size:
-            atom = int(choice[part[choice].argmax()])
-            column = self._column(plan, atom)
-            row = plan.square[place] * inverse(column[place]) % PRIME
-            plan.square[:] = (plan.square - column[:, None] * row[None, :]) % PRIME
-            plan.square[place] = row
-            plan.pivots[place] = atom
-            plan.side[place] = held[atom] * 2 >= sizes[atom]
-            return
-        # The row lives on small parts only: it leaves the others and is looked at on its own.
+        used, sums = tables(self._spread(at.square[place, :r].astype(np.int64), at.rows))
+        # An atom of which nothing is held has one part, where the row has its own value.
+        found, _ = find_pivot(
+            used,
+            sums,
+            self._members,
+            large,
+            np.zeros_like(large),
+            part[large],
+            self.k,
+            ROOMY * self.k,
+            PRIME,
+        )
+        if found < 0:
+            return False
+        column = times(at.square, at.marks, self._bits(at, found), r, PRIME)
+        replace_pivot(at.square, at.marks, r, place, column, inverse(column[place]), PRIME)
+        at.row_at[atom] = -1
+        at.row_at[found] = place
+        at.pivots[place] = found
+        return True
+
+    def _put_apart(self, plan: _Plan, place: int) -> None:
+        """Take a row that lives on small parts only from the others, to be looked at on its own."""
+        at = plan.inverse
+        square = at.square.astype(np.int64)
+        row = square[place]
+        used, sums = tables(self._spread(row, at.rows))
         every = np.arange(self._atoms, dtype=np.int64)
-        word = self._values(plan.square[place], plan.rows, every)
-        plan.words.append((word, word))
-        query = int(np.flatnonzero(plan.square[place])[0])
-        factor = plan.square[:, query] * inverse(plan.square[place, query]) % PRIME
-        reduced = (plan.square - factor[:, None] * plan.square[place][None, :]) % PRIME
-        keep_rows = np.arange(plan.pivots.size) != place
-        keep_columns = np.arange(plan.rows.size) != query
-        plan.square = np.ascontiguousarray(reduced[keep_rows][:, keep_columns])
-        plan.pivots, plan.side = plan.pivots[keep_rows], plan.side[keep_rows]
-        plan.rows = plan.rows[keep_columns]
+        word = np.asarray(lookup(used, sums, self._members, every, PRIME), np.int64)
+        prints = (at.prints[:, : at.size] * row % PRIME).sum(axis=1) % PRIME
+        plan.words.append((word, word, prints))
+        query = int(np.flatnonzero(row)[0])
+        factor = square[:, query] * inverse(row[query]) % PRIME
+        changed = np.flatnonzero(factor)
+        square[changed] = (square[changed] - factor[changed, None] * row[None, :]) % PRIME
+        keep_rows = np.arange(at.size) != place
+        keep_columns = np.arange(at.size) != query
+        at.square = square[keep_rows][:, keep_columns].astype(np.int32)
+        at.pivots, at.rows = at.pivots[keep_rows], at.rows[keep_columns]
+        at.prints = at.prints[:, : keep_columns.size][:, keep_columns]
+        at.row_at[:] = -1
+        at.row_at[at.pivots] = np.arange(at.pivots.size)
+        at.marks = np.zeros((at.size, (at.size + 64) >> 6), np.uint64)
+        marked(at.square, at.marks)
 
-    def _column(self, plan: _Plan, atom: int) -> Vector:
-        """Return the reduced rows' values at an atom."""
-        bits = self._bits(plan.rows, atom)
-        return np.asarray(plan.square[:, bits].sum(axis=1) % PRIME, dtype=np.int64)
+    def _bits(self, at: _Inverse, atom: int) -> Marks:
+        """Return which of the answered sums hold an atom, as one bit each."""
+        held = np.unpackbits(self._members[:, atom], bitorder="little")[at.rows]
+        packed = np.zeros(8 * ((at.size + 64) >> 6), np.uint8)
+        packed[: (at.size + 7) >> 3] = np.packbits(held, bitorder="little")
+        return packed.view(np.uint64)
 
-    def _bits(self, rows: Ids, atom: int) -> npt.NDArray[np.bool_]:
-        unpacked = np.unpackbits(self._members[atom], bitorder="little")
-        return unpacked[rows].astype(bool)
-
-    def _values(self, coefficients: Vector, rows: Ids, which: Ids) -> Vector:
-        """Return a combination of the rows at the given atoms."""
-        spread = np.zeros(int(rows.max()) + 1 if rows.size else 1, np.int64)
+    def _spread(self, coefficients: Vector, rows: Ids) -> Vector:
+        """Return coefficients of rows at the rows' bit positions."""
+        spread = np.zeros(self._bits_used, np.int64)
         spread[rows] = coefficients
-        return np.asarray(lookup(tables(spread), self._members, which, PRIME), dtype=np.int64)
+        return spread
+
+    def _combine(self, plan: _Plan) -> None:
+        """Find the combination of the others that equals the new row at all pivots."""
+        at = plan.inverse
+        # At a pivot, the row is one where the pivot's part lies inside the set.
+        rows = at.row_at[plan.touched]
+        ones = rows[(rows >= 0) & (2 * plan.inner >= self._sizes[plan.touched])]
+        plan.coefficients = combine(at.square, at.marks, ones, at.size, PRIME)
+        used = np.flatnonzero(plan.coefficients)
+        products = at.prints[:, used] * plan.coefficients[used] % PRIME
+        plan.left = (plan.prints - products.sum(axis=1)) % PRIME
+
+    def _is_known(self, plan: _Plan) -> bool:
+        """Whether a row that is constant on atoms is a combination of the others and of words."""
+        assert plan.coefficients is not None
+        own = self._words.own_atoms
+        if not plan.left.any() or not own.size:
+            return not plan.left.any()
+        used, sums = tables(self._spread(plan.coefficients, plan.inverse.rows))
+        values = lookup(used, sums, self._members, own, PRIME)
+        held = np.isin(own, plan.touched, assume_unique=True)
+        return self._words.equal((held - values) % PRIME, plan.left)
 
     def _reduce(self, plan: _Plan) -> None:
-        """Reduce the new row by the others, and find its pivot or put it apart."""
-        held, sizes = plan.held, self._sizes[: self._atoms]
-        # At a pivot, the row is one where its part lies inside the set.
-        ones = plan.side & (held[plan.pivots] > 0)
-        coefficients = np.asarray(plan.square[ones].sum(axis=0) % PRIME, dtype=np.int64)
-        plan.coefficients = coefficients
-        part = np.maximum(held, sizes - held)
-        spread_table = self._spread_tables(coefficients, plan.rows)
-        for which in self._candidates(plan, part):
-            values = np.asarray(lookup(spread_table, self._members, which, PRIME), np.int64)
-            pivot = self._pivot(plan, which, values)
-            if pivot is not None:
-                plan.pivot = pivot
+        """Find a pivot of the new row less the combination, or put it apart."""
+        at = plan.inverse
+        assert plan.coefficients is not None
+        sizes = self._sizes[plan.touched]
+        rows = at.row_at[plan.touched]
+        both = np.minimum(plan.inner, sizes - plan.inner)
+        roomy = np.where(rows >= 0, both, 0)
+        best = int(roomy.argmax())
+        if roomy[best] >= ROOMY * self.k:
+            # The combination equals the row in the part of the pivot, so not in the other one.
+            plan.pivot = int(plan.touched[best]), bool(2 * plan.inner[best] < sizes[best])
+            plan.beside = int(rows[best])
+            return
+        used, sums = tables(self._spread(plan.coefficients, at.rows))
+        for chosen in (both >= self.k, both < self.k):
+            # The two parts of a split atom differ by one, so one of them always does.
+            found = find_pivot(
+                used, sums, self._members, plan.touched[chosen], plan.inner[chosen],
+                sizes[chosen], self.k, ROOMY * self.k, PRIME,
+            )  # fmt: skip
+            if found[0] >= 0:
+                plan.pivot = int(found[0]), bool(found[1])
                 return
-        every = np.arange(self._atoms, dtype=np.int64)
-        values = np.asarray(lookup(spread_table, self._members, every, PRIME), np.int64)
+        held, sizes = self._held(plan), self._sizes[: self._atoms]
+        rest = np.where(held == 0, sizes, 0)
+        atom, values = scan(used, sums, self._members, rest, self.k, PRIME)
+        if atom >= 0:
+            plan.pivot = int(atom), False
+            return
         outside = -values % PRIME
         within = (1 - values) % PRIME
         # Atoms wholly inside or wholly outside have one value.
         outside = np.where(held == sizes, within, outside)
         within = np.where(held == 0, outside, within)
-        plan.words.append((outside, within))
-
-    def _spread_tables(self, coefficients: Vector, rows: Ids) -> Matrix:
-        spread = np.zeros(int(rows.max()) + 1 if rows.size else 1, np.int64)
-        spread[rows] = coefficients
-        return np.asarray(tables(spread), np.int64)
-
-    def _candidates(self, plan: _Plan, part: Vector) -> list[Ids]:
-        """Return the atoms to try as pivot: those likely to do first, at last all large ones."""
-        # The two parts of a split atom differ by one, so one of them always does.
-        held = plan.held[plan.split]
-        both = np.minimum(held, self._sizes[plan.split] - held) >= self.k
-        halves = _top(plan.split[both], part, LARGEST // 4)
-        large = part >= self.k
-        every = np.flatnonzero(large)
-        if halves.size:
-            return [halves]
-        if every.size <= 2 * LARGEST:
-            return [every]
-        # What is left of the row lies mostly where the question does.
-        large &= plan.held > 0
-        large[plan.pivots] = False
-        return [_top(np.flatnonzero(large), part, LARGEST), every]
-
-    def _pivot(self, plan: _Plan, which: Ids, values: Vector) -> tuple[int, bool] | None:
-        held = plan.held[which]
-        size = self._sizes[which]
-        within = np.where((held >= self.k) & (values != 1), held, 0)
-        outside = np.where((size - held >= self.k) & (values != 0), size - held, 0)
-        best_in, best_out = (int(a.argmax()) if a.size else -1 for a in (within, outside))
-        if best_in < 0 or max(within[best_in], outside[best_out]) == 0:
-            return None
-        if within[best_in] >= outside[best_out]:
-            return int(which[best_in]), True
-        return int(which[best_out]), False
-
-    def _spans(self, word: Vector) -> bool:
-        """Whether a word on small atoms is a combination of those already there."""
-        if not self._words.shape[0]:
-            return False
-        here = word[self._word_atoms]
-        if np.count_nonzero(here) < np.count_nonzero(word):
-            return False
-        both = np.vstack([self._words, here[None]])
-        touched = _component(both, 1)
-        return _rank(both[touched]) < int(touched.sum())
-
-    def _is_light(self, plan: _Plan) -> bool:
-        generator, sizes, new = self._generator(plan)
-        touched = _component(generator, new)
-        rows = generator[touched]
-        used = rows.any(axis=0)
-        return has_light_word(rows[:, used], sizes[used], self.k)
-
-    def _generator(self, plan: _Plan) -> tuple[Matrix, Vector, int]:
-        """Return all words on small atoms over the parts after the split, new ones last."""
-        joined, atoms = self._joined(plan)
-        held, sizes = plan.held, self._sizes[: self._atoms]
-        whole = np.where((held > 0) & (held < sizes), sizes - held, sizes)
-        weights = np.concatenate([whole, held[plan.split]])
-        return joined, weights[atoms], len(plan.words)
-
-    def _joined(self, plan: _Plan) -> tuple[Matrix, Ids]:
-        """Return all words over the atoms they live on; the inner parts of split atoms come last.
-
-        The inner part of the n-th split atom has the number it would get, `atoms + n`.
-        """
-        used = np.zeros(self._atoms, bool)
-        used[self._word_atoms] = True
-        for outside, within in plan.words:
-            used |= (outside != 0) | (within != 0)
-        atoms = np.flatnonzero(used)
-        known = np.zeros((self._words.shape[0], atoms.size), np.int64)
-        known[:, np.searchsorted(atoms, self._word_atoms)] = self._words
-        inner = np.isin(atoms, plan.split, assume_unique=True)
-        numbers = self._atoms + np.searchsorted(plan.split, atoms[inner])
-        outside = np.vstack([known, *(pair[0][atoms][None] for pair in plan.words)])
-        within = np.vstack([known[:, inner], *(pair[1][atoms[inner]][None] for pair in plan.words)])
-        joined = np.hstack([outside, within])
-        return joined, np.concatenate([atoms, numbers])
+        plan.words.append((outside, within, plan.left))
 
     # -- accepting -------------------------------------------------------------------------------
     def accept(self, decision: Decision) -> None:
@@ -307,28 +341,34 @@ class Auditor:
         plan = decision._plan
         if decision.known or plan is None:
             return
-        self._take_words(plan)
+        if plan.inverse is not self._inverse:
+            self._write_back(plan.inverse)
+        at = self._inverse
+        rows = at.row_at[plan.touched]
+        sizes = self._sizes[plan.touched]
+        moved = (rows >= 0) & (plan.inner < sizes) & (2 * plan.inner >= sizes)
         new = self._split(plan, decision.inside)
-        rows, pivots = plan.rows, plan.pivots.copy()
-        moved = plan.side & np.isin(pivots, plan.split)
-        pivots[moved] = new[np.searchsorted(plan.split, pivots[moved])]
-        if plan.square.shape[0] != self._rows.size or plan.square.base is not self._square:
-            self._square[: rows.size, : rows.size] = plan.square
-        self._rows, self._pivots = rows, pivots
+        self._words.split(plan.split, new)
+        for outside, within, prints in plan.words:
+            values = np.concatenate([outside, within[plan.split]])
+            self._words.add(values, prints, self._sizes[: self._atoms])
+        atoms = plan.touched[moved]
+        there = new[np.searchsorted(plan.split, atoms)]
+        at.row_at[atoms] = -1
+        at.row_at[there] = rows[moved]
+        at.pivots[rows[moved]] = there
         if plan.pivot is not None:
-            self._add_row(plan, new, decision.inside)
+            self._add_row(plan, new)
 
-    def _take_words(self, plan: _Plan) -> None:
-        """Add the new words, and copy their values to both parts of each atom that splits."""
-        if not plan.words and not self._words.shape[0]:
-            return
-        if not plan.words and not np.isin(self._word_atoms, plan.split).any():
-            return
-        joined, atoms = self._joined(plan)
-        order = np.argsort(atoms, kind="stable")
-        used = joined[:, order].any(axis=0)
-        self._word_atoms = atoms[order][used]
-        self._words = joined[:, order][:, used]
+    def _write_back(self, changed: _Inverse) -> None:
+        at, r = self._inverse, changed.size
+        at.square[: at.size, : at.size] = 0
+        at.marks[: at.size] = 0
+        at.square[:r, :r] = changed.square
+        words = (r + 63) >> 6
+        at.marks[:r, :words] = changed.marks[:, :words]
+        at.rows, at.pivots, at.prints = changed.rows, changed.pivots, changed.prints
+        at.row_at[: changed.row_at.size] = changed.row_at
 
     def _split(self, plan: _Plan, inside: Ids) -> Ids:
         """Give the inner part of each split atom a number of its own."""
@@ -336,86 +376,75 @@ class Auditor:
         if not new.size:
             return new
         while self._atoms + new.size > self._sizes.size:
-            self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
-            self._members = np.concatenate([self._members, np.zeros_like(self._members)])
-        self._members[new] = self._members[plan.split]
-        self._sizes[new] = plan.held[plan.split]
-        self._sizes[plan.split] -= plan.held[plan.split]
+            self._grow_atoms()
+        self._members[:, new] = self._members[:, plan.split]
+        held = plan.inner[np.searchsorted(plan.touched, plan.split)]
+        self._sizes[new] = held
+        self._sizes[plan.split] -= held
         renumber = np.arange(self._atoms, dtype=np.int32)
         renumber[plan.split] = new
         self._atom[inside] = renumber[self._atom[inside]]
         self._atoms += new.size
         return new
 
-    def _add_row(self, plan: _Plan, new: Ids, inside: Ids) -> None:
+    def _grow_atoms(self) -> None:
+        self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
+        self._scratch = np.concatenate([self._scratch, np.zeros_like(self._scratch)])
+        self._members = np.hstack([self._members, np.zeros_like(self._members)])
+        row_at = self._inverse.row_at
+        self._inverse.row_at = np.concatenate([row_at, np.full_like(row_at, -1)])
+
+    def _add_row(self, plan: _Plan, new: Ids) -> None:
         assert plan.pivot is not None
         assert plan.coefficients is not None
+        at = self._inverse
         atom, within = plan.pivot
         if within and (place := np.searchsorted(plan.split, atom)) < plan.split.size:
             atom = int(new[place]) if plan.split[place] == atom else atom
-        r = self._rows.size
+        r = at.size
         bit = self._free_bit()
-        if r + 1 > self._square.shape[0]:
-            grown = np.zeros((2 * r, 2 * r), np.int64)
-            grown[:r, :r] = self._square[:r, :r]
-            self._square = grown
-        bits = self._bits(self._rows, atom)
-        column = np.asarray(self._square[:r, :r][:, bits].sum(axis=1) % PRIME, dtype=np.int64)
-        value = (int(within) - int(plan.coefficients[bits].sum())) % PRIME
-        border(self._square, r, column, plan.coefficients, inverse(value), PRIME)
-        self._rows = np.append(self._rows, bit)
-        self._pivots = np.append(self._pivots, atom)
+        if r + 1 > at.square.shape[0]:
+            self._grow_square()
+        if plan.beside >= 0:  # the answers so far do not tell the two parts apart
+            column = np.zeros(r, np.int64)
+            column[plan.beside] = 1
+            value = 1 if within else PRIME - 1
+        else:
+            bits = self._bits(at, atom)
+            column = times(at.square, at.marks, bits, r, PRIME)
+            held = np.unpackbits(bits.view(np.uint8), count=r, bitorder="little").astype(bool)
+            value = (int(within) - int(plan.coefficients[held].sum())) % PRIME
+        border(at.square, at.marks, r, column, plan.coefficients, inverse(value), PRIME)
+        at.rows = np.append(at.rows, bit)
+        if r + 1 > at.prints.shape[1]:
+            at.prints = np.hstack([at.prints, np.zeros_like(at.prints)])
+        at.prints[:, r] = plan.prints
+        at.pivots = np.append(at.pivots, atom)
+        at.row_at[atom] = r
         if bit < self._bits_used:  # left from a row put apart
-            self._members[: self._atoms, bit >> 3] &= np.uint8(~(1 << (bit & 7)) & 0xFF)
+            self._members[bit >> 3, : self._atoms] &= np.uint8(~(1 << (bit & 7)) & 0xFF)
         self._bits_used = max(self._bits_used, bit + 1)
-        held = np.zeros(self._atoms, bool)
-        held[self._atom[inside]] = True
-        self._members[np.flatnonzero(held), bit >> 3] |= np.uint8(1 << (bit & 7))
+        inside = plan.touched.copy()
+        inside[np.searchsorted(plan.touched, plan.split)] = new
+        self._members[bit >> 3, inside] |= np.uint8(1 << (bit & 7))
+
+    def _grow_square(self) -> None:
+        at = self._inverse
+        r = at.size
+        square = np.zeros((2 * r, 2 * r), np.int32)
+        square[:r, :r] = at.square[:r, :r]
+        marks = np.zeros((2 * r, (2 * r + 63) >> 6), np.uint64)
+        marks[:r, : at.marks.shape[1]] = at.marks[:r]
+        at.square, at.marks = square, marks
 
     def _free_bit(self) -> int:
         """Return a bit position no row uses; positions of rows put apart are used again."""
-        taken = np.zeros(int(self._rows.max()) + 2 if self._rows.size else 1, bool)
-        taken[self._rows] = True
-        bit = int(np.flatnonzero(~taken)[0])
-        if bit >= 8 * self._members.shape[1]:
-            self._members = np.hstack([self._members, np.zeros_like(self._members)])
+        rows = self._inverse.rows
+        bit = rows.size
+        if bit < self._bits_used:
+            taken = np.zeros(self._bits_used + 1, bool)
+            taken[rows] = True
+            bit = int(np.flatnonzero(~taken)[0])
+        if bit >= 8 * self._members.shape[0]:
+            self._members = np.vstack([self._members, np.zeros_like(self._members)])
         return bit
-
-
-def _top(atoms: Ids, size: Vector, number: int) -> Ids:
-    """Return the largest of some atoms."""
-    if atoms.size <= number:
-        return atoms
-    return atoms[np.argpartition(size[atoms], atoms.size - number)[-number:]]
-
-
-def _component(generator: Matrix, new: int) -> npt.NDArray[np.bool_]:
-    """Return the rows connected to the new ones by atoms they share."""
-    used = generator != 0
-    touched = np.zeros(generator.shape[0], bool)
-    touched[generator.shape[0] - new :] = True
-    while True:
-        columns = used[touched].any(axis=0)
-        grown = used[:, columns].any(axis=1) | touched
-        if (grown == touched).all():
-            return touched
-        touched = grown
-
-
-def _rank(rows: Matrix) -> int:
-    rows = rows.copy()
-    rank = 0
-    for column in range(rows.shape[1]):
-        candidates = np.flatnonzero(rows[rank:, column]) + rank
-        if not candidates.size:
-            continue
-        chosen = int(candidates[0])
-        rows[[rank, chosen]] = rows[[chosen, rank]]
-        rows[rank] = rows[rank] * inverse(rows[rank, column]) % PRIME
-        below = rows[rank + 1 :]
-        below -= below[:, column][:, None] * rows[rank][None] % PRIME
-        below %= PRIME
-        rank += 1
-        if rank == rows.shape[0]:
-            break
-    return rank

@@ -11,8 +11,9 @@ from discreet.data.job import Job
 from discreet.data.release import Release
 from discreet.errors import InputError
 from discreet.progress import Progress, silent
-from discreet.queries.gateway import Gateway, Policy
+from discreet.queries.gateway import Gateway
 from discreet.queries.guards import Guard
+from discreet.queries.policies import Policy
 from discreet.registry import build, parameter
 
 __all__ = ["GatewayJob"]
@@ -37,7 +38,10 @@ class GatewayJob(Job):
     ledger: str = parameter("ledger.db", help="file, relative to the policy, or postgresql://…")
     relation: str | None = parameter(None, help="name of the data in SQL; the source's by default")
     policies: dict[str, Any] = parameter(
-        {}, help="other guards or fewer columns for some: user:NAME or role:NAME"
+        {}, help="other guards or fewer columns for some: user:NAME, role:NAME or column:NAME"
+    )
+    apart: bool = parameter(
+        False, help="vouch that users under different guards do not share their answers"
     )
     lookups: dict[str, str] = parameter({}, help="public files that may be joined, by name")
     joins: dict[str, tuple[str, str]] = parameter(
@@ -82,6 +86,7 @@ class GatewayJob(Job):
             guard=self.guard,
             ledger=place,
             policies=self.chosen(),
+            apart=self.apart,
             lookups={n: read(Path(folder) / file, name=n) for n, file in self.lookups.items()},
             joins={name: (pair[0], pair[1]) for name, pair in self.joins.items()},
         )

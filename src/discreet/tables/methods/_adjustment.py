@@ -143,6 +143,7 @@ class Adjustment:
         """Return the optimum where it is found in half the time, else a first table."""
         none = np.zeros(0, dtype=np.int64)
         progress("adjusting", 0, 2)
+        bound = 0.0
         if len(self.sensitive) <= _EXACT:
             found = self._program(none, none, self.sensitive, self.time_limit / 2, 0.0)
             if found.x.size:
@@ -150,11 +151,13 @@ class Adjustment:
                 return self._adjusted(found, optimal=done, bound=found.bound)
             if found.status == "infeasible":
                 raise self._infeasible()
+            # Without a table there may still be a bound.
+            bound = found.bound if np.isfinite(found.bound) else 0.0
         up = self._directions()
         for _ in range(2):
             found = self._program(self.sensitive[up], self.sensitive[~up], none, 60.0, 0.01)
             if found.x.size:
-                return self._adjusted(found, optimal=False, bound=0.0)
+                return self._adjusted(found, optimal=False, bound=bound)
             up = np.ones(len(up), dtype=bool)  # everything up is feasible wherever totals are free
         left = self.time_limit - (time.monotonic() - start)
         found = self._program(none, none, self.sensitive, max(left, self.time_limit / 2), 0.5)

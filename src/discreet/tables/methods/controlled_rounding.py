@@ -6,9 +6,7 @@ import dataclasses
 from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
 
-from discreet.audit.solver import Solution, solve_integer
 from discreet.data.table import Bools, Floats, Table
 from discreet.errors import InfeasibleError
 from discreet.progress import Progress, silent
@@ -23,6 +21,7 @@ from discreet.tables.methods._base import (
     is_whole,
     rounding_base,
 )
+from discreet.tables.methods._multiples import ATTEMPTS, Multiples
 
 __all__ = ["ControlledRounding"]
 
@@ -33,8 +32,10 @@ class ControlledRounding(TableMethod):
 
     Zero-restricted: a multiple of the base stays as it is, every other cell goes to the multiple
     just below or just above, and of all such tables the closest to the truth is taken. Tables of
-    three and more attributes do not always have one; then totals (never single cells, never
-    zeros) may move a multiple further, in as few cells as possible, and the facts say how many.
+    three and more attributes do not always have one, or none that can be found in time; then
+    totals that are multiples themselves (never single cells, never zeros) may move by one base,
+    in few cells, and the facts say in how many. No cell is ever further from the truth than the
+    base.
 
     Examples
     --------
@@ -54,91 +55,83 @@ class ControlledRounding(TableMethod):
         None, help="published values are multiples of it; 5 for counts", above=0
     )
     time_limit: float = parameter(
-        60.0, help="seconds after which the best table found is taken", above=0
+        30.0, help="seconds to spend; most of them only if no table is found before", above=0
     )
     gap: float = parameter(
         0.001, help="relative distance from the closest table that is good enough", low=0, below=1
     )
 
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
-        """Return the closest additive table of multiples."""
+        """Return the closest additive table of multiples found."""
         table.require_additive()
         base = rounding_base(table, self.base)
-        quotient = table.value / base
-        nearest = np.round(quotient)
-        # Values carry ten digits or so: a multiple in all but the last of them is a multiple.
-        exact = np.abs(quotient - nearest) <= 1e-9 * np.maximum(1.0, np.abs(quotient))
-        low = np.where(exact, nearest, np.floor(quotient))
-        high = np.where(exact, nearest, np.ceil(quotient))
-        total = is_total(table) & (table.value != 0)
-        # First nobody may leave the adjacent multiples; then totals that are multiples may move by
-        # one base, which keeps them within it; only then any total, further and further.
-        stages = [(total & False, 0), (total & exact, 1), (total, 1), (total, 2), (total, 4)]
-        for stage, (may_leave, extra) in enumerate(stages):
-            progress("rounding", stage, len(stages))
-            # Nothing that everybody knows to be at least zero is published below it.
-            down = np.minimum(extra, low) if floor_of(table) == 0 else np.full(len(low), extra)
-            reach = np.where(may_leave, down, 0.0), np.where(may_leave, extra, 0.0)
-            rounded = self._closest(table, quotient, (low, high), reach)
-            if rounded is not None:
-                break
-        else:
-            raise InfeasibleError(
-                f"no additive table of multiples of {base:g} was found within "
-                f"{self.time_limit:g} s",
-                code="rounding-infeasible",
-                hint="allow more time, take another base, or use random-rounding",
-            )
-        progress("rounding", len(stages), len(stages))
-        multiples, proven = rounded
-        left = (multiples < low) | (multiples > high)
-        return _protected(table, base, multiples, left, extra, proven)
+        near = Multiples.of(table, base)
+        multiples, proven = self._round(near, base, progress)
+        left = near.left(multiples)
+        return _protected(table, base, multiples, left, proven)
 
-    def _closest(
-        self,
-        table: Table,
-        quotient: Floats,
-        adjacent: tuple[Floats, Floats],
-        reach: tuple[Floats, Floats],
-    ) -> tuple[Floats, bool] | None:
-        """Solve for a 0/1 step up from the lower multiple, and steps beyond at a high price."""
-        low, high = adjacent
-        free, falls, rises = (np.flatnonzero(side > 0) for side in (high - low, *reach))
-        equations = table.equations.tocsc()
-        sizes = len(free), len(falls), len(rises)
-        price = float(len(free) + 1)
-        offset = -(equations @ low)
-        found: Solution = solve_integer(
-            sparse.hstack([equations[:, free], -equations[:, falls], equations[:, rises]]).tocsc(),
-            rows=(offset, offset),
-            columns=(
-                np.zeros(sum(sizes)),
-                np.concatenate([np.ones(sizes[0]), reach[0][falls], reach[1][rises]]),
-            ),
-            # A step up costs what the upper multiple is further from the truth than the lower.
-            cost=np.concatenate([1 - 2 * (quotient - low)[free], np.full(sum(sizes[1:]), price)]),
-            integer=np.ones(sum(sizes), dtype=bool),
-            time_limit=self.time_limit / 2,
-            gap=self.gap,
+    def _round(self, near: Multiples, base: float, progress: Progress) -> tuple[Floats, bool]:
+        """Try what gives the closest table first and what nearly always gives one then."""
+        stages = 3 + ATTEMPTS
+        short = self.time_limit / 6
+        first = None
+        for stage, slack in enumerate((False, True)):
+            progress("rounding", stage, stages)
+            first, impossible = near.program(short, self.gap, slack=slack)
+            if first is not None and (first.optimal or not slack):
+                return first.multiples, first.optimal
+            if not impossible:
+                break  # too large for programs
+        else:
+            raise _infeasible(base)
+        for attempt in range(ATTEMPTS):
+            progress("rounding", 2 + attempt, stages)
+            annealed = near.anneal(attempt)
+            if annealed is not None:
+                if first is not None and _fewer(near, first.multiples, annealed):
+                    break
+                return annealed, False
+            if first is not None:
+                break
+        if first is not None:
+            return first.multiples, False
+        found, impossible = near.program(4 * short, 0.5, slack=True)
+        progress("rounding", stages, stages)
+        if found is not None:
+            return found.multiples, False
+        if impossible:
+            raise _infeasible(base)
+        raise InfeasibleError(
+            f"no additive table of multiples of {base:g} was found within {self.time_limit:g} s",
+            code="rounding-infeasible",
+            hint="allow more time, take another base, or use random-rounding",
         )
-        if not found.x.size:
-            return None
-        step, fall, rise = np.split(np.round(found.x), np.cumsum(sizes)[:-1])
-        multiples = low.copy()
-        multiples[free] += step
-        multiples[falls] -= fall
-        multiples[rises] += rise
-        return multiples, found.status == "optimal"
+
+
+def _fewer(near: Multiples, one: Floats, other: Floats) -> bool:
+    """Whether one table has fewer totals beyond their adjacent multiples."""
+    return int(near.left(one).sum()) < int(near.left(other).sum())
+
+
+def _infeasible(base: float) -> InfeasibleError:
+    return InfeasibleError(
+        f"no additive table of multiples of {base:g} has every cell within {base:g} of its value "
+        "and zeros kept",
+        code="rounding-infeasible",
+        hint="take another base, publish fewer totals, or use random-rounding, which need not add up",
+    )
 
 
 def _protected(
-    table: Table, base: float, multiples: Floats, left: Bools, extra: int, proven: bool
+    table: Table, base: float, multiples: Floats, left: Bools, proven: bool
 ) -> Protected:
     rounded = multiples * base
     whole = is_whole(table) and float(base).is_integer()
-    # In a table of whole numbers the distance to an adjacent multiple is at most base − 1.
+    # In a table of whole numbers the distance to an adjacent multiple is at most base − 1. Which
+    # totals moved by a whole base is not told, so that it may have been any.
     reach = np.full(len(table), base - 1 if whole else base)
-    reach[is_total(table)] += extra * base
+    if left.any():
+        reach[is_total(table)] = base
     facts = {"base": base, "moved_beyond_adjacent": int(left.sum()), "optimal": proven}
     return Protected(
         table,
@@ -147,4 +140,7 @@ def _protected(
         np.maximum(rounded - reach, floor_of(table)),
         rounded + reach,
         facts=facts,
+        confidential={
+            "beyond_adjacent": [" × ".join(table.labels(c)) for c in np.flatnonzero(left).tolist()]
+        },
     )

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit.certificates import Certificates
+from discreet.audit.corners import corners
 from discreet.audit.intervals import audit_table
 from discreet.audit.knowledge import Bounds
 from discreet.data.table import Status, Table
@@ -34,9 +36,11 @@ _PATIENT, _PER = 20, 10
 #: How many times more "optimal" spends before it starts to prove, and how many seconds on that.
 _MORE, _PATIENCE = 4, 600.0
 #: What "fast" may spend on improving, as a part of what building took.
-_FAST = 1.0
+_FAST = 2.5
 #: Live cells up to which the whole table is one window.
-_WHOLE_FAST, _WHOLE = 10_000, 20_000
+_WHOLE_FAST, _WHOLE = 10_000, 14_000
+#: In larger tables improving takes at most so many times what building took, exploring half of all.
+_TIMES = 20
 #: Live cells beyond which only the nearest window is looked at.
 _LARGE = 30_000
 
@@ -46,7 +50,7 @@ class Found:
     """A safe pattern with the certificates that prove it, and a bound where one is proven."""
 
     withheld: Bools
-    certificates: list[tuple[npt.NDArray[np.int64], Floats]]
+    certificates: Iterable[tuple[npt.NDArray[np.int64], Floats]]
     work: int
     bound: float | None = None
     #: Demands with the contributors that mattered to them.
@@ -125,10 +129,30 @@ def suppress(
 
 def _fast(task: Task, progress: Progress) -> Found:
     search = Search(task, _guides(task)[0], windows=_windows(task, _WHOLE_FAST), progress=progress)
-    search.build()
     if int(task.live.sum()) <= _LARGE:
+        search.build()
         search.improve(int(search.work * (1 + _FAST)))
-    return _found(search, search.work)
+        return _found(search, search.work)
+    # Programs only for what finds no corner.
+    start = corners(
+        task.table,
+        (task.target, task.amount),
+        (task.down, task.up),
+        withheld=task.primary,
+        live=task.live,
+        price=search.rate,
+        free=search.free,
+        knowledge=task.knowledge,
+        progress=progress,
+    )
+    if start is not None:
+        search.adopt(start.withheld, start.met)
+    search.build()
+    found = _found(search, search.work)
+    if start is None:
+        return found
+    together = Certificates.joined([start.certificates, Certificates.of(found.certificates)])
+    return dataclasses.replace(found, certificates=together)
 
 
 def _windows(task: Task, whole: int) -> int:
@@ -145,14 +169,15 @@ def _balanced(task: Task, deadline: float | None, pivots: int, progress: Progres
     if task.knowledge is not None:
         # Each contributor wants a certificate of its own.
         budget *= 2
+    windows = _windows(task, _WHOLE)
     best: Search | None = None
     spent, dearest = 0, 0
     for guide in _guides(task):
         if best is not None and spent + dearest > budget // 2:
             break
-        search = Search(task, guide, deadline, windows=_windows(task, _WHOLE), progress=progress)
+        search = Search(task, guide, deadline, windows=windows, progress=progress)
         search.build()
-        search.improve(_LONG * budget)
+        search.improve(_TIMES * search.work if windows else _LONG * budget)
         spent += search.work
         dearest = max(dearest, search.work)
         if best is None or search.cost < best.cost * (1 - 1e-12):
@@ -160,7 +185,7 @@ def _balanced(task: Task, deadline: float | None, pivots: int, progress: Progres
     assert best is not None
     # Exploring goes on as long as it pays, and a little longer.
     before = best.work
-    limit = (1 + _AGAIN) * before + budget
+    limit = before + (before // 2 if windows else _AGAIN * before + budget)
     patience = _PATIENT + len(best.secondaries) // _PER
     best.explore(limit, patience if pivots == _PIVOTS else _MORE * patience)
     spent += best.work - before

@@ -93,6 +93,8 @@ class Search:
         self.certificates: list[tuple[Certificate, ...]] = [()] * len(task.target)
         #: Demands and the contributors to whom a certificate of their own was given.
         self.asked: set[tuple[int, int]] = set()
+        #: Demands that certificates kept elsewhere have met.
+        self._met = np.zeros(len(task.target), dtype=bool)
         self.users: list[set[int]] = [set() for _ in range(len(task.value))]
         self._by_target: dict[int, list[int]] = {}
         for demand, cell in enumerate(task.target.tolist()):
@@ -212,12 +214,20 @@ class Search:
                     self._keep(demand, (shared,), step)
                     pending.discard(demand)
 
+    def adopt(self, withheld: Bools, met: Bools) -> None:
+        """Start from a pattern that meets some of the demands by certificates of its own."""
+        fresh = np.flatnonzero(withheld & ~self.withheld)
+        self.withheld[fresh] = True
+        self._free_cells(fresh)
+        self._met |= met
+
     # -- moves ----------------------------------------------------------------------------------
 
     def build(self) -> None:
         """Meet every demand, the largest first."""
         task = self.task
         order = np.argsort(-np.abs(task.amount), kind="stable")
+        order = order[~self._met[order]]
         pending = set(order.tolist())
         step = _Step([], [], {})
         hopeless = []
@@ -240,6 +250,11 @@ class Search:
 
         self._price = _scaled(task.price, task.live)
         self._charge_cells(np.flatnonzero(task.live & ~self.withheld))
+
+    @property
+    def free(self) -> Floats:
+        """What moving each cell costs once it is withheld."""
+        return self._free
 
     @property
     def work(self) -> int:

@@ -14,6 +14,7 @@ from discreet.app.cli import console
 if TYPE_CHECKING:
     from discreet.audit.rules import Rule
     from discreet.data.table import Table
+    from discreet.tables.methods import TableMethod
 
 
 class _Group(TyperGroup):
@@ -56,6 +57,13 @@ Argus = Annotated[
     Path | None,
     typer.Option(
         help="FILE is a tau-Argus tabular file and this its .rda metadata.", rich_help_panel="Cells"
+    ),
+]
+Apriori = Annotated[
+    Path | None,
+    typer.Option(
+        help="A tau-Argus a-priori file (.hst): statuses, costs and protection levels of cells.",
+        rich_help_panel="Cells",
     ),
 ]
 Columns = Annotated[
@@ -201,6 +209,7 @@ def _protect(
     value: Value = None,
     column: Columns = None,
     argus: Argus = None,
+    apriori: Apriori = None,
     request: Annotated[
         str | None, typer.Option(help="Column that is true for those who asked for protection.")
     ] = None,
@@ -220,7 +229,7 @@ def _protect(
     from discreet.tables.protection import protect
 
     rules = _rules(rule)
-    if not rules and value is None and argus is None:
+    if not rules and value is None and argus is None and apriori is None:
         raise InputError(
             "without a rule nothing is sensitive and nothing would be protected",
             code="no-rules",
@@ -244,6 +253,8 @@ def _protect(
     )
     with console.progress() as progress:
         tables = given.tables()
+        if apriori is not None:
+            tables, chosen = _with_apriori(apriori, tables, chosen)
         attacks = [expose(mark(table, rules)) for table in tables] if explain else []
         target: Any = tables[0] if len(tables) == 1 else tables
         release = protect(target, rules, chosen, progress=progress)
@@ -267,6 +278,33 @@ def _protect(
     console.note(
         f"wrote {output}" if output is not None else "nothing was written: name a folder with -o"
     )
+
+
+def _with_apriori(
+    file: Path, tables: list[Table], method: TableMethod
+) -> tuple[list[Table], TableMethod]:
+    """Return tables and method as an a-priori file changes them."""
+    from discreet.data.apriori import read_apriori
+    from discreet.errors import InputError
+
+    if len(tables) > 1:
+        raise InputError(
+            "an a-priori file speaks of the cells of one table",
+            code="apriori-tables",
+            hint="give --by once",
+        )
+    given = read_apriori(file, tables[0])
+    if not given.never:
+        return [given.table], method
+    if not hasattr(method, "never"):
+        raise InputError(
+            f"the a-priori file keeps cells published (p), which {method.name} cannot",
+            code="apriori-never",
+            hint="use --method suppression, or leave those lines out",
+            file=file,
+        )
+    kept = (*method.never, *("/".join(codes) for codes in given.never))
+    return [given.table], dataclasses.replace(method, never=kept)  # type: ignore[call-arg]
 
 
 def _compare(

@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from typing import Any
 
 import discreet
-from discreet.app.server.desk import Attempts, Reply, Speaker, User
+from discreet.app.server.desk import Attempts, Reply, Running, Speaker, User
 from discreet.app.server.postgres import messages as m
 from discreet.app.server.postgres import types
 from discreet.app.server.postgres.scram import Strangers
@@ -56,6 +56,9 @@ _BY_CODE = {
     "budget-exhausted": "53400",
     "too-complex": "54001",
     "busy": "40001",
+    "statement-timeout": "57014",
+    "interrupted": "57014",
+    "malformed-setting": "22023",
 }
 _HANDSHAKE_SECONDS = 30.0
 #: What one connection may keep: prepared statements and their size, open portals.
@@ -78,6 +81,8 @@ class Setting:
     #: Hash of the server's certificate, for channel binding.
     binding: bytes | None = None
     require_tls: bool = True
+    #: A statement that takes longer is ended, whatever the client allows; None for no limit.
+    statement_seconds: float | None = None
     idle_seconds: float = 3600.0
     #: How long a client may leave an answer unread.
     unread_seconds: float = 60.0
@@ -146,7 +151,7 @@ class Session:
         self._portals: dict[str, _Portal] = {}
         self._promised: dict[str, Any] = {}
         self._transaction = Transaction()
-        self._running: asyncio.Future[Reply] | None = None
+        self._running: Running | None = None
         self._task: asyncio.Task[Any] | None = None
         self._failed = False
         self._idle = True
@@ -477,13 +482,11 @@ class Session:
         at_hand = self._setting.speaker.recall(sql, self._user, parameters)
         if at_hand is not None:
             return at_hand
-        loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(
-            self._setting.pool, self._setting.speaker.ask, sql, self._user, tuple(parameters)
-        )
-        self._running = work
+        setting = self._setting
+        limits = [s for s in (setting.statement_seconds, self._transaction.timeout) if s]
+        self._running = Running(setting.pool, setting.speaker, sql, self._user, parameters)
         try:
-            return await work
+            return await self._running.reply(min(limits, default=None))
         finally:
             self._running = None
 

@@ -43,6 +43,13 @@ _BEGIN = {"BEGIN", "START"}
 _END = {"COMMIT", "END", "ROLLBACK", "ABORT"}
 _WORD = re.compile(r"[A-Za-z_]+")
 _NOTHING = pa.table({})
+_TIMEOUT = re.compile(
+    r"set\s+(?P<scope>session\s+|local\s+)?\"?statement_timeout\"?\s*(?:=|\bto\b)\s*(?P<value>.+?)[\s;]*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_RESET = re.compile(r"(reset\s+(all|\"?statement_timeout\"?)|discard\s+all)[\s;]*$", re.IGNORECASE)
+_AMOUNT = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(us|ms|s|min|h|d)?")
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 @dataclasses.dataclass
@@ -50,6 +57,15 @@ class Transaction:
     """What the client believes about its transaction; nothing here can be rolled back anyway."""
 
     state: bytes = b"I"
+    #: Seconds after which the client wants its statements ended, 0 for never: for the session,
+    #: and until the transaction ends.
+    session_timeout: float = 0.0
+    local_timeout: float | None = None
+
+    @property
+    def timeout(self) -> float:
+        """The seconds that hold now."""
+        return self.session_timeout if self.local_timeout is None else self.local_timeout
 
     def begin(self) -> None:
         """Open a transaction."""
@@ -59,6 +75,7 @@ class Transaction:
     def end(self) -> None:
         """Close it."""
         self.state = b"I"
+        self.local_timeout = None
 
     def recover(self) -> None:
         """Go back to a savepoint."""
@@ -132,10 +149,13 @@ def session_reply(sql: str, transaction: Transaction) -> Reply | None:
         return Reply(_NOTHING, "session", tag=tag)
     if first == "SET":
         _check_encoding(sql)
+        _set_timeout(sql, transaction)
+    elif _RESET.match(sql) is not None:
+        transaction.session_timeout, transaction.local_timeout = 0.0, None
     if first in _QUIET:
         return Reply(_NOTHING, "session", tag=first)
     if first == "SHOW":
-        return Reply(_shown(sql), "session", tag="SHOW")
+        return Reply(_shown(sql, transaction), "session", tag="SHOW")
     if first in ("DECLARE", "FETCH", "MOVE"):
         raise InputError(
             "there are no cursors on the server",
@@ -166,10 +186,34 @@ def _check_encoding(sql: str) -> None:
         raise InputError("only UTF8 is spoken here", code="unsupported-encoding", hint="use UTF8")
 
 
-def _shown(sql: str) -> pa.Table:
+def _set_timeout(sql: str, transaction: Transaction) -> None:
+    """Note SET [LOCAL] statement_timeout; milliseconds unless a unit is given, 0 for no limit."""
+    found = _TIMEOUT.match(sql)
+    if found is None:
+        return
+    value = found["value"].strip().strip("'").strip().lower()
+    amount = _AMOUNT.fullmatch("0" if value == "default" else value)
+    if amount is None:
+        raise InputError(
+            "statement_timeout needs a number of milliseconds, or one with a unit",
+            code="malformed-setting",
+            hint="write SET statement_timeout = '5s'",
+        )
+    seconds = float(amount[1]) * _UNITS[amount[2] or "ms"]
+    if (found["scope"] or "").strip().lower() == "local":
+        # Outside a transaction it would end with this very statement.
+        transaction.local_timeout = seconds if transaction.state != b"I" else None
+    else:
+        transaction.session_timeout = seconds
+
+
+def _shown(sql: str, transaction: Transaction) -> pa.Table:
     name = " ".join(sql.strip().rstrip(";").split()[1:]).strip('"').lower()
+    shown = {**_SHOWN, "statement_timeout": f"{round(transaction.timeout * 1000)}ms"}
+    if not transaction.timeout:
+        shown["statement_timeout"] = "0"
     if name == "all":
-        return pa.table({"name": list(_SHOWN), "setting": list(_SHOWN.values())})
-    if name not in _SHOWN:
+        return pa.table({"name": list(shown), "setting": list(shown.values())})
+    if name not in shown:
         raise InputError(f"there is no setting {name[:63]!r}", code="unknown-setting")
-    return pa.table({name.replace(" ", "_"): [_SHOWN[name]]})
+    return pa.table({name.replace(" ", "_"): [shown[name]]})

@@ -1,0 +1,46 @@
+"""Records put into groups: which profiles each group holds, and sums over them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+__all__ = ["Parts", "grouped", "summed"]
+
+Ids = npt.NDArray[np.int64]
+#: Profiles group by group, where each group ends, and the codes of the groups.
+Parts = tuple[Ids, Ids, Ids]
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def grouped(bits: npt.NDArray[np.uint8], codes: npt.NDArray[np.int32], groups: int) -> Parts:
+    """Put the profiles whose bits are set into the groups that their codes name."""
+    sizes = np.zeros(groups + 1, np.int64)
+    for place in range(codes.size):
+        if bits[place >> 3] & (128 >> (place & 7)):
+            sizes[codes[place] + 1] += 1
+    present = np.flatnonzero(sizes[1:])
+    starts = np.cumsum(sizes)
+    ends = starts[present + 1]
+    flat = np.empty(starts[groups], np.int64)
+    for place in range(codes.size):
+        if bits[place >> 3] & (128 >> (place & 7)):
+            code = codes[place]
+            flat[starts[code]] = place
+            starts[code] += 1
+    return flat, ends, present
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def summed(values: npt.NDArray[np.generic], flat: Ids, ends: Ids) -> npt.NDArray[np.generic]:
+    """Return the sum of each group's values, one value per profile."""
+    out = np.zeros(ends.size, values.dtype)
+    start = 0
+    for group in range(ends.size):
+        total = out[group]
+        for place in range(start, ends[group]):
+            total += values[flat[place]]
+        out[group] = total
+        start = ends[group]
+    return out

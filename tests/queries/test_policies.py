@@ -1,0 +1,77 @@
+"""Guards by user, role and column, and those that may not stand together."""
+
+import pytest
+
+import discreet as dc
+from discreet.demo.datasets import salaries
+from discreet.errors import InputError
+
+EXACT, RANGES = dc.Restriction(k=3), dc.Camouflage(bound=0.3)
+NOISY = dc.Perturbation(epsilon=1.0, per_query=0.1, bounds={"salary": (0, 600_000)})
+SUM, COUNT = "SELECT SUM(salary) FROM people", "SELECT COUNT(*) FROM people WHERE sector = 'IT'"
+
+
+def test_a_column_has_its_own_guard():
+    with dc.Gateway(salaries(), guard=EXACT, policies={"column:salary": RANGES}) as gate:
+        assert gate.ask(COUNT).kind == "exact"
+        assert gate.ask(SUM).kind == "interval"
+        assert gate.ask("SELECT COUNT(*) FROM people WHERE salary > 100000").kind == "interval"
+        assert gate.explain(SUM).guard == "camouflage"
+
+
+def test_a_users_own_guard_comes_first_and_hidden_columns_stay_hidden():
+    policies = {
+        "column:salary": NOISY,
+        "user:ana": EXACT,
+        "role:student": dc.Policy(columns=("sector",)),
+    }
+    with dc.Gateway(salaries(), guard=EXACT, policies=policies) as gate:
+        assert gate.ask(SUM, user="ana").kind == "exact"
+        assert gate.ask(SUM, user="bob").kind == "noisy"
+        assert gate.ask(SUM, user="eve", roles=["student"]).code == "column-denied"
+        assert gate.ask(COUNT, user="eve", roles=["student"]).kind == "exact"
+
+
+def test_a_question_over_two_guards_is_refused():
+    policies = {"column:salary": RANGES, "column:sector": NOISY}
+    with dc.Gateway(salaries(), guard=EXACT, policies=policies) as gate:
+        told = gate.ask("SELECT SUM(salary) FROM people WHERE sector = 'IT'")
+        assert told.code == "different-guards"
+
+
+@pytest.mark.parametrize(
+    "policies",
+    [
+        {"user:ana": RANGES},
+        {"role:student": RANGES},
+        {"column:salary": RANGES, "user:ana": EXACT},
+        {"column:salary": RANGES, "role:a": dc.Camouflage(bound=0.5)},
+    ],
+)
+def test_sure_answers_that_narrow_each_other_are_not_given(policies):
+    with pytest.raises(InputError) as caught:
+        dc.Gateway(salaries(), guard=EXACT, policies=policies)
+    assert caught.value.code == "guards-not-together"
+    with dc.Gateway(salaries(), guard=EXACT, policies=policies, apart=True) as gate:
+        assert gate.ask(SUM, user="ana").kind in ("exact", "interval")
+
+
+@pytest.mark.parametrize("policies", [{"user:ana": NOISY}, {"role:b": dc.Restriction(k=5)}])
+def test_noise_and_other_ks_may_stand_together(policies):
+    with dc.Gateway(salaries(), guard=EXACT, policies=policies) as gate:
+        assert gate.ask(SUM).kind == "exact"
+
+
+@pytest.mark.parametrize(
+    ("policies", "code"),
+    [
+        ({"ana": EXACT}, "malformed-policy"),
+        ({"column:": EXACT}, "malformed-policy"),
+        ({"column:wage": EXACT}, "unknown-column"),
+        ({"column:salary": dc.Policy(columns=("sector",))}, "malformed-policy"),
+    ],
+)
+def test_mistakes_are_named(policies, code):
+    with pytest.raises(InputError) as caught:
+        dc.Gateway(salaries(), guard=EXACT, policies=policies)
+    assert caught.value.code == code
