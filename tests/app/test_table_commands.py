@@ -132,3 +132,23 @@ def test_policy_releases_a_table(people):
     assert files == {"cells.csv"}
     policy.write_text(policy.read_text().replace("salary", "salry"))
     assert isinstance(run("check", policy).exception, dc.InputError)
+
+
+def test_apriori_files_say_what_is_sensitive_and_what_stays(tmp_path):
+    rows = ["r,c,v,n"]
+    inner = {("X", "A"): 3, ("X", "B"): 6, ("Y", "A"): 7, ("Y", "B"): 16}
+    for r in ("X", "Y", "Total"):
+        for c in ("A", "B", "Total"):
+            part = sum(v for (i, j), v in inner.items() if r in (i, "Total") and c in (j, "Total"))
+            rows.append(f"{r},{c},{part},{part}")
+    (tmp_path / "cells.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "given.hst").write_text("X,A,u\nX,A,pl,2,2\nY,B,p\n")
+    words = ["table", tmp_path / "cells.csv", "--by", "r,c", "--value", "v", "--column", "count=n"]
+    words += ["--apriori", tmp_path / "given.hst"]
+    done = run(*words, "-o", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    cells = pd.read_csv(tmp_path / "out" / "cells.csv").set_index(["r", "c"])
+    assert cells.loc[("X", "A"), "status"] == "primary"
+    assert cells.loc[("Y", "B"), "value"] == 16
+    refused = run(*words, "--method", "controlled-rounding=5")
+    assert refused.exception.code == "apriori-never"

@@ -262,6 +262,8 @@ def _meet(
             found = model.cheapest(cell, amount, fixed=fixed, floors=floors)
             if found is not None:
                 decision.harvest(*found)
+                if who in decision.left[(cell, direction)]:
+                    return  # it does not believe what was found for it
                 continue
         # Less is asked where it could exclude as much before publication.
         for reach in (ceiling, None):

@@ -63,8 +63,8 @@ class DeviationModel:
         self._down = self._groups.least(down[cells] / unit)
         self._open = np.ones(len(cells), dtype=bool)
         self._dirty: list[int] = []
-        #: How far groups may rise and fall by what the present attacker knows.
-        self._room: dict[int, tuple[float, float]] = {}
+        #: How far groups may rise and fall in the eyes of the present attacker.
+        self._limits: dict[int, tuple[float, float]] = {}
         zeros = np.zeros(block.shape[0])
         price = np.zeros(len(cells)) if cost is None else cost
         self._price = np.array([price, price], dtype=np.float64)
@@ -129,11 +129,13 @@ class DeviationModel:
         self._dirty.append(place)
         pair = np.array([place, place + self._size])
         fix = np.array([max(move, 0.0), max(-move, 0.0)])
-        # Cells that move with the target may be held or limited: then so is the target.
-        up, down = self._room.get(place, (self._up[place], self._down[place]))
-        if not self._groups.all(self._open)[place] or move > up * (1 + 1e-9):
+        # A cell that moves with the target may be held, by us or by what the attacker knows.
+        up, down = self._limits.get(place, (self._up[place], self._down[place]))
+        if not self._open[self._groups.members(place)].all():
             return None
-        if -move > down * (1 + 1e-9):
+        if move < 0 and -move > down * (1 + 1e-9):
+            return None
+        if move > 0 and move > up * (1 + 1e-9):
             return None
         self.program.set_bounds(pair, fix, fix)
         solution = self.program.solve()
@@ -174,7 +176,7 @@ class DeviationModel:
         if self._dirty:
             self._restore(np.array(self._dirty, dtype=np.int64))
         self._dirty = []
-        self._room = {}
+        self._limits.clear()
         if floors is not None and len(floors[0]):
             kept = [i for i, c in enumerate(floors[0].tolist()) if c in self._place]
             groups = self._groups.of_cell[self._places(floors[0][kept])]
@@ -196,8 +198,8 @@ class DeviationModel:
     def _limit(self, at: Ints, up: Floats, down: Floats) -> None:
         self._bound(at, up, down)
         self._dirty.extend(int(a) for a in at)
-        self._room.update(
-            zip(at.tolist(), zip(up.tolist(), down.tolist(), strict=True), strict=True)
+        self._limits.update(
+            (a, (u, d)) for a, u, d in zip(at.tolist(), up.tolist(), down.tolist(), strict=True)
         )
 
     def _bound(self, at: Ints, up: Floats, down: Floats) -> None:
@@ -244,6 +246,11 @@ class _Groups:
         rows = sparse.csr_matrix(block @ sums)
         rows.eliminate_zeros()
         return rows[np.diff(rows.indptr) > 0]
+
+    def members(self, group: int) -> Ints:
+        """Return the places of the cells of a group."""
+        end = self._starts[group + 1] if group + 1 < self.number else len(self._order)
+        return self._order[self._starts[group] : end]
 
     def total(self, amounts: Floats) -> Floats:
         """Return the sum over each group."""

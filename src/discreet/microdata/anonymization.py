@@ -119,10 +119,14 @@ class Anonymized(MicrodataRelease):
         )
         records = self.original.count
         share = self.suppressed / records if records else 0.0
+        sets = self._partial_keys
+        if sets:
+            promises += " by " + " and by ".join(" and ".join(keys) for keys in sets) + " alone"
         words = f"{found} under: {promises}; {self.suppressed:,} of {records:,} records ({share:.1%}) suppressed"
         if self.guess is not None:
+            known = "one of these sets of keys" if sets else "every quasi-identifier"
             words += (
-                f"; an intruder who knows every quasi-identifier and guesses within the class "
+                f"; an intruder who knows {known} and guesses within the class "
                 f"names the right record for {self.guess:.1%} of those released"
             )
         return words
@@ -130,10 +134,15 @@ class Anonymized(MicrodataRelease):
     @property
     def guess(self) -> float | None:
         """Share of records found by guessing within their class; `dc.risk` tries more intruders."""
-        first = next(iter(self.checks), None)
-        if first is None or self._done.wildcard or not first.records:
+        if not self.checks or self._done.wildcard or not self.checks[0].records:
             return None
-        return first.classes / first.records
+        return max(check.classes / check.records for check in self.checks)
+
+    @property
+    def _partial_keys(self) -> tuple[tuple[str, ...], ...]:
+        """The sets of keys that the promise is about, where it is not about all of them."""
+        sets = self._done.key_sets
+        return sets if any(len(keys) < len(self.quasi) for keys in sets) else ()
 
     def evidence(self) -> Evidence:
         """Return what was done and what it promises."""
@@ -182,7 +191,7 @@ class Anonymized(MicrodataRelease):
             [(c.model, c.promise, c.holds, c.value, c.classes) for c in self.checks],
         )
         parts = [Section("What is promised", "Checked on the released file.", table=checks)]
-        if self.checks and not self._done.wildcard:
+        if self.checks and not self._done.wildcard and not self._partial_keys:
             crowds = self._crowds()
             parts.append(
                 Section(

@@ -239,6 +239,8 @@ def test_several_key_sets():
             data, dc.KAnonymity(4), method=dc.LocalSuppression(missing=missing, key_sets=sets)
         )
         assert len(safe.checks) == 2
+        assert " alone; " in safe.verdict
+        assert "every quasi-identifier" not in safe.verdict
         for keys in sets:
             rows = [
                 tuple(r)

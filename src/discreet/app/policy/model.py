@@ -31,6 +31,11 @@ class HierarchySource(_Part):
     rare: int | None = pydantic.Field(None, ge=1, description="merge values rarer than this")
     total: str = pydantic.Field("Total", description="the name of the root")
 
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _file_alone(cls, given: Any) -> Any:  # Any: what the policy says, before it is checked
+        return {"file": given} if isinstance(given, str) else given
+
     @pydantic.model_validator(mode="after")
     def _one_source(self) -> HierarchySource:
         given = [

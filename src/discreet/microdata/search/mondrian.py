@@ -51,19 +51,22 @@ def partition(
     active = np.ones(1, dtype=bool)
     total = int(rows.count.sum())
     spread = np.stack([rows.width[j][rows.places[:, j]] for j in range(attributes)], axis=1)
+    # Rows that can still be halved, those of one part side by side: halving sorts them anyway.
+    inside = np.arange(size)
     while active.any():
-        inside = np.flatnonzero(active[label])
+        inside = inside[active[label[inside]]]
         progress("halving", total - int(rows.count[inside].sum()), total)
         attribute = _widest(label[inside], spread[inside], tried, active)
         active &= attribute >= 0
         inside = inside[active[label[inside]]]
         if not len(inside):
             break
-        side = _sides(rows, label, inside, attribute, relaxed=relaxed)
+        side, order = _sides(rows, label, inside, attribute, relaxed=relaxed)
         good = _good(rows, models, label, inside, side, active)
         failed = active & ~good
         tried[failed, attribute[failed]] = True
         label, tried, active = _split(label, inside, side, good, tried, active)
+        inside = inside[order]
     progress("halving", total, total)
     return np.unique(label, return_inverse=True)[1].astype(np.int64)
 
@@ -75,13 +78,11 @@ def _widest(
     active: npt.NDArray[np.bool_],
 ) -> Integers:
     """Return for each part the attribute of widest spread not tried yet; −1 where none is left."""
-    order = np.argsort(label, kind="stable")
-    ordered = label[order]
-    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    parts = ordered[first]
     width = np.full(tried.shape, -1.0)
-    for j in range(spread.shape[1]):
-        column = spread[order, j]
+    first = np.flatnonzero(np.concatenate((label[:1] >= 0, label[1:] != label[:-1])))
+    parts = label[first]
+    for j in range(spread.shape[1] if len(first) else 0):
+        column = spread[:, j]
         width[parts, j] = np.maximum.reduceat(column, first) - np.minimum.reduceat(column, first)
     width[tried | (width <= 0)] = -1.0
     widest = width.argmax(axis=1)
@@ -90,8 +91,8 @@ def _widest(
 
 def _sides(
     rows: Rows, label: Integers, inside: Integers, attribute: Integers, *, relaxed: bool
-) -> npt.NDArray[np.bool_]:
-    """Return which of the rows go to the upper half of their part."""
+) -> tuple[npt.NDArray[np.bool_], Integers]:
+    """Return which of the rows go to the upper half of their part, and the rows in order of halves."""
     part = label[inside]
     value = rows.places[inside, attribute[part]]
     if relaxed:
@@ -122,7 +123,7 @@ def _sides(
         upper = np.arange(len(away)) > cut
     side = np.empty(len(inside), dtype=bool)
     side[order] = upper
-    return side
+    return side, order
 
 
 def _good(

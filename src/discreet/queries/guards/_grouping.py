@@ -13,7 +13,7 @@ Ids = npt.NDArray[np.int64]
 Parts = tuple[Ids, Ids, Ids]
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def grouped(bits: npt.NDArray[np.uint8], codes: npt.NDArray[np.int32], groups: int) -> Parts:
     """Put the profiles whose bits are set into the groups that their codes name."""
     sizes = np.zeros(groups + 1, np.int64)
@@ -32,7 +32,7 @@ def grouped(bits: npt.NDArray[np.uint8], codes: npt.NDArray[np.int32], groups: i
     return flat, ends, present
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def summed(values: npt.NDArray[np.generic], flat: Ids, ends: Ids) -> npt.NDArray[np.generic]:
     """Return the sum of each group's values, one value per profile."""
     out = np.zeros(ends.size, values.dtype)

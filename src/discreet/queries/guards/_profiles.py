@@ -39,8 +39,8 @@ _ID, _COUNT, _VALUE = "__profile", "__count", "__value"
 REMEMBERED_BYTES = 200_000_000
 #: Sums of whole numbers beyond this are left to the engine.
 LARGEST = 2.0**62
-#: Profiles pay where there are at most this share of the records, and so many questions.
-SHARE, QUESTIONS = 0.25, 8
+#: Guards that can do without keep no more profiles, and none for the first questions.
+MOST_PROFILES, QUESTIONS = 2_000_000, 8
 
 Bits = npt.NDArray[np.uint8]
 Ids = npt.NDArray[np.int64]
@@ -94,6 +94,8 @@ class Profiles:
         """Count the profiles where the data lives, and keep them here."""
         import pyarrow as pa
 
+        from discreet.queries.guards._grouping import grouped
+
         rows = rows or data.relation
         public = public_columns(data)
         nullable = _nullable(data)
@@ -113,6 +115,7 @@ class Profiles:
         held = table.select(public).append_column(_ID, pa.array(np.arange(counts.size, dtype="i4")))
         engine = connect("duckdb://")
         relation = engine.materialize(engine.load(held))
+        grouped(np.packbits([True]), np.zeros(1, np.int32), 1)  # compiled now, not when asked
         return cls(
             engine, relation, counts, known, frozenset(public), data.catalog,
             [*named, *missing], rows,
@@ -347,7 +350,7 @@ class Shortcut:
         count = exp.alias_(exp.Count(this=exp.Star()), "n")
         tree = exp.select(count).from_(from_clause(distinct, "d"))
         number = int(self._rows.engine.fetch(tree).column(0)[0].as_py())
-        return number <= SHARE * self._data.count
+        return number <= MOST_PROFILES
 
     def close(self) -> None:
         """Let go of the memory."""

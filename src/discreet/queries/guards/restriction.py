@@ -19,7 +19,7 @@ from discreet.queries.guards._nearby import covering, nearest_answered
 from discreet.queries.guards._partition import partition
 from discreet.queries.guards._profiles import Profiles
 from discreet.queries.guards._room import Plan, Room
-from discreet.queries.history.auditor import Auditor, Decision
+from discreet.queries.history.auditor import Auditor, Decision, warm
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
@@ -176,6 +176,7 @@ class _Keeper(Keeper):
         return Proposal("exact", rows, withheld=int((~shown).sum()))
 
     def prepare(self, query: Query) -> None:
+        warm()
         self._check(query)
         self._exact(query, *self._profiles.grouping(query))
 

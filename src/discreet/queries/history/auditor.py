@@ -11,6 +11,7 @@ atoms is therefore found like any other. The decision uses query sets alone, nev
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 
 import numpy as np
@@ -37,7 +38,7 @@ from discreet.queries.history.field import (
 )
 from discreet.queries.history.words import New, Words
 
-__all__ = ["Auditor", "Decision"]
+__all__ = ["Auditor", "Decision", "warm"]
 
 Ids = npt.NDArray[np.int64]
 #: A split pivot of so many times k records in both parts is taken before all others: the row of
@@ -88,8 +89,10 @@ class _Plan:
     inner: Vector  # … and how many
     split: Ids  # atoms of which only a part is inside
     prints: Vector  # of the query set
+    own: npt.NDArray[np.bool_]  # whether it holds words' own atoms
     inverse: _Inverse
     coefficients: Vector | None = None  # the new row reduced by the others …
+    sums: tuple[Vector, Matrix] = (np.zeros(0, np.int64), np.zeros((0, 256), np.int64))
     pivot: tuple[int, bool] | None = None  # … its pivot: atom and side
     beside: int = -1  # the row whose pivot is in the other part of that atom
     left: Vector = dataclasses.field(default_factory=lambda: np.zeros(2, np.int64))  # its prints
@@ -169,13 +172,14 @@ class Auditor:
         places = inside.astype(np.int64, copy=False)
         touched = np.sort(touch(places, self._atom, self._counts, self._scratch))
         inner = self._scratch[touched]
+        own = self._scratch[self._words.own_atoms] > 0
         self._scratch[touched] = 0
         total = int(inner.sum())
         if total < self.k or 0 < self.records - total < self.k:
             return Decision(safe=False)
         split = touched[inner < self._sizes[touched]]
         prints = fingerprints(self._secret, places, PRIME)
-        plan = self._pivoted(_Plan(touched, inner, split, prints, self._inverse))
+        plan = self._pivoted(_Plan(touched, inner, split, prints, own, self._inverse))
         self._combine(plan)
         if not split.size and self._is_known(plan):
             return Decision(safe=True, known=True)
@@ -281,6 +285,7 @@ class Auditor:
         rows = at.row_at[plan.touched]
         ones = rows[(rows >= 0) & (2 * plan.inner >= self._sizes[plan.touched])]
         plan.coefficients = combine(at.square, at.marks, ones, at.size, PRIME)
+        plan.sums = tables(self._spread(plan.coefficients, at.rows))
         used = np.flatnonzero(plan.coefficients)
         products = at.prints[:, used] * plan.coefficients[used] % PRIME
         plan.left = (plan.prints - products.sum(axis=1)) % PRIME
@@ -291,10 +296,8 @@ class Auditor:
         own = self._words.own_atoms
         if not plan.left.any() or not own.size:
             return not plan.left.any()
-        used, sums = tables(self._spread(plan.coefficients, plan.inverse.rows))
-        values = lookup(used, sums, self._members, own, PRIME)
-        held = np.isin(own, plan.touched, assume_unique=True)
-        return self._words.equal((held - values) % PRIME, plan.left)
+        values = lookup(*plan.sums, self._members, own, PRIME)
+        return self._words.equal((plan.own - values) % PRIME, plan.left)
 
     def _reduce(self, plan: _Plan) -> None:
         """Find a pivot of the new row less the combination, or put it apart."""
@@ -310,7 +313,7 @@ class Auditor:
             plan.pivot = int(plan.touched[best]), bool(2 * plan.inner[best] < sizes[best])
             plan.beside = int(rows[best])
             return
-        used, sums = tables(self._spread(plan.coefficients, at.rows))
+        used, sums = plan.sums
         for chosen in (both >= self.k, both < self.k):
             # The two parts of a split atom differ by one, so one of them always does.
             found = find_pivot(
@@ -448,3 +451,15 @@ class Auditor:
         if bit >= 8 * self._members.shape[0]:
             self._members = np.vstack([self._members, np.zeros_like(self._members)])
         return bit
+
+
+@functools.cache
+def warm() -> None:
+    """Have everything compiled that decisions need, so that no question waits for it."""
+    rng = np.random.default_rng(1)
+    for k in (2, 3, 4):
+        auditor = Auditor(np.ones(40, np.int64), k)
+        for _ in range(40):
+            decision = auditor.decide(np.flatnonzero(rng.random(40) < 0.5))
+            if decision.safe:
+                auditor.accept(decision)

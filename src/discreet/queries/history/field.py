@@ -39,7 +39,7 @@ def inverse(value: int) -> int:
     return pow(int(value), -1, PRIME)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def touch(places: Vector, atom: npt.NDArray[np.int32], counts: Vector, held: Vector) -> Vector:
     """Add the records of some profiles to `held`, and return the atoms they lie in."""
     found = np.empty(min(places.size, held.size), np.int64)
@@ -53,7 +53,7 @@ def touch(places: Vector, atom: npt.NDArray[np.int32], counts: Vector, held: Vec
     return found[:number].copy()
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def fingerprints(secret: Matrix, places: Vector, prime: int) -> Vector:
     """Return the sums of the secret numbers of some profiles."""
     first = second = 0
@@ -63,7 +63,7 @@ def fingerprints(secret: Matrix, places: Vector, prime: int) -> Vector:
     return np.array([first % prime, second % prime])
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def tables(coefficients: Vector) -> tuple[Vector, Matrix]:
     """Return, for each eight coefficients that are not all zero, the sum of each of their subsets.
 
@@ -90,7 +90,7 @@ def tables(coefficients: Vector) -> tuple[Vector, Matrix]:
     return used[:number].copy(), out
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def lookup(
     used: Vector, sums: Matrix, members: npt.NDArray[np.uint8], which: Vector, prime: int
 ) -> Vector:
@@ -105,7 +105,7 @@ def lookup(
     return out
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def find_pivot(
     used: Vector,
     sums: Matrix,
@@ -142,7 +142,7 @@ def find_pivot(
     return atom, within
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def scan(
     used: Vector,
     sums: Matrix,
@@ -169,7 +169,7 @@ def scan(
     return atom, out
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _low_bit(word: np.uint64) -> int:
     """Return the place of the lowest bit that is set."""
     place = 0
@@ -182,7 +182,7 @@ def _low_bit(word: np.uint64) -> int:
     return place
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def marked(square: Square, marks: Marks) -> None:
     """Mark the places of a matrix that are not zero, anew."""
     marks[:] = np.uint64(0)
@@ -192,7 +192,7 @@ def marked(square: Square, marks: Marks) -> None:
                 marks[i, j >> 6] |= np.uint64(1) << np.uint64(j & 63)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def combine(square: Square, marks: Marks, which: Vector, size: int, prime: int) -> Vector:
     """Return the sum of some rows."""
     out = np.zeros(size, np.int64)
@@ -207,7 +207,7 @@ def combine(square: Square, marks: Marks, which: Vector, size: int, prime: int) 
     return out % prime
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def times(square: Square, marks: Marks, bits: Marks, size: int, prime: int) -> Vector:
     """Return, for each row, the sum of its entries in the columns whose bits are set."""
     out = np.zeros(size, np.int64)
@@ -223,7 +223,7 @@ def times(square: Square, marks: Marks, bits: Marks, size: int, prime: int) -> V
     return out
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _put(square: Square, marks: Marks, i: int, j: int, value: int) -> None:
     square[i, j] = value
     bit = np.uint64(1) << np.uint64(j & 63)
@@ -233,7 +233,7 @@ def _put(square: Square, marks: Marks, i: int, j: int, value: int) -> None:
         marks[i, j >> 6] &= ~bit
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def border(
     square: Square, marks: Marks, size: int, v: Vector, c: Vector, s_inverse: int, prime: int
 ) -> None:
@@ -249,7 +249,7 @@ def border(
     _put(square, marks, size, size, s_inverse)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def replace_pivot(
     square: Square, marks: Marks, size: int, place: int, column: Vector, scale: int, prime: int
 ) -> None:
@@ -265,7 +265,7 @@ def replace_pivot(
                 _put(square, marks, i, at, (square[i, at] - column[i] * row[at]) % prime)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def eliminate(matrix: Matrix, row: int, column: int, prime: int) -> None:
     """Clear a column in all rows but one, whose entry there is one."""
     places = np.flatnonzero(matrix[row])

@@ -95,7 +95,7 @@ def light_with(
     return False
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _inverse(value: int, prime: int) -> int:
     result, base, power = 1, value % prime, prime - 2
     while power > 0:
@@ -106,7 +106,7 @@ def _inverse(value: int, prime: int) -> int:
     return result
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _obstacle(
     rows: Matrix, order: Ids, chosen: Ids, number: int, paid: npt.NDArray[np.bool_], prime: int
 ) -> tuple[Ids, int]:
@@ -158,7 +158,7 @@ def _obstacle(
     return found, 0
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _search(
     rows: Matrix,
     sizes: Vector,
