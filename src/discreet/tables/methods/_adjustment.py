@@ -57,10 +57,19 @@ class Adjustment:
             found = self._improve(found, start, progress)
         return self._squared(found) if squared else found
 
-    def _program(self, up: Ints, down: Ints, open_: Ints, limit: float, gap: float) -> Solution:
+    def _program(
+        self,
+        up: Ints,
+        down: Ints,
+        open_: Ints,
+        limit: float,
+        gap: float,
+        best: Adjusted | None = None,
+    ) -> Solution:
         """Minimise the weighted change with some directions fixed and those of `open_` free.
 
-        Columns: rise and fall of every cell, then one direction per open cell (1: up).
+        Columns: rise and fall of every cell, then one direction per open cell (1: up). With a table
+        to beat, only closer ones are looked for.
         """
         size, number = len(self.table), len(open_)
         fall, rise = self.room
@@ -71,8 +80,8 @@ class Adjustment:
         if (lower > upper + 1e-9).any():
             return Solution("infeasible")
         # rise ≥ upper·z and fall ≥ lower·(1−z); the other direction is shut by a bound that the
-        # change of an open cell needs at most: its room, or what the whole table can move.
-        most = [np.minimum(side[open_], self._reach()) for side in (rise, fall)]
+        # change of an open cell needs at most: its room, or what a closest table can move.
+        most = [np.minimum(side[open_], self._reach(open_, best)) for side in (rise, fall)]
         links = sparse.vstack(
             [
                 self._link(open_, 0, -self.upper[open_]),
@@ -92,7 +101,8 @@ class Adjustment:
         none = np.full(number, np.inf)
         whole = np.zeros(2 * size + number, dtype=bool)
         whole[2 * size :] = True
-        if self.integer:
+        # Which ways cells go is chosen on real changes; whole ones are found with the ways fixed.
+        if self.integer and not number:
             whole[:] = True
         return solve_integer(
             sparse.csc_matrix(sparse.vstack([balance, links])),
@@ -105,7 +115,13 @@ class Adjustment:
             integer=whole,
             time_limit=max(limit, 0.05),
             gap=gap,
+            start=None if best is None else self._as_start(best, open_),
         )
+
+    def _as_start(self, best: Adjusted, open_: Ints) -> Floats:
+        change = best.change
+        ways = (change[open_] > 0).astype(np.float64)
+        return np.concatenate([np.maximum(change, 0), np.maximum(-change, 0), ways])
 
     def _link(self, cells: Ints, offset: int, factor: Floats) -> sparse.coo_matrix:
         """Return rows with the change of each cell plus a multiple of its direction."""
@@ -116,12 +132,18 @@ class Adjustment:
             (entries, (np.tile(np.arange(number), 2), place)), shape=(number, 2 * size + number)
         )
 
-    def _reach(self) -> float:
-        # In a closest table no cell moves further than all sensitive cells together are asked to.
-        total = float(np.maximum(self.lower, self.upper)[self.sensitive].sum())
-        return max(total, 1.0) * 2
+    def _reach(self, cells: Ints, best: Adjusted | None) -> Floats:
+        """Return how far cells move at most in a table closer than the best."""
+        if best is None:
+            # In a closest table no cell moves further than all sensitive cells are asked to.
+            total = float(np.maximum(self.lower, self.upper)[self.sensitive].sum())
+            return np.full(len(cells), max(total, 1.0) * 2)
+        # The others move by one of their levels each; what is left of the objective is for the cell.
+        least = self.weight * np.minimum(self.lower, self.upper)
+        spare = best.objective - float(least[self.sensitive].sum())
+        return np.asarray((max(spare, 0.0) + least[cells]) / self.weight[cells] * (1 + 1e-9) + 1e-9)
 
-    def _adjusted(self, found: Solution, *, optimal: bool, bound: float) -> Adjusted:
+    def _adjusted(self, found: Solution, *, bound: float) -> Adjusted:
         size = len(self.table)
         change = found.x[:size] - found.x[size : 2 * size]
         # An integer program keeps its rows to a tolerance only; with the directions fixed the levels
@@ -136,34 +158,53 @@ class Adjustment:
         # Each sensitive cell moves by one of its levels at least.
         levels = np.minimum(self.lower, self.upper)[self.sensitive]
         least = float(self.weight[self.sensitive] @ levels)
+        return self._judged(change, max(bound, least))
+
+    def _judged(self, change: Floats, bound: float) -> Adjusted:
+        """Return a table with what is known of the optimum."""
         objective = float(self.weight @ np.abs(change))
-        return Adjusted(change, objective, min(max(bound, least), objective), optimal)
+        if self.integer and (self.weight == 1).all():
+            bound = float(np.ceil(bound - 1e-6))
+        # The solver keeps bounds and tables to six digits or so.
+        optimal = objective <= bound * (1 + 1e-5) + 1e-9
+        return Adjusted(change, objective, min(bound, objective), optimal)
 
     def _start(self, start: float, progress: Progress) -> Adjusted:
         """Return the optimum where it is found in half the time, else a first table."""
         none = np.zeros(0, dtype=np.int64)
         progress("adjusting", 0, 2)
-        bound = 0.0
+        best = self._first()
         if len(self.sensitive) <= _EXACT:
-            found = self._program(none, none, self.sensitive, self.time_limit / 2, 0.0)
-            if found.x.size:
-                done = found.status == "optimal"
-                return self._adjusted(found, optimal=done, bound=found.bound)
-            if found.status == "infeasible":
+            found = self._program(none, none, self.sensitive, self.time_limit / 2, 0.0, best)
+            if found.status == "infeasible" and best is None:
                 raise self._infeasible()
-            # Without a table there may still be a bound.
             bound = found.bound if np.isfinite(found.bound) else 0.0
+            if found.status == "infeasible" and best is not None:
+                bound = best.objective  # nothing is closer
+            if found.x.size:
+                better = self._adjusted(found, bound=bound)
+                if best is None or better.objective < best.objective:
+                    return better
+            if best is not None:
+                return self._judged(best.change, max(bound, best.bound))
+        if best is not None:
+            return best
+        left = self.time_limit - (time.monotonic() - start)
+        found = self._program(none, none, self.sensitive, max(left, self.time_limit / 2), 0.5)
+        if found.x.size:
+            return self._adjusted(found, bound=found.bound)
+        raise self._infeasible()
+
+    def _first(self) -> Adjusted | None:
+        """Return a table that goes ways chosen by size, or all up; None if neither is possible."""
+        none = np.zeros(0, dtype=np.int64)
         up = self._directions()
         for _ in range(2):
             found = self._program(self.sensitive[up], self.sensitive[~up], none, 60.0, 0.01)
             if found.x.size:
-                return self._adjusted(found, optimal=False, bound=bound)
+                return self._adjusted(found, bound=0.0)
             up = np.ones(len(up), dtype=bool)  # everything up is feasible wherever totals are free
-        left = self.time_limit - (time.monotonic() - start)
-        found = self._program(none, none, self.sensitive, max(left, self.time_limit / 2), 0.5)
-        if found.x.size:
-            return self._adjusted(found, optimal=False, bound=found.bound)
-        raise self._infeasible()
+        return None
 
     def _directions(self) -> Bools:
         """Return a first choice of directions: alternating in size within the sums they share."""
@@ -195,7 +236,7 @@ class Adjustment:
     def _improve(self, best: Adjusted, start: float, progress: Progress) -> Adjusted:
         """Set one group of directions free at a time, as long as that pays and time is left."""
         groups = self._groups()
-        bound, stale, turn = best.bound, 0, 0
+        stale = turn = 0
         while stale < len(groups):
             left = self.time_limit - (time.monotonic() - start)
             if left <= 0:
@@ -206,11 +247,12 @@ class Adjustment:
             rest = np.setdiff1d(self.sensitive, group)
             up = rest[best.change[rest] > 0]
             down = rest[best.change[rest] <= 0]
-            found = self._program(up, down, group, min(left, self.time_limit / 6), 1e-4)
+            found = self._program(up, down, group, min(left, self.time_limit / 6), 1e-4, best)
+            better = best
             if found.x.size and found.objective < best.objective * (1 - 1e-7) - 1e-9:
-                proven = len(groups) == 1 and found.status == "optimal"
-                best = self._adjusted(found, optimal=proven, bound=bound)
-                stale = 0
+                better = self._adjusted(found, bound=best.bound)
+            if better.objective < best.objective * (1 - 1e-7):
+                best, stale = better, 0
             else:
                 stale += 1
         return best
