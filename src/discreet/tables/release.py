@@ -19,13 +19,15 @@ from discreet.progress import Progress, silent
 from discreet.report import plain
 from discreet.tables.assessment import Assessment, assess
 from discreet.tables.loss import TableLoss, measure_loss
-from discreet.tables.methods._base import Protected, TableMethod
+from discreet.tables.methods._base import Protected, TableMethod, sensitive
 from discreet.tables.tabulation import mean_count
 
 __all__ = ["CONF_STATUS", "LinkedRelease", "TableRelease"]
 
 #: More rows than this are no help in a workbook, and take minutes to write.
 _SHEET = 200_000
+#: Up to so many sensitive cells an audit of withheld cells is exact unless told otherwise.
+_EXACT = {"outsider": 2000, "contributors": 100}
 #: SDMX code list CL_CONF_STATUS: free; confidential; secondary confidentiality set by the sender.
 CONF_STATUS = {
     Status.SAFE: "F",
@@ -121,10 +123,17 @@ class TableRelease(Release):
         self,
         *,
         attacker: str | None = None,
-        exact: bool = False,
+        exact: bool | None = None,
         progress: Progress = silent,
     ) -> Audit | Assessment:
-        """Judge what an attacker can infer; against the method's own attacker unless another is named."""
+        """Judge what an attacker can infer; against the method's own attacker unless another is named.
+
+        `exact` computes the ends of every interval; without it the audit stops where a cell's need
+        is met. Left out, they are exact where that takes no more than some seconds.
+        """
+        if exact is None:
+            few = int(sensitive(self.table).sum()) <= _EXACT.get(attacker or self.attacker, 100)
+            exact = few and self.protected.lower is None
         if attacker is None and not exact:
             return self._audit
         return assess(
@@ -247,7 +256,7 @@ class LinkedRelease(Release):
         self,
         *,
         attacker: str | None = None,
-        exact: bool = False,
+        exact: bool | None = None,
         progress: Progress = silent,
     ) -> Audit | Assessment:
         """Judge what an attacker can infer from all tables together."""
