@@ -56,6 +56,7 @@ async def _serve(kind: str, place: str, ready: Any, warmed: Any, stop: Any) -> N
     from discreet.app.server.postgres.scram import make_verifier
     from discreet.app.server.postgres.server import PostgresServer, tls_context
     from discreet.app.server.postgres.session import Setting
+    from discreet.app.server.run import ServerSettings
 
     folder = Path(tempfile.mkdtemp(prefix="discreet-load-"))
     certificate, key = make_certificate(folder)
@@ -77,7 +78,12 @@ async def _serve(kind: str, place: str, ready: Any, warmed: Any, stop: Any) -> N
         gate = dc.Gateway(people, guard=guards[kind], ledger=folder / "ledger.db")
         gate.prepare()  # as `discreet serve` does
         speaker = Desk({"people": gate}, rate=Rate(1e9, 10**9), metrics=Metrics())
-    setting = Setting(speaker, {"ana": user}, ThreadPoolExecutor(8), tls_context(certificate, key))
+    setting = Setting(
+        speaker,
+        {"ana": user},
+        ThreadPoolExecutor(ServerSettings().threads),
+        tls_context(certificate, key),
+    )
     listening = PostgresServer(setting)
     await listening.start()
     ready.put(listening.port)

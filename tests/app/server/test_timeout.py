@@ -37,7 +37,12 @@ def slow_gate(tmp_path_factory):
 def test_limits_of_client_and_policy(slow_gate, tmp_path):
     with (
         served_here(
-            {"people": slow_gate}, {"ana": user("ana")}, tmp_path, statement_seconds=0.2
+            # Statements that are being ended must not hold up the next.
+            {"people": slow_gate},
+            {"ana": user("ana")},
+            tmp_path,
+            statement_seconds=0.2,
+            threads=8,
         ) as at,
         connect(at.postgres) as client,
     ):

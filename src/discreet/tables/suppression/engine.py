@@ -37,8 +37,9 @@ _PATIENT, _PER = 20, 10
 _SMALL, _EACH = 350, 100
 #: How many times more "optimal" spends before it starts to prove, and how many seconds on that.
 _MORE, _PATIENCE = 4, 600.0
-#: What "fast" may spend on improving, in times what building took: with one window, with many.
-_FAST = (2.5, 6.0)
+#: What "fast" may spend on improving, in times what building took: with one window, with many;
+#: and most pivots of one window, which are dear in a large one.
+_FAST, _FAST_PIVOTS = (2.5, 6.0), 60_000
 #: Live cells up to which the whole table is one window.
 _WHOLE = 10_000
 #: In larger tables improving takes at most so many times what building took, exploring half of all.
@@ -134,7 +135,8 @@ def _fast(task: Task, progress: Progress) -> Found:
     search = Search(task, _guides(task)[0], windows=windows, progress=progress)
     if int(task.live.sum()) <= _LARGE:
         search.build()
-        search.improve(int(search.work * (1 + _FAST[windows > 0])))
+        more = _FAST[windows > 0] * search.work
+        search.improve(int(search.work + (more if windows else min(more, _FAST_PIVOTS))))
         return _found(search, search.work)
     # Programs only for what finds no corner.
     start = corners(
