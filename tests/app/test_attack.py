@@ -80,6 +80,19 @@ def test_mistakes_are_named(policy, options, code):
     assert caught.value.code == code
 
 
+def test_names_that_need_quotes_and_columns_of_text(tmp_path):
+    rows = salaries().frame.rename(columns={"salary": "Yearly-Pay"}).assign(note="a")
+    rows.to_csv(tmp_path / "people.csv", index=False)
+    text = POLICY.replace("salary: confidential", "Yearly-Pay: confidential, note: confidential")
+    (tmp_path / "policy.yaml").write_text(text)
+    found = attack_policy(tmp_path / "policy.yaml", column="Yearly-Pay", condition=KNOWN)
+    assert found.truth == 150_000
+    assert all(reports["raw"].succeeded for reports in found.found.values())
+    with pytest.raises(InputError) as caught:
+        attack_policy(tmp_path / "policy.yaml", column="note", condition=KNOWN)
+    assert caught.value.code == "not-numeric"
+
+
 def test_conditions_are_chosen():
     victim = choose_victim(salaries(), "salary", KNOWN)
     assert victim.group == "sector = 'Fin'"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.attacks._base import Attack, AttackReport, Victim
+from discreet.data.schema import Type
 from discreet.errors import DiscreetError, InputError, nearest
 from discreet.progress import Progress, silent
 from discreet.report import Report, Rows
@@ -122,6 +123,13 @@ def choose_victim(
     from sqlglot import exp
 
     dataset.relation.require(column)
+    if dataset.schema[column].type is not Type.NUMERIC:
+        raise InputError(
+            f"column {column!r} does not hold numbers; these attacks are on a number",
+            code="not-numeric",
+            column=column,
+            hint="name a column that can be added up",
+        )
     try:
         known = sqlglot.parse_one(condition, dialect="postgres")
     except sqlglot.errors.SqlglotError:
@@ -134,7 +142,11 @@ def choose_victim(
         parts = list(known.flatten()) if isinstance(known, exp.And) else [known]
         group = " AND ".join(part.sql("postgres") for part in parts[:-1]) or "TRUE"
     used = {found.name for found in known.find_all(exp.Column)}
-    return Victim(dataset.name, column, condition, group, other or _other(dataset, used))
+    # Attacks write their names into SQL, where a hyphen or a capital needs quotes.
+    relation, named = (
+        exp.to_identifier(name, quoted=True).sql("postgres") for name in (dataset.name, column)
+    )
+    return Victim(relation, named, condition, group, other or _other(dataset, used))
 
 
 def _other(dataset: Dataset, used: set[str]) -> str:

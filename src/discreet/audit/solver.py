@@ -66,21 +66,19 @@ class LinearProgram:
         self.work = 0
 
     def set_cost(self, columns: Ints, cost: Floats) -> None:
-        """Change the cost of some columns."""
+        """Change the cost of some columns; one named twice has the same cost both times."""
         if len(columns):
-            self._highs.changeColsCost(
-                len(columns), columns.astype(np.int32), np.ascontiguousarray(cost, np.float64)
-            )
+            at, first = _once(columns)
+            changed = self._highs.changeColsCost(len(at), at, np.asarray(cost, np.float64)[first])
+            _require(changed, "the solver refused the costs")
 
     def set_bounds(self, columns: Ints, lower: Floats, upper: Floats) -> None:
-        """Change the bounds of some columns."""
+        """Change the bounds of some columns; one named twice has the same bounds both times."""
         if len(columns):
-            self._highs.changeColsBounds(
-                len(columns),
-                columns.astype(np.int32),
-                np.ascontiguousarray(lower, np.float64),
-                np.ascontiguousarray(upper, np.float64),
-            )
+            at, first = _once(columns)
+            ends = (np.asarray(end, np.float64)[first] for end in (lower, upper))
+            changed = self._highs.changeColsBounds(len(at), at, *ends)
+            _require(changed, "the solver refused the bounds")
 
     def add_row(self, columns: Ints, coefficients: Floats, lower: float, upper: float) -> None:
         """Add a constraint on some columns."""
@@ -176,6 +174,12 @@ def solve_integer(
     bound = float(info.mip_dual_bound)
     done = status == highspy.HighsModelStatus.kOptimal
     return Solution("optimal" if done else "stopped", objective, x, bound)
+
+
+def _once(columns: Ints) -> tuple[npt.NDArray[np.int32], Ints]:
+    """Return columns in order, each once, and where they stood: the solver takes no others."""
+    at, first = np.unique(columns, return_index=True)
+    return at.astype(np.int32), first
 
 
 def _quiet() -> Any:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.app.cli import console
+
+if TYPE_CHECKING:
+    from discreet.ledger.store import Ledger
 
 LedgerArgument = Annotated[str, typer.Argument(help="The ledger: a file, or postgresql://…")]
 
@@ -58,7 +61,7 @@ def add(app: typer.Typer) -> None:
             console.note(f"wrote {book.export(output)}")
 
 
-def _opened(place: str):  # type: ignore[no-untyped-def]  # the ledger is imported when used
+def _opened(place: str) -> Ledger:
     from discreet.errors import InputError
     from discreet.ledger.store import open_ledger
 

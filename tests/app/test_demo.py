@@ -1,0 +1,13 @@
+"""The whole demonstration: the first command a newcomer runs, chapter by chapter."""
+
+from typer.testing import CliRunner
+
+from discreet.app.cli.main import build
+
+
+def test_every_chapter_runs_to_its_end(tmp_path):
+    ran = CliRunner().invoke(build(), ["demo", "-o", str(tmp_path / "demo"), "--rows", "500"])
+    assert ran.exit_code == 0, ran.output
+    page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
+    assert "Attacks before and after" in page
+    assert "cannot be protected" not in page
