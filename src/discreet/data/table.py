@@ -302,11 +302,14 @@ class Table:
         entries = (np.concatenate(signs), (np.concatenate(rows), np.concatenate(columns)))
         return sparse.csr_matrix(entries, shape=shape)
 
-    def require_additive(self, tolerance: float = 1e-3) -> None:
-        """Say which totals differ from the sum of their parts, relative to what is summed."""
+    def require_additive(self, tolerance: float = 1e-3, *, least: float = 0.0) -> None:
+        """Say which totals differ from the sum of their parts, relative to what is summed.
+
+        Differences up to `least` are never meant.
+        """
         gap = np.abs(self.equations @ self.value)
         scale = abs(self.equations) @ np.abs(self.value)
-        wrong = np.flatnonzero(gap > tolerance * np.maximum(scale, 1e-12))
+        wrong = np.flatnonzero(gap > np.maximum(tolerance * np.maximum(scale, 1e-12), least))
         if wrong.size:
             names = [self._equation_name(int(row)) for row in wrong[:5]]
             raise InputError(
