@@ -129,10 +129,14 @@ def dense_table(
             above, level = level, [f"{code}.{i}" for code in level for i in range(width)]
             pairs += list(zip(level, np.repeat(above, width).tolist(), strict=True))
         for code, _ in pairs:
-            inside = [code == "Total" or leaf == code or leaf.startswith(f"{code}.") for leaf in level]
+            inside = [
+                code == "Total" or leaf == code or leaf.startswith(f"{code}.") for leaf in level
+            ]
             members.append(inside)
         hierarchies[f"d{axis}"] = Hierarchy.from_pairs(pairs)
-        values = np.moveaxis(np.tensordot(np.array(members, dtype=float), values, (1, axis)), 0, axis)
+        values = np.moveaxis(
+            np.tensordot(np.array(members, dtype=float), values, (1, axis)), 0, axis
+        )
     codes = [hierarchies[name].codes for name in hierarchies]
     frame = pd.DataFrame(
         [list(row) for row in itertools.product(*codes)], columns=list(hierarchies)

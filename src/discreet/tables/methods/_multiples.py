@@ -25,10 +25,11 @@ __all__ = ["Multiples", "Rounded"]
 _JUMPS, _MOST_JUMPS = 1_500, 20_000_000
 #: Rounds of annealing per single cell that can move, at every heat, and most of them.
 _ROUNDS, _MOST_ROUNDS = 1_200, 10_000_000
-#: Heats of annealing, falling; then, colder, with totals beyond the base made dear.
-_HEATS = (1 / np.linspace(1.2, 3.0, 19), 1 / np.linspace(2.2, 4.0, 4))
-#: What it then costs that a cell is further off than the base; a total at the base costs 1.
-_WRONG = 4
+#: Heats of annealing and what it costs that a cell is further off than the base, where a total
+#: at the base costs 1: first whatever fits most totals, then nothing beyond the base; or, from a
+#: table where nothing is, so dear that nothing ever will.
+_PHASES = ((1 / np.linspace(1.2, 3.0, 19), 1), (1 / np.linspace(2.2, 4.0, 6), 4))
+_KEEPING = ((1 / np.linspace(1.0, 3.5, 19), 1_000),)
 #: Share of the rounds that start from a total that does not fit.
 _FOCUS = 0.9
 
@@ -69,62 +70,76 @@ class Multiples:
         """Return which cells are not next to their value."""
         return (multiples < self.low) | (multiples > self.high)
 
-    def adjacent(self, seconds: float) -> tuple[Floats | None, bool]:
-        """Look for any table of adjacent multiples; also say whether none is proven to exist.
+    def jump(self, *, slack: bool = False) -> Rounded | None:
+        """Look longer for any table; the random numbers are always the same."""
+        from discreet.tables.methods._jumping import jump
+
+        free, moving = self._movable(slack)
+        equations = self.table.equations.tocsc()
+        matrix = self._steps(equations, free, moving)
+        # Whole numbers: sums of steps are exact, however large the table.
+        rest = np.round(equations @ self.low).astype(np.int64)
+        x = np.zeros(matrix.shape[1], dtype=np.int64)
+        sides = (
+            (side.indices.astype(np.int64), side.indptr.astype(np.int64), _signs(side))
+            for side in (matrix.tocsr(), matrix)
+        )
+        if jump(*sides, rest, x, min(_JUMPS * len(x), _MOST_JUMPS), 0):
+            return None
+        return Rounded(self._stepped(free, moving, x.astype(np.float64)), optimal=False)
+
+    def _movable(self, slack: bool) -> tuple[Ints, Ints]:
+        """Return which cells step up or not, and which multiples may step either way."""
+        moving = np.flatnonzero(self.slack) if slack else np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(self.high > self.low), moving
+
+    def _steps(self, equations: sparse.csc_matrix, free: Ints, moving: Ints) -> sparse.csc_matrix:
+        """Return what steps change: of free cells up, then of moving ones down and up."""
+        parts = [equations[:, free], -equations[:, moving], equations[:, moving]]
+        return sparse.csc_matrix(sparse.hstack(parts))
+
+    def _stepped(self, free: Ints, moving: Ints, steps: Floats) -> Floats:
+        up, fall, rise = np.split(np.round(steps), [len(free), len(free) + len(moving)])
+        multiples = self.low.copy()
+        multiples[free] += up
+        multiples[moving] += rise - fall
+        return multiples
+
+    def some(self, seconds: float, *, slack: bool = False) -> tuple[Rounded | None, bool]:
+        """Look for any table by integer programming; also say whether none is proven to exist.
 
         Without a distance to minimise, and with every equation, redundant ones included, the
         solver finds in tenths of a second what takes it minutes otherwise.
         """
-        free = np.flatnonzero(self.high > self.low)
+        least, most = self.low - slack * self.slack, self.high + slack * self.slack
+        free = np.flatnonzero(most > least)
         equations = self.table.equations.tocsc()
+        offset = -(equations @ least)
         if not free.size:
-            fits = not (equations @ self.low).any()
-            return (self.low.copy(), False) if fits else (None, True)
-        offset = -(equations @ self.low)
+            return (None, True) if offset.any() else (Rounded(least, optimal=True), False)
         found = solve_integer(
             equations[:, free],
             rows=(offset, offset),
-            columns=(np.zeros(len(free)), np.ones(len(free))),
+            columns=(np.zeros(len(free)), (most - least)[free]),
             cost=np.zeros(len(free)),
             integer=np.ones(len(free), dtype=bool),
             time_limit=seconds,
         )
         if not found.x.size:
             return None, found.status == "infeasible"
-        multiples = self.low.copy()
-        multiples[free] += np.round(found.x)
-        return multiples, False
+        least[free] += np.round(found.x)
+        return Rounded(least, optimal=False), False
 
-    def jump(self) -> Floats | None:
-        """Look longer for a table of adjacent multiples; the random numbers are always the same."""
-        from discreet.tables.methods._jumping import jump
-
-        free = np.flatnonzero(self.high > self.low)
-        rows = self.table.equations.tocsc()[:, free].tocsr()
-        # Whole numbers: sums of steps are exact, however large the table.
-        rest = np.round(self.table.equations @ self.low).astype(np.int64)
-        x = np.zeros(len(free), dtype=np.int64)
-        sides = (
-            (matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64), _signs(matrix))
-            for matrix in (rows, rows.tocsc())
-        )
-        if jump(*sides, rest, x, min(_JUMPS * len(free), _MOST_JUMPS), 0):
-            return None
-        multiples = self.low.copy()
-        multiples[free] += x
-        return multiples
-
-    def program(
-        self, seconds: float, gap: float, *, slack: bool, start: Floats | None = None
-    ) -> tuple[Rounded | None, bool]:
-        """Look for the closest table; also say whether none is proven to exist.
+    def closest(
+        self, seconds: float, gap: float, *, slack: bool = False, start: Floats | None = None
+    ) -> Rounded | None:
+        """Look for the closest table by integer programming.
 
         With `slack` multiples may move one further, at a price above any gain in closeness.
         """
-        free = np.flatnonzero(self.high > self.low)
-        moving = np.flatnonzero(self.slack) if slack else np.zeros(0, dtype=np.int64)
+        free, moving = self._movable(slack)
         if not free.size and not moving.size:
-            return (None, True) if self._off(self.low) else (Rounded(self.low.copy(), True), False)
+            return None
         equations = independent(self.table.equations, self.table.value != 0).tocsc()
         size, extra = len(free), len(moving)
         offset = -(equations @ self.low)
@@ -135,9 +150,7 @@ class Multiples:
                 [(start - self.low)[free], np.maximum(-steps, 0), np.maximum(steps, 0)]
             )
         found = solve_integer(
-            sparse.csc_matrix(
-                sparse.hstack([equations[:, free], -equations[:, moving], equations[:, moving]])
-            ),
+            self._steps(equations, free, moving),
             rows=(offset, offset),
             columns=(np.zeros(size + 2 * extra), np.ones(size + 2 * extra)),
             # A step up costs what the upper multiple is further from the truth than the lower.
@@ -150,21 +163,13 @@ class Multiples:
             start=known,
         )
         if not found.x.size:
-            return None, found.status == "infeasible"
-        up, fall, rise = np.split(np.round(found.x), [size, size + extra])
-        multiples = self.low.copy()
-        multiples[free] += up
-        multiples[moving] += rise - fall
-        return Rounded(multiples, found.status == "optimal"), False
+            return None
+        return Rounded(self._stepped(free, moving, found.x), found.status == "optimal")
 
-    def _off(self, multiples: Floats) -> bool:
-        """Whether a table of multiples does not add up."""
-        return bool((self.table.equations @ multiples).any())
-
-    def anneal(self) -> Floats | None:
+    def anneal(self, start: Floats | None = None) -> Floats | None:
         """Move single cells until few totals do not fit; none if some end up beyond the base.
 
-        The random numbers are always the same.
+        From a table to start with none ever does. The random numbers are always the same.
         """
         system = _System.of(self.table)
         if system is None:
@@ -179,18 +184,18 @@ class Multiples:
         cells = single[movable]
         draw = np.random.default_rng(0)
         x = (draw.random(len(cells)) < (self.quotient - self.low)[cells]).astype(np.int64)
+        if start is not None:
+            x = (start[cells] > low[cells]).astype(np.int64)
         step = low.copy()
         step[cells] += x
         step = np.round(system.totals @ step[single]).astype(np.int64)
         graph = (*system.around(self.table, movable), self.table.keys[cells])
         rounds = min(_ROUNDS * len(cells), _MOST_ROUNDS)
-        dear = np.where(self.slack, 1, _WRONG)
-        for heats, first, further in zip(
-            _HEATS, (np.ones_like(low), dear), (1, _WRONG), strict=True
-        ):
-            search(graph, (low, high, first, further), x, step, heats, rounds, _FOCUS, 0)
-        wrong = (step < self.low - self.slack) | (step > self.high + self.slack)
-        return None if wrong.any() else step.astype(np.float64)
+        for heats, wrong in _PHASES if start is None else _KEEPING:
+            first = np.where(self.slack, 1, wrong)
+            search(graph, (low, high, first, wrong), x, step, heats, rounds, _FOCUS, 0)
+        beyond = (step < self.low - self.slack) | (step > self.high + self.slack)
+        return None if beyond.any() else step.astype(np.float64)
 
 
 def _signs(matrix: sparse.csr_matrix | sparse.csc_matrix) -> Ints:

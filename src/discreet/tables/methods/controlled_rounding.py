@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.data.table import Floats, Table
+from discreet.data.table import Table
 from discreet.errors import InfeasibleError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
@@ -78,50 +78,44 @@ class ControlledRounding(TableMethod):
     def _adjacent(self, near: Multiples, progress: Progress) -> tuple[Rounded | None, bool]:
         """Return the closest table of adjacent multiples found, or whether there is none."""
         progress("rounding", 0, _STAGES)
-        found, impossible = near.adjacent(self.time_limit / 6)
+        found, impossible = near.some(self.time_limit / 6)
         if found is None and not impossible:
             progress("rounding", 1, _STAGES)
             found = near.jump()
         if found is None:
             return None, impossible
         progress("rounding", 2, _STAGES)
-        closest, _ = near.program(self.time_limit / 6, self.gap, slack=False, start=found)
-        return closest or Rounded(found, optimal=False), False
+        closest = near.closest(self.time_limit / 6, self.gap, start=found.multiples)
+        return closest or found, False
 
     def _relaxed(
         self, near: Multiples, base: float, progress: Progress, *, impossible: bool
     ) -> Rounded:
         """Let totals that are multiples move by one base, as few as can be found."""
         progress("rounding", 3, _STAGES)
-        short = self.time_limit / 6
-        best: Rounded | None = None
-        if impossible:  # a small or simple table, where programs may end
-            best, hopeless = near.program(short, self.gap, slack=True)
+        some = near.jump(slack=True)
+        if some is None:
+            some, hopeless = near.some(self.time_limit / 6, slack=True)
             if hopeless:
                 raise _infeasible(base)
+        start = None if some is None else some.multiples
+        tables = [] if start is None else [start]
+        if impossible:  # a small or simple table, where programs may end
+            best = near.closest(self.time_limit / 6, self.gap, slack=True, start=start)
             if best is not None and best.optimal:
                 return best
+            tables += [] if best is None else [best.multiples]
         progress("rounding", 4, _STAGES)
-        annealed = near.anneal()
-        if annealed is not None and (best is None or _fewer(near, annealed, best.multiples)):
-            best = Rounded(annealed, optimal=False)
-        if best is None:
-            best, hopeless = near.program(4 * short, 0.5, slack=True)
-            if hopeless:
-                raise _infeasible(base)
-        if best is None:
+        for annealed in (near.anneal(), None if start is None else near.anneal(start)):
+            tables += [] if annealed is None else [annealed]
+        if not tables:
             raise InfeasibleError(
                 f"no additive table of multiples of {base:g} was found within "
                 f"{self.time_limit:g} s",
                 code="rounding-infeasible",
                 hint="allow more time, take another base, or use random-rounding",
             )
-        return dataclasses.replace(best, optimal=False)
-
-
-def _fewer(near: Multiples, one: Floats, other: Floats) -> bool:
-    """Whether one table has fewer totals beyond their adjacent multiples."""
-    return int(near.left(one).sum()) < int(near.left(other).sum())
+        return Rounded(min(tables, key=lambda found: int(near.left(found).sum())), optimal=False)
 
 
 def _infeasible(base: float) -> InfeasibleError:
