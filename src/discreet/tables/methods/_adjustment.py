@@ -212,18 +212,18 @@ class Adjustment:
         return Adjusted(change, objective, min(bound, objective), optimal)
 
     def _start(self, start: float, progress: Progress) -> Adjusted:
-        """Return the optimum where it is found in half the time, else a first table."""
+        """Return the optimum where it is found in most of the time, else a good table."""
         none = np.zeros(0, dtype=np.int64)
         progress("adjusting", 0, 2)
         best = self._first()
         if len(self.sensitive) <= _EXACT:
-            part = self.time_limit / 3
-            found = self._program(none, none, self.sensitive, part, 0.0, best, tight=True)
+            half, third = self.time_limit / 2, self.time_limit / 3
+            found = self._program(none, none, self.sensitive, half, 0.0, best, tight=True)
             if found.x.size:
                 better = self._adjusted(found, bound=0.0)
                 if best is None or better.objective < best.objective:
                     best = better
-            found = self._program(none, none, self.sensitive, part, 0.0, best)
+            found = self._program(none, none, self.sensitive, third, 0.0, best)
             if found.status == "infeasible" and best is None:
                 raise self._infeasible()
             bound = found.bound if np.isfinite(found.bound) else 0.0
