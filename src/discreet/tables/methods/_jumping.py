@@ -56,7 +56,7 @@ def jump(rows, columns, rest, x, turns, seed):
 
     Feasibility Jump (Luteberget and Sartor 2023) for equations with coefficients of ±1. Wanting
     and having too much weigh on their own in every equation: with one weight for both the search
-    takes ten to a hundred times as long.
+    takes ten to twenty times as many jumps.
 
     Parameters
     ----------
