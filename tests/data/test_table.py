@@ -293,6 +293,27 @@ def test_argus_files(tmp_path):
     assert table.count[table.cell("2", "large")] == 4
 
 
+def test_an_argus_file_of_frequencies_only(tmp_path):
+    write_argus(tmp_path)
+    rda = tmp_path / "t.rda"
+    rda.write_text(rda.read_text().replace("Val\n  <NUMERIC>\n  <DECIMALS> 1\n", ""))
+    lines = (tmp_path / "t.tab").read_text().splitlines()
+    cut = [";".join(part for i, part in enumerate(line.split(";")) if i != 2) for line in lines]
+    (tmp_path / "t.tab").write_text("\n".join(cut) + "\n")
+    table = Table.from_argus(tmp_path / "t.tab")
+    assert table.statistic == "count"
+    assert table.value[table.cell("T", "Total")] == 7
+    assert (table.count == table.value).all()
+
+
+def test_an_argus_file_without_cells(tmp_path):
+    write_argus(tmp_path)
+    (tmp_path / "t.tab").write_text("\n")
+    with pytest.raises(InputError) as caught:
+        Table.from_argus(tmp_path / "t.tab")
+    assert caught.value.code in ("empty-table", "empty-file")
+
+
 @pytest.mark.parametrize(
     ("line", "code"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -111,4 +112,36 @@ def instance(folder: Path, name: str) -> Table:
         lower="lpl",
         upper="upl",
         cost="cost",
+    )
+
+
+def dense_table(
+    seed: int, shape: tuple[tuple[int, ...], ...], *, mean: float = 20.0, filled: float = 1.0
+) -> Table:
+    """A cube with every total: one tuple per attribute says how codes branch, level by level."""
+    rng = np.random.default_rng(seed)
+    inner = rng.poisson(rng.lognormal(np.log(mean), 1, [int(np.prod(tree)) for tree in shape]))
+    values = np.where(rng.random(inner.shape) < filled, inner, 0).astype(np.float64)
+    hierarchies = {}
+    for axis, tree in enumerate(shape):
+        pairs, level, members = [("Total", "")], ["Total"], []
+        for width in tree:
+            above, level = level, [f"{code}.{i}" for code in level for i in range(width)]
+            pairs += list(zip(level, np.repeat(above, width).tolist(), strict=True))
+        for code, _ in pairs:
+            inside = [
+                code == "Total" or leaf == code or leaf.startswith(f"{code}.") for leaf in level
+            ]
+            members.append(inside)
+        hierarchies[f"d{axis}"] = Hierarchy.from_pairs(pairs)
+        values = np.moveaxis(
+            np.tensordot(np.array(members, dtype=float), values, (1, axis)), 0, axis
+        )
+    codes = [hierarchies[name].codes for name in hierarchies]
+    frame = pd.DataFrame(
+        [list(row) for row in itertools.product(*codes)], columns=list(hierarchies)
+    )
+    frame["value"] = values.ravel()
+    return Table.from_cells(
+        frame, list(hierarchies), "value", hierarchies=hierarchies, statistic="count"
     )

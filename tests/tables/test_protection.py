@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.tables.instances import castro, random_table, salaries
 
 import discreet as dc
@@ -220,3 +222,26 @@ def test_frames_come_back_in_the_type_that_went_in():
     table = dc.tabulate(dc.read(frame), by=["sector"], measure="x")
     release = table.protect(rules=[dc.MinimumFrequency(3)], method=dc.ControlledRounding(5))
     assert isinstance(release.cells, pl.DataFrame)
+
+
+PUBLISHED = (
+    b"r,c,value,status\nTotal,Total,60,safe\nTotal,x,30,safe\nTotal,y,30,safe\na,Total,30,safe\n"
+    b"a,x,,primary\na,y,,secondary\nb,Total,30,safe\nb,x,,secondary\nb,y,,secondary\n"
+)
+JUNK = st.sampled_from(
+    [b"\x00", b"\xff", b",", b'"', b"\n", b"inf", b"1e400", b"-", b"\xef\xbb\xbf"]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    place=st.integers(0, len(PUBLISHED)), junk=JUNK | st.binary(max_size=6), cut=st.integers(0, 40)
+)
+def test_a_broken_published_file_is_a_clear_error(tmp_path_factory, place, junk, cut):
+    file = tmp_path_factory.mktemp("published") / "cells.csv"
+    file.write_bytes(PUBLISHED[:place] + junk + PUBLISHED[place + cut :])
+    try:
+        audit = dc.audit_published(file)
+    except dc.InputError:
+        return
+    assert audit.unsafe <= audit.sensitive

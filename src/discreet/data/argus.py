@@ -58,6 +58,8 @@ def read_argus(
     rda = Path(metadata) if metadata is not None else file.with_suffix(".rda")
     settings, variables = _metadata(rda)
     rows = read_rows(file, delimiter=settings.get("SEPARATOR", ","))
+    if not rows:
+        raise InputError("the file has no cells", code="empty-table", file=file)
     _require_width(rows, variables, file, rda)
     columns = {v.name: [row[1][i].strip() for row in rows] for i, v in enumerate(variables)}
     by = [v for v in variables if v.kind == "dimension"]
@@ -77,18 +79,19 @@ def read_argus(
         data[variable.name] = _numbers(columns[variable.name], variable.name, rows, file)
         if variable.kind == "largest":
             largest.append(variable.name)
-        else:
+        elif variable is not measure or variable.kind == "count":
             roles[variable.kind] = variable.name
     frame = pa.table(data)
     if "count" in roles:  # tau-Argus writes out empty cells; here they are known zeros
         kept = [
             n > 0 or v != 0 for n, v in zip(data[roles["count"]], data[measure.name], strict=True)
         ]
-        frame = frame.filter(pa.array(kept))
+        frame = frame.filter(pa.array(kept, type=pa.bool_()))
     return Table.from_cells(
         frame,
         by=[v.name for v in by],
-        value=roles.pop("value"),
+        value=measure.name,
+        statistic="count" if measure.kind == "count" else "sum",
         contributions=largest,
         hierarchies={v.name: _hierarchy(v, columns[v.name], rda) for v in by},
         **roles,  # each kind is the parameter of the same name

@@ -150,9 +150,17 @@ def _frame(source: Any) -> Any:
     path = Path(source)
     if not path.exists():
         raise InputError(f"there is no file {path}", code="file-not-found", file=path)
-    if path.suffix == ".parquet":
-        return pd.read_parquet(path)
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+    try:
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path)
+        return pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (ValueError, OSError) as error:  # of pandas and pyarrow, undecodable bytes included
+        raise InputError(
+            f"{path.name} cannot be read as a table: {str(error).strip()}",
+            code="unreadable-file",
+            hint="give a CSV file in UTF-8 with one header line, or a Parquet file",
+            file=path,
+        ) from error
 
 
 def _ends(source: Any, table: Table, within: float | None) -> tuple[Floats, Floats]:
@@ -237,8 +245,15 @@ def _numbers(column: Any) -> Floats:
     import pandas as pd
 
     # Whatever is printed in place of a withheld value (–, c, ..) is no number.
-    numbers = pd.to_numeric(column, errors="coerce")
-    return np.asarray(numbers, dtype=np.float64)
+    numbers = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
+    endless = np.flatnonzero(np.isinf(numbers))
+    if endless.size:
+        raise InputError(
+            f"{endless.size} values are infinite, the first in row {endless[0] + 1}",
+            code="not-a-number",
+            hint="leave the value of a withheld cell empty",
+        )
+    return numbers
 
 
 def _status(frame: Any, values: Floats) -> Any:

@@ -208,3 +208,17 @@ def test_every_method_leaves_its_input_alone(name):
     assert len(done.value) == len(done.status) == len(done.table)
     shown = ~done.withheld
     assert np.isfinite(done.value[shown]).all()
+
+
+def test_recoding_says_what_it_cannot_merge():
+    one = dc.Hierarchy.from_pairs(
+        [("Total", ""), ("p", "Total"), ("q", "Total"), ("a", "p"), ("b", "q")]
+    )
+    other = dc.Hierarchy.from_pairs([("Total", ""), ("s", "Total"), ("a", "s"), ("b", "s")])
+    frame = pd.DataFrame({"r": ["a", "a", "b", "b"] * 3, "c": ["x"] * 6 + ["y"] * 6})
+    data = dc.read(frame, hierarchies={"r": [one, other]})
+    with pytest.raises(dc.InputError, match="several hierarchies, as those of r do") as caught:
+        dc.protect(dc.tabulate(data, ["r"]), [dc.MinimumFrequency(8)], dc.Recoding())
+    assert caught.value.code == "recoding-several-hierarchies"
+    with pytest.raises(dc.InfeasibleError, match=r"\(r: several hierarchies, not merged\)"):
+        dc.protect(dc.tabulate(data, ["r", "c"]), [dc.MinimumFrequency(8)], dc.Recoding())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 
 import numpy as np
@@ -20,6 +21,11 @@ __all__ = ["Adjusted", "Adjustment"]
 _EXACT = 400
 #: So many sensitive cells are set free at a time when improving.
 _GROUP = 40
+#: Good tables are looked for among those where no cell moves further than so many times the
+#: greatest level: with bounds that tight the program finds them far sooner.
+_TIGHT = 10.0
+#: Up to this many sensitive cells in an equation what they leave to the others is worked out.
+_COMBINED = 16
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -65,14 +71,20 @@ class Adjustment:
         limit: float,
         gap: float,
         best: Adjusted | None = None,
+        *,
+        tight: bool = False,
     ) -> Solution:
         """Minimise the weighted change with some directions fixed and those of `open_` free.
 
         Columns: rise and fall of every cell, then one direction per open cell (1: up). With a table
-        to beat, only closer ones are looked for.
+        to beat, only closer ones are looked for; with `tight`, only those without far moves.
         """
         size, number = len(self.table), len(open_)
-        fall, rise = self.room
+        reach = self._reach(best) if number else np.full(size, np.inf)
+        if tight:
+            greatest = np.maximum(self.lower, self.upper)[self.sensitive].max()
+            reach = np.minimum(reach, _TIGHT * max(float(greatest), 1e-9))
+        fall, rise = (np.minimum(side, reach) for side in self.room)
         lower = np.zeros(2 * size + number)
         upper = np.concatenate([rise, fall, np.ones(number)])
         lower[up], upper[size + up] = self.upper[up], 0.0
@@ -81,13 +93,15 @@ class Adjustment:
             return Solution("infeasible")
         # rise ≥ upper·z and fall ≥ lower·(1−z); the other direction is shut by a bound that the
         # change of an open cell needs at most: its room, or what a closest table can move.
-        most = [np.minimum(side[open_], self._reach(open_, best)) for side in (rise, fall)]
+        most = [side[open_] for side in (rise, fall)]
+        combined, least = self._combined if number else (sparse.csr_matrix((0, size)), np.zeros(0))
         links = sparse.vstack(
             [
                 self._link(open_, 0, -self.upper[open_]),
                 self._link(open_, size, self.lower[open_]),
                 self._link(open_, 0, -most[0]),
                 self._link(open_, size, most[1]),
+                sparse.hstack([combined, combined, sparse.csr_matrix((len(least), number))]),
             ]
         )
         balance = sparse.hstack(
@@ -107,8 +121,10 @@ class Adjustment:
         return solve_integer(
             sparse.csc_matrix(sparse.vstack([balance, links])),
             rows=(
-                np.concatenate([zero, np.zeros(number), self.lower[open_], -none, -none]),
-                np.concatenate([zero, none, none, np.zeros(number), most[1]]),
+                np.concatenate([zero, np.zeros(number), self.lower[open_], -none, -none, least]),
+                np.concatenate(
+                    [zero, none, none, np.zeros(number), most[1], np.full(len(least), np.inf)]
+                ),
             ),
             columns=(lower, upper),
             cost=np.concatenate([self.weight, self.weight, np.zeros(number)]),
@@ -132,16 +148,42 @@ class Adjustment:
             (entries, (np.tile(np.arange(number), 2), place)), shape=(number, 2 * size + number)
         )
 
-    def _reach(self, cells: Ints, best: Adjusted | None) -> Floats:
+    def _reach(self, best: Adjusted | None) -> Floats:
         """Return how far cells move at most in a table closer than the best."""
         if best is None:
             # In a closest table no cell moves further than all sensitive cells are asked to.
             total = float(np.maximum(self.lower, self.upper)[self.sensitive].sum())
-            return np.full(len(cells), max(total, 1.0) * 2)
+            return np.full(len(self.table), max(total, 1.0) * 2)
         # The others move by one of their levels each; what is left of the objective is for the cell.
-        least = self.weight * np.minimum(self.lower, self.upper)
-        spare = best.objective - float(least[self.sensitive].sum())
-        return np.asarray((max(spare, 0.0) + least[cells]) / self.weight[cells] * (1 + 1e-9) + 1e-9)
+        least = np.zeros(len(self.table))
+        levels = np.minimum(self.lower, self.upper)
+        least[self.sensitive] = (self.weight * levels)[self.sensitive]
+        spare = max(best.objective - float(least.sum()), 0.0)
+        return np.asarray((spare + least) / self.weight * (1 + 1e-9) + 1e-9)
+
+    @functools.cached_property
+    def _combined(self) -> tuple[sparse.csr_matrix, Floats]:
+        """Return sums of cells that together move by at least so much.
+
+        Whichever ways the sensitive cells of an equation go, what they do not cancel among
+        themselves the other cells must take up. The program's relaxation, in which a cell may go
+        half up and half down, does not see that.
+        """
+        sensitive = np.zeros(len(self.table), dtype=bool)
+        sensitive[self.sensitive] = True
+        rows = self.equations.tocsr()
+        kept, least = [], []
+        number = abs(rows) @ sensitive.astype(np.float64)
+        for row in np.flatnonzero((number > 0) & (number <= _COMBINED)).tolist():
+            part = slice(rows.indptr[row], rows.indptr[row + 1])
+            cells, sign = rows.indices[part], rows.data[part]
+            inside = sensitive[cells]
+            lower, upper = self.lower[cells[inside]], self.upper[cells[inside]]
+            needed = _least_movement(lower, upper, sign[inside])
+            if needed > np.minimum(lower, upper).sum() * (1 + 1e-9):
+                kept.append(row)
+                least.append(needed * (1 - 1e-9))
+        return abs(rows[kept]), np.array(least)
 
     def _adjusted(self, found: Solution, *, bound: float) -> Adjusted:
         size = len(self.table)
@@ -170,12 +212,18 @@ class Adjustment:
         return Adjusted(change, objective, min(bound, objective), optimal)
 
     def _start(self, start: float, progress: Progress) -> Adjusted:
-        """Return the optimum where it is found in half the time, else a first table."""
+        """Return the optimum where it is found in most of the time, else a good table."""
         none = np.zeros(0, dtype=np.int64)
         progress("adjusting", 0, 2)
         best = self._first()
         if len(self.sensitive) <= _EXACT:
-            found = self._program(none, none, self.sensitive, self.time_limit / 2, 0.0, best)
+            half, third = self.time_limit / 2, self.time_limit / 3
+            found = self._program(none, none, self.sensitive, half, 0.0, best, tight=True)
+            if found.x.size:
+                better = self._adjusted(found, bound=0.0)
+                if best is None or better.objective < best.objective:
+                    best = better
+            found = self._program(none, none, self.sensitive, third, 0.0, best)
             if found.status == "infeasible" and best is None:
                 raise self._infeasible()
             bound = found.bound if np.isfinite(found.bound) else 0.0
@@ -247,7 +295,8 @@ class Adjustment:
             rest = np.setdiff1d(self.sensitive, group)
             up = rest[best.change[rest] > 0]
             down = rest[best.change[rest] <= 0]
-            found = self._program(up, down, group, min(left, self.time_limit / 6), 1e-4, best)
+            part = min(left, self.time_limit / 6)
+            found = self._program(up, down, group, part, 1e-4, best, tight=True)
             better = best
             if found.x.size and found.objective < best.objective * (1 - 1e-7) - 1e-9:
                 better = self._adjusted(found, bound=best.bound)
@@ -325,3 +374,18 @@ class Adjustment:
             hint='let totals move with totals="free", or publish fewer details',
             cells=names,
         )
+
+
+def _least_movement(lower: Floats, upper: Floats, sign: Floats) -> float:
+    """Return how far the cells of an equation move together at least, over all ways they may go.
+
+    >>> _least_movement(np.array([3.0, 3.0]), np.array([3.0, 3.0]), np.array([1.0, 1.0]))
+    6.0
+    >>> _least_movement(np.array([3.0, 1.0]), np.array([3.0, 1.0]), np.array([1.0, 1.0]))
+    6.0
+    """
+    moved, left = np.zeros(1), np.zeros(1)
+    for fall, rise, way in zip(lower, upper, sign, strict=True):
+        moved = np.concatenate([moved + fall, moved + rise])
+        left = np.concatenate([left - way * fall, left + way * rise])
+    return float((moved + np.abs(left)).min())

@@ -1,8 +1,10 @@
-"""Additive tables of multiples near a table: by integer programming, or by annealing.
+"""Additive tables of multiples near a table: by integer programming, or by search.
 
 Tables of two attributes round at the root of an integer program. Three and more attributes with
-hierarchies put dozens of totals above every single cell, and the program does not end; there
-single cells are moved up and down at random, cooling, until every total fits.
+hierarchies put dozens of totals above every single cell, and the program of the closest table does
+not end. Any table of adjacent multiples is then found by jumping (`_jumping`); where there is none,
+or none is found, single cells move at random, cooling, until few totals are left that do not fit
+(`_annealing`).
 """
 
 from __future__ import annotations
@@ -17,18 +19,19 @@ from discreet.audit.solver import solve_integer
 from discreet.data.table import Bools, Floats, Ints, Table
 from discreet.tables.methods._base import is_total
 
-__all__ = ["ATTEMPTS", "Multiples", "Rounded"]
+__all__ = ["Multiples", "Rounded"]
 
-#: Rounds of annealing per single cell that can move, attempt by attempt.
-_ROUNDS = (6_000, 15_000, 40_000)
-#: How often annealing may be tried.
-ATTEMPTS = len(_ROUNDS)
-#: Most rounds in one attempt.
-_MOST = 200_000_000
-#: Heat at the start and at the end.
-_HEAT = (0.3, 0.07)
-#: What it costs that a total leaves its adjacent multiples within the base, and beyond.
-_LEAVE, _WRONG = 0.2, 1.0
+#: Jumps per cell that can move, and most of them.
+_JUMPS, _MOST_JUMPS = 1_500, 20_000_000
+#: Rounds of annealing per single cell that can move, at every heat, and most of them.
+_ROUNDS, _MOST_ROUNDS = 1_200, 10_000_000
+#: Heats of annealing and what it costs that a cell is further off than the base, where a total
+#: at the base costs 1: first whatever fits most totals, then nothing beyond the base; or, from a
+#: table where nothing is, so dear that nothing ever will.
+_PHASES = ((1 / np.linspace(1.2, 3.0, 19), 1), (1 / np.linspace(2.2, 4.0, 6), 4))
+_KEEPING = ((1 / np.linspace(1.0, 3.5, 19), 1_000),)
+#: Share of the rounds that start from a total that does not fit.
+_FOCUS = 0.9
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -67,20 +70,87 @@ class Multiples:
         """Return which cells are not next to their value."""
         return (multiples < self.low) | (multiples > self.high)
 
-    def program(self, seconds: float, gap: float, *, slack: bool) -> tuple[Rounded | None, bool]:
-        """Solve for steps up from the lower multiple; also say whether none is proven to exist.
+    def jump(self, *, slack: bool = False) -> Rounded | None:
+        """Look longer for any table; the random numbers are always the same."""
+        from discreet.tables.methods._jumping import jump
+
+        free, moving = self._movable(slack)
+        equations = self.table.equations.tocsc()
+        matrix = self._steps(equations, free, moving)
+        # Whole numbers: sums of steps are exact, however large the table.
+        rest = np.round(equations @ self.low).astype(np.int64)
+        x = np.zeros(matrix.shape[1], dtype=np.int64)
+        sides = (
+            (side.indices.astype(np.int64), side.indptr.astype(np.int64), _signs(side))
+            for side in (matrix.tocsr(), matrix)
+        )
+        if jump(*sides, rest, x, min(_JUMPS * len(x), _MOST_JUMPS), 0):
+            return None
+        return Rounded(self._stepped(free, moving, x.astype(np.float64)), optimal=False)
+
+    def _movable(self, slack: bool) -> tuple[Ints, Ints]:
+        """Return which cells step up or not, and which multiples may step either way."""
+        moving = np.flatnonzero(self.slack) if slack else np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(self.high > self.low), moving
+
+    def _steps(self, equations: sparse.csc_matrix, free: Ints, moving: Ints) -> sparse.csc_matrix:
+        """Return what steps change: of free cells up, then of moving ones down and up."""
+        parts = [equations[:, free], -equations[:, moving], equations[:, moving]]
+        return sparse.csc_matrix(sparse.hstack(parts))
+
+    def _stepped(self, free: Ints, moving: Ints, steps: Floats) -> Floats:
+        up, fall, rise = np.split(np.round(steps), [len(free), len(free) + len(moving)])
+        multiples = self.low.copy()
+        multiples[free] += up
+        multiples[moving] += rise - fall
+        return multiples
+
+    def some(self, seconds: float, *, slack: bool = False) -> tuple[Rounded | None, bool]:
+        """Look for any table by integer programming; also say whether none is proven to exist.
+
+        Without a distance to minimise, and with every equation, redundant ones included, the
+        solver finds in tenths of a second what takes it minutes otherwise.
+        """
+        least, most = self.low - slack * self.slack, self.high + slack * self.slack
+        free = np.flatnonzero(most > least)
+        equations = self.table.equations.tocsc()
+        offset = -(equations @ least)
+        if not free.size:
+            return (None, True) if offset.any() else (Rounded(least, optimal=True), False)
+        found = solve_integer(
+            equations[:, free],
+            rows=(offset, offset),
+            columns=(np.zeros(len(free)), (most - least)[free]),
+            cost=np.zeros(len(free)),
+            integer=np.ones(len(free), dtype=bool),
+            time_limit=seconds,
+        )
+        if not found.x.size:
+            return None, found.status == "infeasible"
+        least[free] += np.round(found.x)
+        return Rounded(least, optimal=False), False
+
+    def closest(
+        self, seconds: float, gap: float, *, slack: bool = False, start: Floats | None = None
+    ) -> Rounded | None:
+        """Look for the closest table by integer programming.
 
         With `slack` multiples may move one further, at a price above any gain in closeness.
         """
-        free = np.flatnonzero(self.high > self.low)
-        moving = np.flatnonzero(self.slack) if slack else np.zeros(0, dtype=np.int64)
-        equations = self._equations.tocsc()
+        free, moving = self._movable(slack)
+        if not free.size and not moving.size:
+            return None
+        equations = independent(self.table.equations, self.table.value != 0).tocsc()
         size, extra = len(free), len(moving)
         offset = -(equations @ self.low)
+        known = None
+        if start is not None:
+            steps = (start - self.low)[moving]
+            known = np.concatenate(
+                [(start - self.low)[free], np.maximum(-steps, 0), np.maximum(steps, 0)]
+            )
         found = solve_integer(
-            sparse.csc_matrix(
-                sparse.hstack([equations[:, free], -equations[:, moving], equations[:, moving]])
-            ),
+            self._steps(equations, free, moving),
             rows=(offset, offset),
             columns=(np.zeros(size + 2 * extra), np.ones(size + 2 * extra)),
             # A step up costs what the upper multiple is further from the truth than the lower.
@@ -90,56 +160,46 @@ class Multiples:
             integer=np.ones(size + 2 * extra, dtype=bool),
             time_limit=seconds,
             gap=gap,
+            start=known,
         )
         if not found.x.size:
-            return None, found.status == "infeasible"
-        up, fall, rise = np.split(np.round(found.x), [size, size + extra])
-        multiples = self.low.copy()
-        multiples[free] += up
-        multiples[moving] += rise - fall
-        return Rounded(multiples, found.status == "optimal"), False
+            return None
+        return Rounded(self._stepped(free, moving, found.x), found.status == "optimal")
 
-    @property
-    def _equations(self) -> sparse.csr_matrix:
-        return independent(self.table.equations, self.table.value != 0)
+    def anneal(self, start: Floats | None = None) -> Floats | None:
+        """Move single cells until few totals do not fit; none if some end up beyond the base.
 
-    def anneal(self, attempt: int) -> Floats | None:
-        """Move single cells up and down until every total fits; none if it does not come to that.
-
-        Each attempt takes longer than the last. The random numbers are always the same.
+        From a table to start with none ever does. The random numbers are always the same.
         """
         system = _System.of(self.table)
         if system is None:
             return None
-        from discreet.tables.methods._annealing import anneal
+        from discreet.tables.methods._annealing import search
 
-        # Whole numbers: sums of steps are exact, however large the table.
         low, high = (side.astype(np.int64) for side in (self.low, self.high))
         single = system.single
         # Single cells stay next to their values; only totals leave.
         movable = np.flatnonzero(high[single] > low[single])
         movable = movable[np.argsort(self.table.keys[single[movable]])]
         cells = single[movable]
-        draw = np.random.default_rng(attempt)
-        x = low[cells] + (draw.random(len(cells)) < (self.quotient - self.low)[cells])
+        draw = np.random.default_rng(0)
+        x = (draw.random(len(cells)) < (self.quotient - self.low)[cells]).astype(np.int64)
+        if start is not None:
+            x = (start[cells] > low[cells]).astype(np.int64)
         step = low.copy()
-        step[cells] = x
+        step[cells] += x
         step = np.round(system.totals @ step[single]).astype(np.int64)
-        above, sums, parts = system.around(movable)
-        anneal(
-            *above,
-            *sums,
-            *parts,
-            self.table.keys[cells],
-            *(low[cells], high[cells], x, step),
-            *(low, high, self.slack),
-            (_LEAVE, _WRONG),
-            _HEAT,
-            int(min(_ROUNDS[attempt] * len(cells) + 1, _MOST)),
-            attempt,
-        )
-        wrong = (step < self.low - self.slack) | (step > self.high + self.slack)
-        return None if wrong.any() else step.astype(np.float64)
+        graph = (*system.around(self.table, movable), self.table.keys[cells])
+        rounds = min(_ROUNDS * len(cells), _MOST_ROUNDS)
+        for heats, wrong in _PHASES if start is None else _KEEPING:
+            first = np.where(self.slack, 1, wrong)
+            search(graph, (low, high, first, wrong), x, step, heats, rounds, _FOCUS, 0)
+        beyond = (step < self.low - self.slack) | (step > self.high + self.slack)
+        return None if beyond.any() else step.astype(np.float64)
+
+
+def _signs(matrix: sparse.csr_matrix | sparse.csc_matrix) -> Ints:
+    return np.asarray(np.round(matrix.data), dtype=np.int64)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -149,7 +209,6 @@ class _System:
     single: Ints
     #: (cells, single cells): 1 where a single cell is part of a cell.
     totals: sparse.csr_matrix
-    equations: sparse.csr_matrix
 
     @classmethod
     def of(cls, table: Table) -> _System | None:
@@ -182,19 +241,21 @@ class _System:
             totals = deeper
         if abs(equations @ totals).max() > 0.5:
             return None
-        return cls(single, totals, equations)
+        return cls(single, totals)
 
-    def around(
-        self, movable: Ints
-    ) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints], tuple[Ints, Ints]]:
-        """Return the totals above, the equations of, and the movable cells in each equation."""
-        above = self.totals[:, movable].T.tocsr()
-        above.sort_indices()
-        parts = self.equations[:, self.single[movable]].tocsr()
-        parts = parts[np.diff(parts.indptr) > 1]
-        sums = parts.T.tocsr()
-        first, second, third = (
-            (matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64))
-            for matrix in (above, sums, parts)
-        )
-        return first, second, third
+    def around(self, table: Table, movable: Ints) -> tuple[Ints, ...]:
+        """Return what is above and below, the lines of, and the movable cells in each line.
+
+        A line is a total whose single cells differ from it in one attribute.
+        """
+        below = self.totals[:, movable].tocsr()
+        entries = below.tocoo()
+        cells = self.single[movable]
+        differ = (table.codes[entries.row] != table.codes[cells[entries.col]]).sum(axis=1)
+        most = np.zeros(len(table), dtype=np.int64)
+        np.maximum.at(most, entries.row, differ)
+        parts = below[(most == 1) & (np.diff(below.indptr) > 1)]
+        lists: list[Ints] = []
+        for matrix in (below.T.tocsr(), below, parts.T.tocsr(), parts):
+            lists += [matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)]
+        return tuple(lists)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.data.table import Bools, Floats, Table
+from discreet.data.table import Table
 from discreet.errors import InfeasibleError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
@@ -21,9 +21,12 @@ from discreet.tables.methods._base import (
     is_whole,
     rounding_base,
 )
-from discreet.tables.methods._multiples import ATTEMPTS, Multiples
+from discreet.tables.methods._multiples import Multiples, Rounded
 
 __all__ = ["ControlledRounding"]
+
+#: Steps of the progress shown.
+_STAGES = 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,51 +69,53 @@ class ControlledRounding(TableMethod):
         table.require_additive()
         base = rounding_base(table, self.base)
         near = Multiples.of(table, base)
-        multiples, proven = self._round(near, base, progress)
-        left = near.left(multiples)
-        return _protected(table, base, multiples, left, proven)
+        found, impossible = self._adjacent(near, progress)
+        if found is None:
+            found = self._relaxed(near, base, progress, impossible=impossible)
+        progress("rounding", _STAGES, _STAGES)
+        return _protected(near, base, found, impossible=impossible)
 
-    def _round(self, near: Multiples, base: float, progress: Progress) -> tuple[Floats, bool]:
-        """Try what gives the closest table first and what nearly always gives one then."""
-        stages = 3 + ATTEMPTS
-        short = self.time_limit / 6
-        first = None
-        for stage, slack in enumerate((False, True)):
-            progress("rounding", stage, stages)
-            first, impossible = near.program(short, self.gap, slack=slack)
-            if first is not None and (first.optimal or not slack):
-                return first.multiples, first.optimal
-            if not impossible:
-                break  # too large for programs
-        else:
-            raise _infeasible(base)
-        for attempt in range(ATTEMPTS):
-            progress("rounding", 2 + attempt, stages)
-            annealed = near.anneal(attempt)
-            if annealed is not None:
-                if first is not None and _fewer(near, first.multiples, annealed):
-                    break
-                return annealed, False
-            if first is not None:
-                break
-        if first is not None:
-            return first.multiples, False
-        found, impossible = near.program(4 * short, 0.5, slack=True)
-        progress("rounding", stages, stages)
-        if found is not None:
-            return found.multiples, False
-        if impossible:
-            raise _infeasible(base)
-        raise InfeasibleError(
-            f"no additive table of multiples of {base:g} was found within {self.time_limit:g} s",
-            code="rounding-infeasible",
-            hint="allow more time, take another base, or use random-rounding",
-        )
+    def _adjacent(self, near: Multiples, progress: Progress) -> tuple[Rounded | None, bool]:
+        """Return the closest table of adjacent multiples found, or whether there is none."""
+        progress("rounding", 0, _STAGES)
+        found, impossible = near.some(self.time_limit / 6)
+        if found is None and not impossible:
+            progress("rounding", 1, _STAGES)
+            found = near.jump()
+        if found is None:
+            return None, impossible
+        progress("rounding", 2, _STAGES)
+        closest = near.closest(self.time_limit / 6, self.gap, start=found.multiples)
+        return closest or found, False
 
-
-def _fewer(near: Multiples, one: Floats, other: Floats) -> bool:
-    """Whether one table has fewer totals beyond their adjacent multiples."""
-    return int(near.left(one).sum()) < int(near.left(other).sum())
+    def _relaxed(
+        self, near: Multiples, base: float, progress: Progress, *, impossible: bool
+    ) -> Rounded:
+        """Let totals that are multiples move by one base, as few as can be found."""
+        progress("rounding", 3, _STAGES)
+        some = near.jump(slack=True)
+        if some is None:
+            some, hopeless = near.some(self.time_limit / 6, slack=True)
+            if hopeless:
+                raise _infeasible(base)
+        start = None if some is None else some.multiples
+        tables = [] if start is None else [start]
+        if impossible:  # a small or simple table, where programs may end
+            best = near.closest(self.time_limit / 6, self.gap, slack=True, start=start)
+            if best is not None and best.optimal:
+                return best
+            tables += [] if best is None else [best.multiples]
+        progress("rounding", 4, _STAGES)
+        for annealed in (near.anneal(), None if start is None else near.anneal(start)):
+            tables += [] if annealed is None else [annealed]
+        if not tables:
+            raise InfeasibleError(
+                f"no additive table of multiples of {base:g} was found within "
+                f"{self.time_limit:g} s",
+                code="rounding-infeasible",
+                hint="allow more time, take another base, or use random-rounding",
+            )
+        return Rounded(min(tables, key=lambda found: int(near.left(found).sum())), optimal=False)
 
 
 def _infeasible(base: float) -> InfeasibleError:
@@ -122,17 +127,17 @@ def _infeasible(base: float) -> InfeasibleError:
     )
 
 
-def _protected(
-    table: Table, base: float, multiples: Floats, left: Bools, proven: bool
-) -> Protected:
-    rounded = multiples * base
+def _protected(near: Multiples, base: float, found: Rounded, *, impossible: bool) -> Protected:
+    table = near.table
+    left = near.left(found.multiples)
+    rounded = found.multiples * base
     whole = is_whole(table) and float(base).is_integer()
     # In a table of whole numbers the distance to an adjacent multiple is at most base − 1. Which
     # totals moved by a whole base is not told, so that it may have been any.
     reach = np.full(len(table), base - 1 if whole else base)
     if left.any():
         reach[is_total(table)] = base
-    facts = {"base": base, "moved_beyond_adjacent": int(left.sum()), "optimal": proven}
+    facts = {"base": base, "moved_beyond_adjacent": int(left.sum()), "optimal": found.optimal}
     return Protected(
         table,
         rounded,
@@ -141,6 +146,7 @@ def _protected(
         rounded + reach,
         facts=facts,
         confidential={
-            "beyond_adjacent": [" × ".join(table.labels(c)) for c in np.flatnonzero(left).tolist()]
+            "beyond_adjacent": [" × ".join(table.labels(c)) for c in np.flatnonzero(left).tolist()],
+            "adjacent_impossible": impossible,
         },
     )

@@ -75,6 +75,19 @@ class Recoding(TableMethod):
                 code="recoding-without-rules",
                 hint="give rules=[…]; statuses that come with a table cannot be merged",
             )
+        several = _several(table)
+        if (
+            several
+            and not self._is_enough(current)
+            and set(several) | set(self.keep) >= {*table.by}
+        ):
+            raise InputError(
+                f"recoding does not merge codes that stand in several hierarchies, as those of "
+                f"{', '.join(several)} do, and no other attribute may be merged",
+                code="recoding-several-hierarchies",
+                hint="tabulate with one of the hierarchies, or protect by suppression",
+                column=several[0],
+            )
         while True:
             merged = self._merge(current, rules)
             if not isinstance(table, Tabulation) or merged is current:
@@ -127,11 +140,21 @@ class Recoding(TableMethod):
             )
         if self.then is None:
             names = [" × ".join(table.labels(int(cell))) for cell in left[:5]]
+            several = _several(table)
+            untouched = (
+                f" ({', '.join(several)}: several hierarchies, not merged)" if several else ""
+            )
             raise InfeasibleError(
-                f"{left.size} cells are still sensitive after merging: " + "; ".join(names),
+                f"{left.size} cells are still sensitive after merging{untouched}: "
+                + "; ".join(names),
                 code="recoding-not-enough",
                 hint="name a method for them with then=, such as suppression",
                 cells=names,
             )
         protected = self.then.hide(table, rng=rng, progress=progress)
         return dataclasses.replace(protected, facts={**protected.facts, **facts})
+
+
+def _several(table: Table) -> list[str]:
+    """Return the attributes whose codes stand in several hierarchies."""
+    return [dimension.name for dimension in table.dimensions if len(dimension.hierarchies) > 1]
