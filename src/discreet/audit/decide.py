@@ -14,7 +14,7 @@ from discreet.audit.deviations import DeviationModel
 from discreet.audit.knowledge import Contributors
 from discreet.audit.prior import Prior
 
-__all__ = ["TOLERANCE", "Decision", "Problem", "decide"]
+__all__ = ["TOLERANCE", "Decision", "Problem", "decide", "meet"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -145,6 +145,14 @@ def decide(problem: Problem, cells: Ints, decision: Decision) -> Decision:
     if problem.exact:
         _exact(problem, cells, wanted, decision)
         return decision
+    meet(problem, cells, decision)
+    _shortfalls(problem, cells, wanted, decision)
+    return decision
+
+
+def meet(problem: Problem, cells: Ints, decision: Decision) -> None:
+    """Find out which needs of a component are met, but not how far those go that are not."""
+    wanted = cells[problem.wanted[cells]]
     # Larger needs first: their deviations carry many smaller ones along.
     needs = np.maximum(problem.lower_need[wanted], problem.upper_need[wanted])
     order = wanted[np.argsort(-needs, kind="stable")]
@@ -156,8 +164,6 @@ def decide(problem: Problem, cells: Ints, decision: Decision) -> Decision:
         model = _model(problem, cells)
         for cell in order.tolist():
             _both(problem, model, decision, cell, whole=True)
-    _shortfalls(problem, cells, wanted, decision)
-    return decision
 
 
 def _model(problem: Problem, cells: Ints) -> DeviationModel:
