@@ -7,7 +7,7 @@ import pytest
 from discreet.audit.intervals import audit_table
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.table import Status, Table
-from discreet.tables.suppression import efforts
+from discreet.tables.suppression import efforts, engine
 
 
 def nested(name, *widths):
