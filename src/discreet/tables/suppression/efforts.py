@@ -38,8 +38,10 @@ _MENDED, _MENDING = 3, 2_000
 #: How many times more "optimal" spends before it starts to prove, and how many seconds on that.
 _MORE, _PATIENCE = 4, 600.0
 #: What "fast" may spend on improving, in times what building took: with one window, with many;
-#: and most pivots of one window, which are dear in a large one.
-_FAST, _FAST_PIVOTS = (2.5, 6.0), 60_000
+#: and most pivots, which are dear in one large window.
+_FAST, _FAST_PIVOTS = (2.5, 6.0), (60_000, 400_000)
+#: Most pivots that "balanced" spends on improving, likewise, and on exploring.
+_IMPROVING, _EXPLORING = (400_000, 1_500_000), (200_000, 750_000)
 #: Live cells up to which the whole table is one window.
 _WHOLE = 10_000
 #: In larger tables improving takes at most so many times what building took, exploring half of all.
@@ -85,8 +87,8 @@ def _first(task: Task, progress: Progress, deadline: float | None = None) -> Sea
     windows = _windows(task)
     search = Search(task, _guides(task)[0], deadline, windows=windows, progress=progress)
     search.build()
-    more = _FAST[windows > 0] * search.work
-    search.improve(int(search.work + (more if windows else min(more, _FAST_PIVOTS))))
+    more = min(_FAST[windows > 0] * search.work, _FAST_PIVOTS[windows > 0])
+    search.improve(int(search.work + more))
     return search
 
 
@@ -130,7 +132,9 @@ def _cornered(task: Task, passes: int, progress: Progress) -> Found:
 def _windows(task: Task) -> int:
     """Return how far to look around a cell: the larger the table, the nearer."""
     live = int(task.live.sum())
-    if live <= _WHOLE:
+    # What contributors know makes programs over three attributes several times as long.
+    long = task.knowledge is not None and len(task.table.dimensions) > 2
+    if live <= (_WHOLE // 2 if long else _WHOLE):
         return 0
     return 2 if live <= _LARGE else 1
 
@@ -176,7 +180,8 @@ def _guided(
         if best is not None:
             search = Search(task, guide, deadline, windows=windows, progress=progress)
             search.build()
-        search.improve(_TIMES * search.work if windows else _LONG * budget)
+        limit = _TIMES * search.work if windows else _LONG * budget
+        search.improve(min(limit, search.work + _IMPROVING[windows > 0]))
         spent += search.work
         dearest = max(dearest, search.work)
         if best is None or search.cost < best.cost * (1 - 1e-12):
@@ -189,8 +194,10 @@ def _guided(
 def _explored(best: Search, budget: int, windows: int) -> int:
     """Explore around a pattern as long as it pays, and a little longer; return the work."""
     before = best.work
-    limit = before + (before // 2 if windows else _AGAIN * before + budget)
-    best.explore(limit, _PATIENT + len(best.secondaries) // _PER)
+    more = before // 2 if windows else _AGAIN * before + budget
+    best.explore(
+        before + min(more, _EXPLORING[windows > 0]), _PATIENT + len(best.secondaries) // _PER
+    )
     return best.work - before
 
 

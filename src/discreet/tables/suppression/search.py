@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 
 import numpy as np
@@ -95,7 +96,7 @@ class Search:
         self.asked: set[tuple[int, int]] = set()
         #: Demands that certificates kept elsewhere have met.
         self._met = np.zeros(len(task.target), dtype=bool)
-        self.users: list[set[int]] = [set() for _ in range(len(task.value))]
+        self.users: defaultdict[int, set[int]] = defaultdict(set)
         self._by_target: dict[int, list[int]] = {}
         for demand, cell in enumerate(task.target.tolist()):
             self._by_target.setdefault(cell, []).append(demand)
