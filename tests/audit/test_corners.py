@@ -16,7 +16,7 @@ from discreet.audit.corners import corners
 from discreet.audit.decide import Decision, Problem
 from discreet.audit.intervals import audit_table
 from discreet.data.table import Status
-from discreet.tables.suppression import efforts, engine
+from discreet.tables.suppression import efforts
 from discreet.tables.suppression.engine import suppress
 from discreet.tables.suppression.task import Task
 
