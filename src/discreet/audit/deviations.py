@@ -301,10 +301,10 @@ def independent(equations: sparse.csr_matrix, live: Bools) -> sparse.csr_matrix:
     total = np.full(block.shape[0], -1, dtype=np.int64)
     total[rows[heads]] = block.indices[heads]
     defining = np.full(block.shape[1], -1, dtype=np.int64)
-    for row in np.argsort(-lengths, kind="stable"):
-        # The shortest definition is written last and stays.
-        if total[row] >= 0:
-            defining[total[row]] = row
+    # The shortest definition is written last and stays.
+    order = np.argsort(-lengths, kind="stable")
+    order = order[total[order] >= 0]
+    defining[total[order]] = order
     defined = np.flatnonzero(defining >= 0)
     parts = sparse.csr_matrix(
         (np.where(heads, 0.0, 1.0), block.indices.copy(), block.indptr.copy()), shape=block.shape
