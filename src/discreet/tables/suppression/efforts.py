@@ -41,7 +41,7 @@ _MORE, _PATIENCE = 4, 600.0
 #: and most pivots, which are dear in one large window.
 _FAST, _FAST_PIVOTS = (2.5, 6.0), (60_000, 400_000)
 #: Most pivots that "balanced" spends on improving, likewise, and on exploring.
-_IMPROVING, _EXPLORING = (400_000, 1_500_000), (200_000, 750_000)
+_IMPROVING, _EXPLORING = (250_000, 1_500_000), (120_000, 750_000)
 #: Live cells up to which the whole table is one window.
 _WHOLE = 10_000
 #: In larger tables improving takes at most so many times what building took, exploring half of all.
@@ -82,11 +82,15 @@ def fast(task: Task, progress: Progress) -> Found:
     return _found(search, search.work)
 
 
-def _first(task: Task, progress: Progress, deadline: float | None = None) -> Search:
+def _first(
+    task: Task, progress: Progress, deadline: float | None = None, *, improve: bool = True
+) -> Search:
     """Build along the first guide and improve that a little."""
     windows = _windows(task)
     search = Search(task, _guides(task)[0], deadline, windows=windows, progress=progress)
     search.build()
+    if not improve:
+        return search
     more = min(_FAST[windows > 0] * search.work, _FAST_PIVOTS[windows > 0])
     search.improve(int(search.work + more))
     return search
@@ -144,7 +148,7 @@ def balanced(task: Task, deadline: float | None, progress: Progress) -> Found:
     live = int(task.live.sum())
     if live > _LARGE:
         return _cornered(task, _PASSES, progress)
-    first = _first(task, progress, deadline)
+    first = _first(task, progress, deadline, improve=live <= _MIDDLE)
     found = _found(first, first.work)
     hard = task.knowledge is not None or _HARD * len(first.secondaries) > live
     if live <= _SMALL or (live <= _MIDDLE and hard):
@@ -154,8 +158,9 @@ def balanced(task: Task, deadline: float | None, progress: Progress) -> Found:
 
 def optimal(task: Task, deadline: float | None, progress: Progress) -> Found:
     """Return the cheapest pattern, or a cheap one and how far off it may be."""
-    first = _first(task, progress, deadline)
-    if int(task.live.sum()) <= _MIDDLE:
+    small = int(task.live.sum()) <= _MIDDLE
+    first = _first(task, progress, deadline, improve=small)
+    if small:
         found = _found(first, first.work)
     else:
         found = _guided(task, first, deadline, _MORE * _PIVOTS, progress)
