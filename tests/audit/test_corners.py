@@ -16,7 +16,7 @@ from discreet.audit.corners import corners
 from discreet.audit.decide import Decision, Problem
 from discreet.audit.intervals import audit_table
 from discreet.data.table import Status
-from discreet.tables.suppression import engine
+from discreet.tables.suppression import efforts
 from discreet.tables.suppression.engine import suppress
 from discreet.tables.suppression.task import Task
 
@@ -70,8 +70,8 @@ def test_what_corners_meet_the_auditor_finds_met_by_programs_alone(monkeypatch, 
 
 @pytest.mark.parametrize("attacker", ["outsider", "contributors"])
 def test_large_tables_are_protected_by_corners(monkeypatch, attacker):
-    monkeypatch.setattr(engine, "_WHOLE", 0)
-    monkeypatch.setattr(engine, "_LARGE", 0)
+    monkeypatch.setattr(efforts, "_WHOLE", 0)
+    monkeypatch.setattr(efforts, "_LARGE", 0)
     given_table = nested_table(8)
     first = suppress(given_table, effort="fast", attacker=attacker)
     assert first.audit.safe

@@ -11,17 +11,16 @@ from scipy import sparse
 
 from discreet.audit.certificates import Certificates
 from discreet.audit.deviations import DeviationModel
+from discreet.audit.exact import TOLERANCE, exact
 from discreet.audit.knowledge import Contributors
 from discreet.audit.prior import Prior
 
-__all__ = ["TOLERANCE", "Decision", "Problem", "decide"]
+__all__ = ["TOLERANCE", "Decision", "Problem", "decide", "meet"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: How much of a need may be missing for it to count as met: published values are rounded.
-TOLERANCE = 1e-6
 #: Sizes of the parts of a large component that are looked at before the whole.
 _NEAR = (400, 2500)
 #: Certificates from which on it pays to compile the comparison with contributors' knowledge.
@@ -143,8 +142,16 @@ def decide(problem: Problem, cells: Ints, decision: Decision) -> Decision:
     """Decide the wanted cells of one component, writing into `decision`."""
     wanted = cells[problem.wanted[cells]]
     if problem.exact:
-        _exact(problem, cells, wanted, decision)
+        exact(problem, cells, wanted, decision)
         return decision
+    meet(problem, cells, decision)
+    _shortfalls(problem, cells, wanted, decision)
+    return decision
+
+
+def meet(problem: Problem, cells: Ints, decision: Decision) -> None:
+    """Find out which needs of a component are met, but not how far those go that are not."""
+    wanted = cells[problem.wanted[cells]]
     # Larger needs first: their deviations carry many smaller ones along.
     needs = np.maximum(problem.lower_need[wanted], problem.upper_need[wanted])
     order = wanted[np.argsort(-needs, kind="stable")]
@@ -156,8 +163,6 @@ def decide(problem: Problem, cells: Ints, decision: Decision) -> Decision:
         model = _model(problem, cells)
         for cell in order.tolist():
             _both(problem, model, decision, cell, whole=True)
-    _shortfalls(problem, cells, wanted, decision)
-    return decision
 
 
 def _model(problem: Problem, cells: Ints) -> DeviationModel:
@@ -286,45 +291,4 @@ def _shortfalls(problem: Problem, cells: Ints, wanted: Ints, decision: Decision)
     """Say of unsafe cells exactly how far they can go."""
     unsafe = wanted[~(decision.met_down[wanted] & decision.met_up[wanted])]
     if unsafe.size:
-        _exact(problem, cells, unsafe, decision)
-
-
-def _exact(problem: Problem, cells: Ints, wanted: Ints, decision: Decision) -> None:
-    """Compute exact ends; for contributors, the ends for the one who knows most about the cell."""
-    model = DeviationModel(
-        problem.equations, cells, problem.down, problem.up, unit=problem.unit(cells)
-    )
-    for cell in wanted.tolist():
-        for direction, need, reach, met in (
-            (1, problem.upper_need[cell], decision.rise, decision.met_up),
-            (-1, problem.lower_need[cell], decision.fall, decision.met_down),
-        ):
-            end, enough = _end(problem, model, cell, direction, float(need))
-            reach[cell] = end
-            met[cell] = enough
-
-
-def _end(
-    problem: Problem, model: DeviationModel, cell: int, direction: int, need: float
-) -> tuple[float, bool]:
-    """Return how far a cell goes in the eyes of the best informed, and whether that is enough."""
-    end, where, how = model.extreme(cell, direction)
-    best = abs(end)
-    enough = best >= need * (1 - TOLERANCE)
-    if problem.knowledge is None or problem.prior is None:
-        return best, enough
-    refuting = problem.knowledge.refuting(cell, where, how)
-    if np.isinf(best):
-        # Nothing told which cells the unlimited move needs: ask every attacker.
-        refuting = frozenset(problem.knowledge.who.tolist()) - problem.knowledge.insiders(cell)
-    for who in sorted(refuting):
-        fixed, floors = problem.knowledge.view(who, cell)
-        end, _, _ = model.extreme(cell, direction, fixed=fixed, floors=floors)
-        if abs(end) < need * (1 - TOLERANCE):
-            reach = problem.prior.reach(who, cell, direction)
-            if reach < need * (1 - TOLERANCE) and abs(end) >= reach * (1 - 2 * TOLERANCE) - 1e-9:
-                # It knew as much before publication.
-                continue
-            enough = False
-        best = min(best, abs(end))
-    return best, enough
+        exact(problem, cells, unsafe, decision)

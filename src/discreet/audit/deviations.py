@@ -170,6 +170,20 @@ class DeviationModel:
         y = (solution.x[: self._size] - solution.x[self._size :]) * self.unit
         return float(y[place]), self.cells, y[self._groups.of_cell]
 
+    def push(self, targets: Ints, direction: int) -> Floats:
+        """Return a deviation in which all targets together go up (+1) or down (−1) the farthest.
+
+        The costs of the model must be zero, and the targets bounded. It moves each of `cells`.
+        """
+        self._know(None, None)
+        places = np.unique(self._groups.of_cell[self._places(targets)])
+        pair = np.concatenate([places, places + self._size])
+        self.program.set_cost(pair, np.repeat([-direction, direction], len(places)).astype(float))
+        solution = self.program.solve(primal=True)
+        self.program.set_cost(pair, np.zeros(len(pair)))
+        y = (solution.x[: self._size] - solution.x[self._size :]) * self.unit
+        return np.asarray(y[self._groups.of_cell])
+
     def _know(self, fixed: Ints | None, floors: tuple[Ints, Floats] | None) -> bool:
         """Forget the last target and attacker, and take in what this one knows."""
         changed = bool(self._dirty)
@@ -287,10 +301,10 @@ def independent(equations: sparse.csr_matrix, live: Bools) -> sparse.csr_matrix:
     total = np.full(block.shape[0], -1, dtype=np.int64)
     total[rows[heads]] = block.indices[heads]
     defining = np.full(block.shape[1], -1, dtype=np.int64)
-    for row in np.argsort(-lengths, kind="stable"):
-        # The shortest definition is written last and stays.
-        if total[row] >= 0:
-            defining[total[row]] = row
+    # The shortest definition is written last and stays.
+    order = np.argsort(-lengths, kind="stable")
+    order = order[total[order] >= 0]
+    defining[total[order]] = order
     defined = np.flatnonzero(defining >= 0)
     parts = sparse.csr_matrix(
         (np.where(heads, 0.0, 1.0), block.indices.copy(), block.indptr.copy()), shape=block.shape

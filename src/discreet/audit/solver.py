@@ -30,6 +30,8 @@ class Solution:
     x: Floats = dataclasses.field(default_factory=lambda: np.zeros(0), repr=False)
     #: Proven lower bound of an integer program.
     bound: float = np.nan
+    #: Pivots that an integer program took.
+    work: int = 0
 
 
 class LinearProgram:
@@ -131,10 +133,13 @@ def solve_integer(
     cost: Floats,
     integer: npt.NDArray[np.bool_],
     time_limit: float | None = None,
+    nodes: int | None = None,
     gap: float = 0.0,
     start: Floats | None = None,
 ) -> Solution:
     """Minimise with some columns integer; report the proven bound beside the best found.
+
+    The search ends after so many seconds or, the same on every machine, so many nodes of its tree.
 
     >>> best = solve_integer(
     ...     sparse.csc_matrix([[2.0, 3.0]]),
@@ -149,6 +154,8 @@ def solve_integer(
     highs = _quiet()
     if time_limit is not None:
         highs.setOptionValue("time_limit", float(max(time_limit, 0.01)))
+    if nodes is not None:
+        highs.setOptionValue("mip_max_nodes", nodes)
     highs.setOptionValue("mip_rel_gap", gap)
     problem = _problem(matrix, rows, columns, cost)
     kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
@@ -173,7 +180,8 @@ def solve_integer(
     objective = float(highs.getObjectiveValue()) if found else np.nan
     bound = float(info.mip_dual_bound)
     done = status == highspy.HighsModelStatus.kOptimal
-    return Solution("optimal" if done else "stopped", objective, x, bound)
+    work = max(int(info.simplex_iteration_count), 0)
+    return Solution("optimal" if done else "stopped", objective, x, bound, work)
 
 
 def _once(columns: Ints) -> tuple[npt.NDArray[np.int32], Ints]:

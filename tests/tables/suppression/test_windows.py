@@ -7,7 +7,7 @@ import pytest
 from discreet.audit.intervals import audit_table
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.table import Status, Table
-from discreet.tables.suppression import engine
+from discreet.tables.suppression import efforts, engine
 
 
 def nested(name, *widths):
@@ -55,8 +55,8 @@ def table(seed, records=900):
 @pytest.mark.parametrize("attacker", ["outsider", "contributors"])
 @pytest.mark.parametrize("large", [0, 10**9])
 def test_patterns_found_in_windows_are_safe_and_repeat(monkeypatch, attacker, large):
-    monkeypatch.setattr(engine, "_WHOLE", 0)
-    monkeypatch.setattr(engine, "_LARGE", large)
+    monkeypatch.setattr(efforts, "_WHOLE", 0)
+    monkeypatch.setattr(efforts, "_LARGE", large)
     given = table(seed=3)
     assert (given.status == Status.PRIMARY).sum() > 20
     first = engine.suppress(given, effort="fast", attacker=attacker)
@@ -68,7 +68,7 @@ def test_patterns_found_in_windows_are_safe_and_repeat(monkeypatch, attacker, la
 def test_windows_cost_little_more_than_the_whole_table(monkeypatch):
     given = table(seed=4)
     whole = engine.suppress(given, objective="value", effort="fast", attacker="outsider")
-    monkeypatch.setattr(engine, "_WHOLE", 0)
+    monkeypatch.setattr(efforts, "_WHOLE", 0)
     near = engine.suppress(given, objective="value", effort="fast", attacker="outsider")
     assert near.cost <= 1.5 * whole.cost
 

@@ -10,7 +10,9 @@ pattern has become cheaper.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 
 import numpy as np
@@ -95,10 +97,14 @@ class Search:
         self.asked: set[tuple[int, int]] = set()
         #: Demands that certificates kept elsewhere have met.
         self._met = np.zeros(len(task.target), dtype=bool)
-        self.users: list[set[int]] = [set() for _ in range(len(task.value))]
-        self._by_target: dict[int, list[int]] = {}
-        for demand, cell in enumerate(task.target.tolist()):
-            self._by_target.setdefault(cell, []).append(demand)
+        self.users: defaultdict[int, set[int]] = defaultdict(set)
+
+    @functools.cached_property
+    def _by_target(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for demand, cell in enumerate(self.task.target.tolist()):
+            found.setdefault(cell, []).append(demand)
+        return found
 
     # -- prices ---------------------------------------------------------------------------------
 

@@ -49,6 +49,13 @@ class Task:
     prior: Prior | None
     #: The middle of the demands: what amounts are measured in.
     unit: float
+    #: What everybody knows of the values, where other than that they are not negative.
+    bounds: Bounds | None = None
+
+    @property
+    def attacker(self) -> str:
+        """Against whom the table is protected."""
+        return "outsider" if self.knowledge is None else "contributors"
 
     @classmethod
     def of(
@@ -111,6 +118,7 @@ class Task:
             knowledge,
             prior,
             unit,
+            bounds,
         )
 
     def names(self, cells: Iterable[int], most: int = 5) -> list[str]:

@@ -1,0 +1,297 @@
+"""How much effort a pattern is worth: fast, balanced, or until nothing cheaper is possible."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.audit.certificates import Certificates
+from discreet.audit.corners import corners
+from discreet.audit.intervals import Audit, audit_table
+from discreet.progress import Progress
+from discreet.tables.suppression.optimal import Limits, optimum
+from discreet.tables.suppression.search import Search
+from discreet.tables.suppression.task import Task
+
+__all__ = ["Found", "audited", "balanced", "fast", "optimal"]
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+#: Pivots that "balanced" may spend per cell that can move, and in any case.
+_PIVOTS, _LEAST = 20, 3000
+#: How many times that improving may take, and exploring as often as all before it took.
+_LONG, _AGAIN = 4, 1
+#: Exchanges in vain after which exploring ends, and one more per so many secondaries.
+_PATIENT, _PER = 20, 10
+#: Live cells up to which "balanced" looks for the optimum, if not to the end: so many pivots, and
+#: more per secondary, several times that with contributors; nodes of one whole-number program.
+_SMALL, _PROOF, _MORE_PROOF, _INFORMED, _NODES = 300, 5_000, 400, 5, 300
+#: The same for larger tables where contributors attack, or one cell in so many is a secondary.
+_MIDDLE, _HARD = 500, 10
+#: What mending a choice may take: pivots beyond some times what building took.
+_MENDED, _MENDING = 3, 2_000
+#: How many times more "optimal" spends before it starts to prove, and how many seconds on that.
+_MORE, _PATIENCE = 4, 600.0
+#: What "fast" may spend on improving, in times what building took: with one window, with many;
+#: and most pivots, which are dear in one large window.
+_FAST, _FAST_PIVOTS = (2.5, 6.0), (60_000, 400_000)
+#: Most pivots that "balanced" spends on improving, likewise, and on exploring.
+_IMPROVING, _EXPLORING = (250_000, 1_500_000), (120_000, 750_000)
+#: Live cells up to which the whole table is one window.
+_WHOLE = 10_000
+#: In larger tables improving takes at most so many times what building took, exploring half of all.
+_TIMES = 10
+#: Live cells beyond which only the nearest window is looked at.
+_LARGE = 30_000
+#: How often "balanced" looks for corners there.
+_PASSES = 6
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """A safe pattern with the certificates that prove it, and a bound where one is proven."""
+
+    withheld: Bools
+    certificates: Iterable[tuple[npt.NDArray[np.int64], Floats]]
+    work: int
+    bound: float | None = None
+    #: Demands with the contributors that mattered to them.
+    asked: tuple[tuple[int, int], ...] = ()
+    #: Where the pattern has been audited already.
+    audit: Audit | None = None
+
+    def cost(self, task: Task) -> float:
+        """Return what the secondaries cost."""
+        return float(task.price[self.withheld & ~task.primary].sum())
+
+    def proven(self, task: Task) -> bool:
+        """Whether nothing can be cheaper."""
+        return self.bound is not None and self.cost(task) <= self.bound * (1 + 1e-9) + 1e-9
+
+
+def fast(task: Task, progress: Progress) -> Found:
+    """Return a safe pattern soon."""
+    if int(task.live.sum()) > _LARGE:
+        return _cornered(task, 1, progress)
+    search = _first(task, progress)
+    return _found(search, search.work)
+
+
+def _first(
+    task: Task, progress: Progress, deadline: float | None = None, *, improve: bool = True
+) -> Search:
+    """Build along the first guide and improve that a little."""
+    windows = _windows(task)
+    search = Search(task, _guides(task)[0], deadline, windows=windows, progress=progress)
+    search.build()
+    if not improve:
+        return search
+    more = min(_FAST[windows > 0] * search.work, _FAST_PIVOTS[windows > 0])
+    search.improve(int(search.work + more))
+    return search
+
+
+def _cornered(task: Task, passes: int, progress: Progress) -> Found:
+    """Look for corners, with programs only for what finds none.
+
+    Each pass after the first builds anew, and what was used much in the last is cheaper.
+    """
+    search = Search(task, _guides(task)[0], windows=_windows(task), progress=progress)
+    best, least, price = None, np.inf, search.rate
+    plain = task.price / float(np.median(task.price[task.live]))
+    for _ in range(passes):
+        found = corners(
+            task.table,
+            (task.target, task.amount),
+            (task.down, task.up),
+            withheld=task.primary,
+            live=task.live,
+            price=price,
+            free=search.free,
+            knowledge=task.knowledge,
+            progress=progress,
+        )
+        if found is None:
+            break
+        cost = float(task.price[found.withheld & ~task.primary].sum())
+        if cost < least:
+            best, least = found, cost
+        used = np.bincount(found.certificates.cells, minlength=len(plain))
+        price = plain / (1 + np.log1p(used))
+    if best is not None:
+        search.adopt(best.withheld, best.met)
+    search.build()
+    pattern = _found(search, search.work)
+    if best is None:
+        return pattern
+    together = Certificates.joined([best.certificates, Certificates.of(pattern.certificates)])
+    return dataclasses.replace(pattern, certificates=together)
+
+
+def _windows(task: Task) -> int:
+    """Return how far to look around a cell: the larger the table, the nearer."""
+    live = int(task.live.sum())
+    # What contributors know makes programs over three attributes several times as long.
+    long = task.knowledge is not None and len(task.table.dimensions) > 2
+    if live <= (_WHOLE // 2 if long else _WHOLE):
+        return 0
+    return 2 if live <= _LARGE else 1
+
+
+def balanced(task: Task, deadline: float | None, progress: Progress) -> Found:
+    """Return a cheap safe pattern; of a small table often the cheapest."""
+    live = int(task.live.sum())
+    if live > _LARGE:
+        return _cornered(task, _PASSES, progress)
+    first = _first(task, progress, deadline, improve=live <= _MIDDLE)
+    found = _found(first, first.work)
+    hard = task.knowledge is not None or _HARD * len(first.secondaries) > live
+    if live <= _SMALL or (live <= _MIDDLE and hard):
+        return _improved(task, found, _until(_limits(task, found), deadline), progress)
+    return _guided(task, first, deadline, _PIVOTS, progress)
+
+
+def optimal(task: Task, deadline: float | None, progress: Progress) -> Found:
+    """Return the cheapest pattern, or a cheap one and how far off it may be."""
+    small = int(task.live.sum()) <= _MIDDLE
+    first = _first(task, progress, deadline, improve=small)
+    if small:
+        found = _found(first, first.work)
+    else:
+        found = _guided(task, first, deadline, _MORE * _PIVOTS, progress)
+    return _proven(task, found, _until(Limits(), deadline), progress)
+
+
+def _guided(
+    task: Task, first: Search, deadline: float | None, pivots: int, progress: Progress
+) -> Found:
+    """Build along several guides, improve each, keep the best and explore around it."""
+    budget = _LEAST + pivots * int(task.live.sum())
+    if task.knowledge is not None:
+        # Each contributor wants a certificate of its own.
+        budget *= 2
+    windows = _windows(task)
+    best: Search | None = None
+    spent, dearest = 0, 0
+    for guide in _guides(task):
+        if best is not None and spent + dearest > budget // 2:
+            break
+        search = first
+        if best is not None:
+            search = Search(task, guide, deadline, windows=windows, progress=progress)
+            search.build()
+        limit = _TIMES * search.work if windows else _LONG * budget
+        search.improve(min(limit, search.work + _IMPROVING[windows > 0]))
+        spent += search.work
+        dearest = max(dearest, search.work)
+        if best is None or search.cost < best.cost * (1 - 1e-12):
+            best = search
+    assert best is not None
+    spent += _explored(best, budget, windows)
+    return _found(best, spent)
+
+
+def _explored(best: Search, budget: int, windows: int) -> int:
+    """Explore around a pattern as long as it pays, and a little longer; return the work."""
+    before = best.work
+    more = before // 2 if windows else _AGAIN * before + budget
+    best.explore(
+        before + min(more, _EXPLORING[windows > 0]), _PATIENT + len(best.secondaries) // _PER
+    )
+    return best.work - before
+
+
+def _limits(task: Task, found: Found) -> Limits:
+    """Return how far "balanced" looks for the optimum: the same on every machine."""
+    secondaries = int((found.withheld & ~task.primary).sum())
+    work = _PROOF + _MORE_PROOF * secondaries
+    return Limits(work=work * (_INFORMED if task.knowledge is not None else 1), nodes=_NODES)
+
+
+def _until(limits: Limits, deadline: float | None) -> Limits:
+    if deadline is None:
+        return limits if np.isfinite(limits.work) else Limits(seconds=_PATIENCE)
+    return dataclasses.replace(limits, seconds=max(deadline - time.monotonic(), 0.0))
+
+
+def _improved(task: Task, found: Found, limits: Limits, progress: Progress) -> Found:
+    """Look for the optimum of a small table, and explore where that ends too early."""
+    proven = _proven(task, found, limits, progress)
+    if proven.proven(task):
+        return proven
+    search = _around(task, proven.withheld)
+    before = search.cost
+    _explored(search, _LEAST + _PIVOTS * int(task.live.sum()), 0)
+    if search.cost >= before * (1 - 1e-12):
+        return proven
+    explored = _found(search, proven.work + search.work)
+    return dataclasses.replace(explored, bound=proven.bound)
+
+
+def _around(task: Task, withheld: Bools, deadline: float | None = None) -> Search:
+    """Return a search that starts from given cells and meets what they leave open."""
+    search = Search(task, deadline=deadline)
+    search.adopt(withheld, np.zeros(len(task.target), dtype=bool))
+    search.build()
+    return search
+
+
+def _proven(task: Task, found: Found, limits: Limits, progress: Progress) -> Found:
+    """Prove a pattern optimal, or find the optimum; else say how far off it may be."""
+    end = time.monotonic() + limits.seconds
+
+    def mend(chosen: Bools) -> Bools:
+        search = _around(task, chosen, end)
+        search.improve(search.work + _MENDED * search.work + _MENDING)
+        return search.withheld
+
+    best = optimum(
+        task,
+        found.withheld,
+        found.asked,
+        found.certificates,
+        limits=limits,
+        mend=mend,
+        progress=progress,
+    )
+    found = dataclasses.replace(found, bound=best.bound, work=found.work + best.work)
+    if best.withheld is not None:
+        better = dataclasses.replace(found, withheld=best.withheld, certificates=[])
+        audit = audited(task, better, progress)
+        if audit.safe:
+            return dataclasses.replace(better, audit=audit)
+        # Else safe within the solver's tolerance but not the auditor's: the bound holds all the same.
+    return found
+
+
+def _guides(task: Task) -> list[Floats]:
+    """Prices to build by: the objective itself, and others that lead elsewhere."""
+    size = np.abs(task.value) / max(task.unit, 1e-12)
+    damped = np.log1p(size)
+    if np.ptp(task.price[task.live]) == 0:
+        # Among equal prices smaller cells are easier to do without.
+        return [task.price * (0.1 + damped), task.price * (0.1 + size), task.price]
+    return [np.sqrt(task.price * task.price.mean()), task.price, task.price**0.25]
+
+
+def _found(search: Search, work: int) -> Found:
+    certificates = {id(c): c for found in search.certificates for c in found}
+    asked = tuple(sorted(search.asked))
+    return Found(search.withheld, list(certificates.values()), work, asked=asked)
+
+
+def audited(task: Task, found: Found, progress: Progress) -> Audit:
+    """Return what the auditor says of a pattern, certificates compared first."""
+    return audit_table(
+        task.table,
+        published=~found.withheld,
+        attacker=task.attacker,
+        bounds=task.bounds,
+        certificates=found.certificates,
+        progress=progress,
+    )
