@@ -208,13 +208,14 @@ class Gateway:
         A decision counts those before it though their record may still be under way: it is
         recorded after them, or made again. Answers of other processes are found by the ledger.
         """
+        ready = keeper.ready(query)
         for _ in range(RETRIES):
             with self._lock if keeper.serial else contextlib.nullcontext():
                 check()  # whoever waited for the others may have been ended
                 self._catch_up(keeper, guard)
                 seen = self._seen[settings] if keeper.serial else None
                 try:
-                    proposal = keeper.answer(query, user)
+                    proposal = keeper.answer(query, user, ready)
                 except DiscreetError:
                     if keeper.changed:  # it counts groups that will not be answered
                         self._forget(keeper, settings, seen)

@@ -90,9 +90,19 @@ class Keeper(abc.ABC):
     #: Whether the last call of `answer` has taken anything into the history.
     changed: bool = False
 
+    def ready(self, query: Query) -> Any:
+        """Do what does not depend on the history, before it is this question's turn.
+
+        What it returns is given to `answer`. Any: whatever the keeper likes.
+        """
+        return None
+
     @abc.abstractmethod
-    def answer(self, query: Query, user: str) -> Proposal:
-        """Return what would be answered, or raise `RefusedError`; nothing leaves yet."""
+    def answer(self, query: Query, user: str, ready: Any = None) -> Proposal:
+        """Return what would be answered, or raise `RefusedError`; nothing leaves yet.
+
+        Any: what `ready` returned, for keepers that have something to get ready.
+        """
 
     def prepare(self, query: Query) -> None:  # noqa: B027
         """Do ahead what the first of many questions like this one would wait for."""

@@ -162,20 +162,25 @@ class _Keeper(Keeper):
         )
 
     # -- deciding --------------------------------------------------------------------------------
-    def answer(self, query: Query, user: str) -> Proposal:
-        self.changed = False
+    def ready(self, query: Query) -> tuple[Parts, pa.Table]:
+        """Find the groups and their values; which may be told is another matter."""
         self._check(query)
         keys, groups = self._profiles.grouping(query)
+        return groups, self._exact(query, keys, groups)
+
+    def answer(
+        self, query: Query, user: str, ready: tuple[Parts, pa.Table] | None = None
+    ) -> Proposal:
+        self.changed = False
+        groups, rows = ready or self.ready(query)
         shown = self._shown(query, groups)
         if shown.size and not shown.any():
             raise _too_few(self._guard)
-        rows = self._exact(query, keys, groups).filter(shown)
-        return Proposal("exact", rows, withheld=int((~shown).sum()))
+        return Proposal("exact", rows.filter(shown), withheld=int((~shown).sum()))
 
     def prepare(self, query: Query) -> None:
         warm()
-        self._check(query)
-        self._exact(query, *self._profiles.grouping(query))
+        self.ready(query)
 
     def _shown(self, query: Query, groups: Parts) -> npt.NDArray[np.bool_]:
         """Decide on each group and take what is answered into the history."""

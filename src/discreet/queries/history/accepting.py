@@ -37,7 +37,7 @@ def lacks(state: State, plan: Plan, needed: Vector) -> bool:
     needed[WORDS] = state.used[WORDS] + plan.outside.shape[0] + 1
     # The next decision may look at both parts of every column.
     needed[COLUMNS] = 2 * (state.used[COLUMNS] + splits + 2 * plan.new_atoms.size)
-    return (
+    return bool(
         needed[ATOMS] > state.sizes.size
         or needed[RANK] > state.pivots.size
         or needed[WORDS] > state.own.size
@@ -117,6 +117,8 @@ def _split(state: State, plan: Plan) -> None:
             own = _add_column(state, new, 0)
             for word in range(state.used[WORDS]):
                 state.words[word, own] = state.words[word, column]
+            for w in range(state.holders.shape[1]):
+                state.holders[own, w] = state.holders[column, w]
 
 
 @inner
@@ -128,7 +130,9 @@ def _add_column(state: State, atom: int, rows: int) -> int:
     state.column_at[atom] = column
     for row in range(rows):
         state.words[row, column] = 0
-    return column
+    for w in range(state.holders.shape[1]):
+        state.holders[column, w] = 0
+    return int(column)
 
 
 @inner
@@ -146,7 +150,8 @@ def _add_word(state: State, plan: Plan, n: int) -> None:
         state.word_prints[which, m] = plan.new_prints[n, which]
     reduce_by_own(state.words, state.own, state.word_prints, m, columns)
     sizes = state.sizes[state.word_atoms[:columns]]
-    adopt(state.words, state.own, state.word_prints, sizes, m, columns)
+    adopt(state.words, state.own, state.holders, state.word_prints, sizes, m, columns)
+    state.own_atoms[m] = state.word_atoms[state.own[m]]
     state.used[WORDS] = m + 1
 
 

@@ -77,7 +77,7 @@ class Auditor:
     def bytes(self) -> int:
         """Return the memory the history takes."""
         state = self._state
-        atoms, rank, words, columns = (int(number) for number in state.used)
+        atoms, rank, words, columns = (int(number) for number in state.used[:4])
         profiles = state.counts.nbytes + state.secret.nbytes + state.atom.nbytes
         inverse = rank * (4 * rank + rank // 8)
         return profiles + atoms * (32 + rank // 8) + inverse + 8 * words * columns

@@ -22,7 +22,7 @@ from discreet.queries.history.field import (
     values_at,
 )
 from discreet.queries.history.light_words import EFFORT, any_light, is_light, reduce_by_own
-from discreet.queries.history.state import ATOMS, COLUMNS, RANK, WORDS, State
+from discreet.queries.history.state import ATOMS, COLUMNS, HINT, RANK, WORDS, State
 
 __all__ = ["KNOWN", "NEW", "UNSAFE", "Plan", "decide"]
 
@@ -56,6 +56,7 @@ class Plan(NamedTuple):
 def decide(state: State, places: Ids, k: int, records: int) -> Plan:
     """Say what the sum over some profiles would mean; nothing is taken into the history."""
     touched, prints = _touch(state, places)
+    touched.sort()
     inner = state.held[touched]
     total = inner.sum()
     if total < k or 0 < records - total < k:
@@ -266,14 +267,18 @@ def _pivot_elsewhere(
     state: State, used: Vector, sums: Matrix, values: Vector, pivot: Vector, k: int
 ) -> None:
     """Find a pivot at an atom that the question does not touch, and stop; else know all values."""
-    for start in range(0, values.size, _CHUNK):
-        stop, best = min(start + _CHUNK, values.size), k - 1
+    chunks = (values.size + _CHUNK - 1) // _CHUNK
+    for n in range(chunks):
+        # Where one was found the last time there may be more.
+        chunk = (state.used[HINT] + n) % chunks
+        start, stop, best = chunk * _CHUNK, min((chunk + 1) * _CHUNK, values.size), k - 1
         values_at(used, sums, state.members, start, stop, values)
         for atom in range(start, stop):
             if values[atom] != 0 and state.held[atom] == 0 and state.sizes[atom] > best:
                 best = state.sizes[atom]
                 pivot[0], pivot[1] = atom, 0
         if best >= k:
+            state.used[HINT] = chunk
             return
 
 
@@ -302,14 +307,19 @@ def _is_known(state: State, used: Vector, sums: Matrix, left: Vector) -> bool:
     """Whether a row that is constant on atoms is a combination of answers and of words."""
     first = second = 0
     if left[0] != 0 or left[1] != 0:
-        for word in range(state.used[WORDS]):
-            atom = state.word_atoms[state.own[word]]
-            value = 1 if state.held[atom] > 0 else 0
-            factor = residue(value + negative(lookup(used, sums, state.members, atom)))
+        number = state.used[WORDS]
+        values = np.zeros(number, np.int64)
+        for row in range(used.size):
+            subsets, bits = sums[row], state.members[used[row]]
+            for word in range(number):
+                values[word] += subsets[bits[state.own_atoms[word]]]
+        for word in range(number):
+            value = 1 if state.held[state.own_atoms[word]] > 0 else 0
+            factor = residue(value + negative(residue(values[word])))
             if factor != 0:
                 first += residue(factor * state.word_prints[0, word])
                 second += residue(factor * state.word_prints[1, word])
-    return residue(first) == left[0] and residue(second) == left[1]
+    return bool(residue(first) == left[0] and residue(second) == left[1])
 
 
 # -- words ---------------------------------------------------------------------------------------
@@ -393,10 +403,12 @@ def _are_light(state: State, atoms: Ids, outside: Matrix, inside: Matrix, k: int
             word[number] = within[column]
             for row in range(m):
                 state.words[row, number] = state.words[row, column]
+            for w in range(state.holders.shape[1]):
+                state.holders[number, w] = state.holders[column, w]
             number += 1
     prints = np.zeros((2, m + 1), np.int64)
     reduce_by_own(state.words, state.own, prints, m, number)
-    return is_light(state.words, state.own, sizes, m, number, budget, EFFORT)
+    return is_light(state.words, state.own, state.holders, sizes, m, number, budget, EFFORT)
 
 
 @inner
@@ -426,7 +438,7 @@ def _are_light_together(state: State, atoms: Ids, outside: Matrix, inside: Matri
     own = np.full(m + count, -1, np.int64)
     for row in range(m):
         own[row] = 2 * state.own[row]
-    return any_light(rows, own, sizes, m, m + count, 2 * number, k, EFFORT)
+    return any_light(rows, own, sizes, m, 2 * number, k, EFFORT)
 
 
 @inner

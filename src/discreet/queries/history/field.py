@@ -10,6 +10,8 @@ that is not zero, so that a step costs what there is and not the square of the h
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -31,6 +33,7 @@ Marks = npt.NDArray[np.uint64]
 Square = npt.NDArray[np.int32]
 #: Of each atom (column) one bit for each answered sum, eight in a byte.
 Bits = npt.NDArray[np.uint8]
+Place = int | np.signedinteger[Any]
 
 
 @entry
@@ -155,7 +158,7 @@ def times(square: Square, marks: Marks, members: Bits, atom: int, size: int) -> 
 
 
 @inner
-def _put(square: Square, marks: Marks, i: int, j: int, value: int) -> None:
+def _put(square: Square, marks: Marks, i: Place, j: Place, value: int) -> None:
     square[i, j] = value
     bit = np.uint64(1) << np.uint64(j & 63)
     if value != 0:
@@ -165,7 +168,7 @@ def _put(square: Square, marks: Marks, i: int, j: int, value: int) -> None:
 
 
 @inner
-def _add(square: Square, marks: Marks, i: int, columns: Vector, c: Vector, factor: int) -> None:
+def _add(square: Square, marks: Marks, i: Place, columns: Vector, c: Vector, factor: int) -> None:
     """Add a multiple of c, which is not zero in some columns, to a row."""
     word, set_, clear = 0, np.uint64(0), np.uint64(0)
     row = square[i]

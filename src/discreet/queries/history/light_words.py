@@ -42,30 +42,29 @@ def has_light_word(
     """
     rows = np.ascontiguousarray(generator, dtype=np.int64) % PRIME
     own = np.full(rows.shape[0], -1, np.int64)
-    return bool(any_light(rows, own, sizes.astype(np.int64), 0, *rows.shape, k, effort))
+    return any_light(rows, own, sizes.astype(np.int64), 0, rows.shape[1], k, effort)
 
 
 @entry
 def any_light(
-    rows: Matrix,
-    own: Ids,
-    sizes: Vector,
-    known: int,
-    number: int,
-    columns: int,
-    k: int,
-    effort: int,
+    rows: Matrix, own: Ids, sizes: Vector, known: int, columns: int, k: int, effort: int
 ) -> bool:
     """Whether one of the rows from `known` on makes a light word with those before it.
 
     Rows and own columns are changed: those that are looked at get columns of their own.
     """
-    prints = np.zeros((2, rows.shape[0]), np.int64)
+    number = rows.shape[0]
+    prints = np.zeros((2, number), np.int64)
+    holders = np.zeros((columns, (number + 63) >> 6), np.uint64)
+    for row in range(known):
+        for column in range(columns):
+            if rows[row, column] != 0:
+                holders[column, row >> 6] |= np.uint64(1) << np.uint64(row & 63)
     for row in range(known, number):
         reduce_by_own(rows, own, prints, row, columns)
-        if is_light(rows, own, sizes, row, columns, k - 1, effort):
+        if is_light(rows, own, holders, sizes, row, columns, k - 1, effort):
             return True
-        adopt(rows, own, prints, sizes, row, columns)
+        adopt(rows, own, holders, prints, sizes, row, columns)
     return False
 
 
@@ -84,66 +83,72 @@ def reduce_by_own(rows: Matrix, own: Ids, prints: Matrix, number: int, columns: 
 
 
 @inner
-def adopt(rows: Matrix, own: Ids, prints: Matrix, sizes: Vector, number: int, columns: int) -> None:
+def adopt(
+    rows: Matrix, own: Ids, holders: Marks, prints: Matrix, sizes: Vector, number: int, columns: int
+) -> None:
     """Give a row that is zero at others' own columns one of its own, clearing it in the others."""
     word = rows[number]
-    best = -1
+    best = np.int64(-1)
     for column in range(columns):
         # A large column costs a light word much: the search ends soon.
         if word[column] != 0 and (best < 0 or sizes[column] > sizes[best]):
-            best = column
+            best = np.int64(column)
     scale = inverse(word[best])
     held = np.flatnonzero(word[:columns])
-    for column in held:
-        word[column] = residue(word[column] * scale)
+    for place in held:
+        word[place] = residue(word[place] * scale)
+        holders[place, number >> 6] |= np.uint64(1) << np.uint64(number & 63)
     for n in range(2):
         prints[n, number] = residue(prints[n, number] * scale)
     own[number] = best
     for row in range(number):
         if rows[row, best] != 0:
             factor = negative(rows[row, best])
-            for column in held:
-                rows[row, column] = residue(rows[row, column] + factor * word[column])
+            bit = np.uint64(1) << np.uint64(row & 63)
+            for place in held:
+                rows[row, place] = residue(rows[row, place] + factor * word[place])
+                if rows[row, place] != 0:
+                    holders[place, row >> 6] |= bit
+                else:
+                    holders[place, row >> 6] &= ~bit
             for n in range(2):
                 prints[n, row] = residue(prints[n, row] + factor * prints[n, number])
 
 
 @inner
 def is_light(
-    rows: Matrix, own: Ids, sizes: Vector, number: int, columns: int, budget: int, effort: int
-) -> bool:
+    rows: Matrix, own: Ids, holders: Marks, sizes: Vector, number: int, columns: int, budget: int,
+    effort: int,
+) -> bool:  # fmt: skip
     """Whether a row, with some before it, makes a word on no more records than the budget.
 
-    The row is zero at the own columns of the others.
+    The row is zero at the own columns of the others; `holders` tells which of the others are not
+    zero in a column, one bit each.
     """
     word = rows[number]
-    banned = np.empty(number, np.bool_)
+    usable = np.zeros((number + 63) >> 6, np.uint64)
     for row in range(number):
-        banned[row] = sizes[own[row]] > budget
+        if sizes[own[row]] <= budget:
+            usable[row >> 6] |= np.uint64(1) << np.uint64(row & 63)
     held = np.flatnonzero(word[:columns])
     if held.size == 0:
         return True  # a combination of the rows is nothing at all
+    order = np.empty(columns, np.int64)
     ways = np.empty(held.size, np.int64)
     for place in range(held.size):
         column = held[place]
-        ways[place] = 1 if sizes[column] <= budget else 0
-        for row in range(number):
-            if not banned[row] and rows[row, column] != 0:
-                ways[place] += 1
-        if ways[place] == 0:
+        few = 1 if sizes[column] <= budget else 0
+        for w in range(usable.size):
+            few += bits_set(holders[column, w] & usable[w])
+        if few == 0:
             return False  # can be neither paid for nor cleared
-    # Columns that few rows could clear come first: there are few ways on from them.
-    order = np.empty(columns, np.int64)
-    filled = 0
-    for place in range(held.size):
-        at = filled
-        while at > 0 and ways[at - 1] > ways[place]:
+        # Columns that few rows could clear come first: there are few ways on from them.
+        at = place
+        while at > 0 and ways[at - 1] > few:
+            order[at], ways[at] = order[at - 1], ways[at - 1]
             at -= 1
-        column, few = held[place], ways[place]
-        for later in range(filled, at, -1):
-            order[later], ways[later] = order[later - 1], ways[later - 1]
         order[at], ways[at] = column, few
-        filled += 1
+    filled = held.size
     for column in range(columns):
         if word[column] == 0:
             order[filled] = column
@@ -151,12 +156,13 @@ def is_light(
     # Of the first columns, which each row could clear.
     first = min(held.size, 64)
     covers = np.zeros(number, np.uint64)
-    for row in range(number):
-        if not banned[row]:
-            for place in range(first):
-                if rows[row, order[place]] != 0:
-                    covers[row] |= np.uint64(1) << np.uint64(place)
-    return _search(rows, sizes, own, order, first, covers, number, banned, budget, effort)
+    for place in range(first):
+        for w in range(usable.size):
+            left = holders[order[place], w] & usable[w]
+            while left != np.uint64(0):
+                covers[(w << 6) + low_bit(left)] |= np.uint64(1) << np.uint64(place)
+                left &= left - np.uint64(1)
+    return _search(rows, sizes, own, holders, usable, order, first, covers, number, budget, effort)
 
 
 @inner
@@ -211,24 +217,27 @@ def _obstacle(rows: Matrix, order: Ids, chosen: Ids, number: int, paid: Bools) -
 
 @inner
 def _search(
-    rows: Matrix, sizes: Vector, own: Ids, order: Ids, first: int, covers: Marks, word: int,
-    banned: Bools, budget: int, effort: int,
+    rows: Matrix, sizes: Vector, own: Ids, holders: Marks, usable: Marks, order: Ids, first: int,
+    covers: Marks, word: int, budget: int, effort: int,
 ) -> bool:  # fmt: skip
-    """Whether a row, with others that are not banned, makes a word within the budget.
+    """Whether a row, with others that are usable, makes a word within the budget.
 
-    At each level, a column in the way is paid for (steps up to `count`), or another row that could
-    clear it is chosen (the steps after). The first columns, where the word itself is not zero, must
-    all be paid for or cleared by somebody, which is counted before coefficients are looked for.
-    A stack of its own, since compiled functions that call themselves cannot be kept.
+    At each level, a column in the way is paid for, or another row that could clear it is chosen.
+    The first columns, where the word itself is not zero, must all be paid for or cleared by
+    somebody, which is counted before coefficients are looked for. A stack of its own, since
+    compiled functions that call themselves cannot be kept.
     """
-    number = banned.size
-    chosen = np.full(budget + 2, -1, np.int64)
+    levels, width = budget + 2, usable.size
+    chosen = np.full(levels, -1, np.int64)
     chosen[0] = word
     paid = np.zeros(rows.shape[1], np.bool_)
-    tried = np.zeros((budget + 2, number), np.bool_)
-    obstacles = np.zeros((budget + 2, budget + 2), np.int64)
-    count, step, taken, left, was_paid = np.zeros((5, budget + 2), np.int64)
-    open_ = np.zeros(budget + 2, np.uint64)
+    obstacles = np.zeros((levels, levels), np.int64)
+    # Of each level: columns in the way, those paid for so far, rows chosen, records left to pay,
+    # whether the column of the row chosen was paid for, and what is undone on the way back.
+    count, step, taken, left, was_paid, last = np.zeros((6, levels), np.int64)
+    could = np.zeros((levels, width), np.uint64)  # rows not tried yet
+    tried = np.zeros((levels, width), np.uint64)  # rows that levels above need not try
+    open_ = np.zeros(levels, np.uint64)
     open_[0] = ~np.uint64(0) >> np.uint64(64 - first)
     taken[0], left[0] = 1, budget
     level, entering = 0, True
@@ -238,55 +247,79 @@ def _search(
             if effort < 0:
                 return True
             _meet(
-                rows, sizes, own, order, covers, chosen, paid, banned, taken[level], left[level],
+                rows, sizes, own, order, covers, chosen, paid, usable, taken[level], left[level],
                 open_[level], obstacles[level], count, level,
             )  # fmt: skip
             if count[level] == 0:
                 return True
-            for row in range(number):
-                tried[level, row] = False
-            step[level] = 0
+            step[level], last[level] = 0, -1
+            for w in range(width):
+                tried[level, w] = could[level, w] = np.uint64(0)
+                if left[level] > 0:
+                    for n in range(count[level]):
+                        could[level, w] |= holders[obstacles[level, n], w] & usable[w]
+        elif last[level] < 0:
+            paid[obstacles[level, step[level] - 1]] = False
         else:
-            _undo(own, chosen, paid, banned, tried, obstacles, count, step, taken, was_paid, level)
-            step[level] += 1
+            row = last[level]
+            paid[own[row]] = was_paid[level] == 1
+            chosen[taken[level]] = -1
+            # Words with this row have been looked for.
+            bit = np.uint64(1) << np.uint64(row & 63)
+            usable[row >> 6] &= ~bit
+            tried[level, row >> 6] |= bit
         entering = False
-        steps = count[level] * (1 + number) if left[level] > 0 else 0  # none if there are −1
-        while step[level] < steps and not entering:
-            cost = _cost(
-                rows, sizes, own, chosen, paid, banned, obstacles[level], count[level],
-                step[level], taken[level],
-            )  # fmt: skip
-            if 0 < cost <= left[level]:
-                more = _take(
-                    own, chosen, paid, obstacles[level], count[level], step[level], taken[level],
-                    number,
-                )  # fmt: skip
-                was_paid[level] = more >> 1
-                taken[level + 1] = taken[level] + (more & 1)
-                left[level + 1] = left[level] - cost
+        taken[level + 1 if level + 1 < levels else level] = taken[level]
+        while step[level] < count[level] and not entering and left[level] > 0:
+            column = obstacles[level, step[level]]
+            step[level] += 1
+            if sizes[column] <= left[level] and not paid[column]:
+                paid[column] = True
+                left[level + 1] = left[level] - sizes[column]
                 open_[level + 1] = open_[level]
-                if more & 1:
-                    open_[level + 1] &= ~covers[chosen[taken[level]]]
-                else:
-                    for place in range(first):
-                        if order[place] == obstacles[level, step[level]]:
-                            open_[level + 1] &= ~(np.uint64(1) << np.uint64(place))
-                level += 1
+                for place in range(first):
+                    if order[place] == column:
+                        open_[level + 1] &= ~(np.uint64(1) << np.uint64(place))
                 entering = True
-            else:
-                step[level] += 1
         if not entering:
-            for row in range(number):
-                if tried[level, row]:
-                    banned[row] = False
+            row = _next(could[level], chosen, taken[level], sizes, own, left[level])
+            if row >= 0:
+                last[level] = row
+                chosen[taken[level]] = row
+                was_paid[level] = 1 if paid[own[row]] else 0
+                paid[own[row]] = True
+                left[level + 1] = left[level] - sizes[own[row]]
+                open_[level + 1] = open_[level] & ~covers[row]
+                taken[level + 1] = taken[level] + 1
+                entering = True
+        if entering:
+            level += 1
+        else:
+            for w in range(width):
+                usable[w] |= tried[level, w]
             level -= 1
     return False
 
 
 @inner
+def _next(could: Marks, chosen: Ids, taken: int, sizes: Vector, own: Ids, left: int) -> int:
+    """Return the next row to choose and forget it; −1 if there is none."""
+    for w in range(could.size):
+        while could[w] != np.uint64(0):
+            row = (w << 6) + low_bit(could[w])
+            could[w] &= could[w] - np.uint64(1)
+            free = sizes[own[row]] <= left
+            for place in range(taken):
+                free = free and chosen[place] != row
+            if free:
+                return int(row)
+    return -1
+
+
+@inner
 def _meet(
     rows: Matrix, sizes: Vector, own: Ids, order: Ids, covers: Marks, chosen: Ids, paid: Bools,
-    banned: Bools, taken: int, left: int, uncovered: int, obstacles: Ids, count: Ids, level: int,
+    usable: Marks, taken: int, left: int, uncovered: int, obstacles: Ids, count: Ids, level: int,
 ) -> None:  # fmt: skip
     """Find columns in the way at a level; −1 of them if no steps that are left could suffice."""
     if uncovered == np.uint64(0):
@@ -295,60 +328,13 @@ def _meet(
             obstacles[place] = found[place]
         return
     most = 1
-    for row in range(banned.size):
-        if not banned[row] and sizes[own[row]] <= left:
-            most = max(most, bits_set(covers[row] & uncovered))
+    for w in range(usable.size):
+        some = usable[w]
+        while some != np.uint64(0):
+            row = (w << 6) + low_bit(some)
+            some &= some - np.uint64(1)
+            if sizes[own[row]] <= left:
+                most = max(most, bits_set(covers[row] & uncovered))
     enough = bits_set(uncovered) <= left * most
     count[level] = 1 if enough else -1
     obstacles[0] = order[low_bit(uncovered)]
-
-
-@inner
-def _cost(
-    rows: Matrix, sizes: Vector, own: Ids, chosen: Ids, paid: Bools,
-    banned: Bools, columns: Ids, count: int, step: int, taken: int,
-) -> int:  # fmt: skip
-    """Return how many records a step costs, 0 if it makes no sense."""
-    if step < count:
-        return 0 if paid[columns[step]] else sizes[columns[step]]
-    column, row = columns[(step - count) // banned.size], (step - count) % banned.size
-    if rows[row, column] == 0 or banned[row]:
-        return 0
-    for place in range(taken):
-        if chosen[place] == row:
-            return 0
-    return sizes[own[row]]
-
-
-@inner
-def _take(
-    own: Ids, chosen: Ids, paid: Bools, columns: Ids, count: int, step: int,
-    taken: int, number: int,
-) -> int:  # fmt: skip
-    """Make a step; return whether a row was chosen, and twice whether its column was paid for."""
-    if step < count:
-        paid[columns[step]] = True
-        return 0
-    row = (step - count) % number
-    chosen[taken] = row
-    was_paid = paid[own[row]]
-    paid[own[row]] = True
-    return 3 if was_paid else 1
-
-
-@inner
-def _undo(
-    own: Ids, chosen: Ids, paid: Bools, banned: Bools,
-    tried: Bools, obstacles: Matrix, count: Ids, step: Ids, taken: Ids,
-    was_paid: Ids, level: int,
-) -> None:  # fmt: skip
-    """Take the last step at a level back."""
-    if step[level] < count[level]:
-        paid[obstacles[level, step[level]]] = False
-        return
-    row = (step[level] - count[level]) % banned.size
-    paid[own[row]] = was_paid[level] == 1
-    chosen[taken[level]] = -1
-    # Words with this row have been looked for.
-    banned[row] = True
-    tried[level, row] = True

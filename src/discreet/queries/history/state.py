@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from discreet.queries.history.field import PRIME, Bits, Marks, Matrix, Square, Vector
 
-__all__ = ["ATOMS", "COLUMNS", "RANK", "WORDS", "State", "blank", "grown"]
+__all__ = ["ATOMS", "COLUMNS", "HINT", "RANK", "WORDS", "State", "blank", "grown"]
 
-#: Places in `State.used`: how much of each array is in use.
-ATOMS, RANK, WORDS, COLUMNS = range(4)
+#: Places in `State.used`: how much of each array is in use, and where a pivot was found last.
+ATOMS, RANK, WORDS, COLUMNS, HINT = range(5)
 
 
 class State(NamedTuple):
@@ -39,8 +39,10 @@ class State(NamedTuple):
     prints: Matrix  # two fingerprints of each answer
     # Of each word, and of each atom words live on:
     words: Matrix
-    own: Vector  # column where only this word is not zero
+    own: Vector  # column where only this word is not zero …
+    own_atoms: Vector  # … and its atom
     word_prints: Matrix
+    holders: Marks  # of each column, which words are not zero there
     word_atoms: Vector
     # Everything:
     used: Vector
@@ -60,7 +62,7 @@ def blank(counts: npt.NDArray[np.int64]) -> State:
     least = counts.size + 1
     # Not a power of two: columns of such matrices fall onto the same lines of a cache.
     atoms, rank = min(least, 1 << 16), -(-min(least, 129 * 64) // 64) * 64
-    words, columns = min(least, 1 << 10), min(4 * least, 1 << 14)
+    words, columns = min(least, 1 << 10), min(4 * least, 97 * 64)
     state = State(
         counts=counts, secret=secret, atom=np.zeros(counts.size, np.int32),
         sizes=np.zeros(atoms, np.int64), held=np.zeros(atoms, np.int64),
@@ -68,8 +70,9 @@ def blank(counts: npt.NDArray[np.int64]) -> State:
         members=np.zeros((rank >> 3, atoms), np.uint8), square=np.zeros((rank, rank), np.int32),
         marks=np.zeros((rank, rank >> 6), np.uint64), pivots=np.zeros(rank, np.int64),
         prints=np.zeros((2, rank), np.int64), words=np.zeros((words, columns), np.int64),
-        own=np.zeros(words, np.int64), word_prints=np.zeros((2, words), np.int64),
-        word_atoms=np.zeros(columns, np.int64), used=np.array([1, 1, 0, 0], np.int64),
+        own=np.zeros(words, np.int64), own_atoms=np.zeros(words, np.int64), word_prints=np.zeros((2, words), np.int64),
+        holders=np.zeros((columns, (words + 63) >> 6), np.uint64),
+        word_atoms=np.zeros(columns, np.int64), used=np.array([1, 1, 0, 0, 0], np.int64),
     )  # fmt: skip
     state.column_at[0] = -1
     state.sizes[0] = counts.sum()
@@ -87,8 +90,8 @@ def grown(state: State, needed: npt.NDArray[np.int64]) -> State:
     shapes: dict[str, tuple[int, ...]] = {
         "sizes": (atoms,), "held": (atoms,), "row_at": (atoms,), "column_at": (atoms,),
         "members": (rank >> 3, atoms), "square": (rank, rank), "marks": (rank, rank >> 6),
-        "pivots": (rank,), "prints": (2, rank), "words": (words, columns), "own": (words,),
-        "word_prints": (2, words), "word_atoms": (columns,),
+        "pivots": (rank,), "prints": (2, rank), "words": (words, columns), "own": (words,), "own_atoms": (words,),
+        "word_prints": (2, words), "holders": (columns, (words + 63) >> 6), "word_atoms": (columns,),
     }  # fmt: skip
     # Only what is in use is copied: the rest takes no memory yet.
     used = {"words": (there[WORDS], there[COLUMNS]), "square": (there[RANK], there[RANK])}
