@@ -168,10 +168,12 @@ class _Keeper(Keeper):
         keys, groups = self._profiles.grouping(query)
         return groups, self._exact(query, keys, groups)
 
+    def attributes(self, query: Query) -> list[str]:
+        return list(dict.fromkeys(_attribute(measure) for measure in query.measures))
+
     def answer(
         self, query: Query, user: str, ready: tuple[Parts, pa.Table] | None = None
     ) -> Proposal:
-        self.changed = False
         groups, rows = ready or self.ready(query)
         shown = self._shown(query, groups)
         if shown.size and not shown.any():
@@ -192,9 +194,7 @@ class _Keeper(Keeper):
         order = np.argsort(-sizes, kind="stable")
         same = all(self._is_complete(m) or _attribute(m) != "*" for m in query.measures)
         if self._cells is None and self._guard.interval is None and same:
-            shown = answer_groups(self._asked(query), flat, ends, order)
-            self.changed = bool(shown.any())
-            return shown
+            return answer_groups(self._asked(query), flat, ends, order)
         shown = np.zeros(ends.size, bool)
         for place in order:
             inside = flat[ends[place - 1] if place else 0 : ends[place]]
@@ -209,7 +209,7 @@ class _Keeper(Keeper):
 
         Records without a value count nothing for theirs, so that all look at the same records.
         """
-        attributes = dict.fromkeys(_attribute(measure) for measure in query.measures)
+        attributes = self.attributes(query)
         asked = [self._auditor(attribute) for attribute in attributes]
         if self._floor is not None:
             asked += [self._together(attribute) for attribute in attributes]
@@ -326,7 +326,6 @@ class _Keeper(Keeper):
         return counts
 
     def _accept(self, decided: Mapping[str, _Step]) -> None:
-        self.changed = True
         for attribute, step in decided.items():
             if step.decision is not None:
                 self._auditors[attribute].accept(step.decision)
