@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,14 @@ from discreet.data.dataset import Dataset, to_library
 from discreet.data.engines.interruption import check
 from discreet.data.schema import Role
 from discreet.data.sql import Query, finish, parse
-from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
+from discreet.errors import EngineError, InputError, RefusedError
 from discreet.ledger.entry import Draft, Entry, Seen, StaleError
 from discreet.ledger.store import Ledger, open_ledger
 from discreet.queries.answer import Answer, Explanation, ResultColumn
 from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected
 from discreet.queries.lookups import catalog_of, wide
 from discreet.queries.policies import Policies, Policy
+from discreet.queries.turns import Turns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,6 +97,7 @@ class Gateway:
         self._shared = False
         self._counting = threading.Lock()
         self._lock = threading.RLock()
+        self._turns = Turns()
         self._closed = False
         for chosen in guards:
             self._keeper(chosen)
@@ -186,8 +188,8 @@ class Gateway:
             return Explanation(guard.name, "refused", error.message, error.hint or "")
         known = self.ledger.find(self.data.name, user, query.digest, self._name(guard))
         keeper = self._keeper(guard)
-        with self._lock if keeper.serial else contextlib.nullcontext():
-            self._catch_up(keeper, guard)
+        with self._turns.alone() if keeper.serial else contextlib.nullcontext():
+            self._replay(keeper, self._name(guard))
             facts = {"kind": guard.answers, **keeper.expect(query, user)}
         facts["error_95"] = _labelled(query, facts.get("error_95", {}))
         return Explanation(
@@ -208,16 +210,21 @@ class Gateway:
         A decision counts those before it though their record may still be under way: it is
         recorded after them, or made again. Answers of other processes are found by the ledger.
         """
+        ready = keeper.ready(query)
+        names = keeper.attributes(query)
         for _ in range(RETRIES):
-            with self._lock if keeper.serial else contextlib.nullcontext():
+            with self._turn(keeper, settings, names):
                 check()  # whoever waited for the others may have been ended
-                self._catch_up(keeper, guard)
                 seen = self._seen[settings] if keeper.serial else None
+                if seen is not None and (seen.lost or self._is_behind(seen)):
+                    continue
                 try:
-                    proposal = keeper.answer(query, user)
-                except DiscreetError:
-                    if keeper.changed:  # it counts groups that will not be answered
-                        self._forget(keeper, settings, seen)
+                    proposal = keeper.answer(query, user, ready)
+                    check()  # an engine may finish what was ended: nobody waits for it
+                except RefusedError:
+                    raise  # nothing of it was taken into the history
+                except BaseException:
+                    self._lose(seen)  # it may count what will not be answered
                     raise
                 draft = self._draft(proposal, query, user, settings)
                 ticket = self.ledger.submit(draft, proposal.charges, after=seen)
@@ -228,9 +235,9 @@ class Gateway:
                 return ticket.result()
             except StaleError:
                 self._shared = True
-                self._forget(keeper, settings, seen)
-            except DiscreetError:
-                self._forget(keeper, settings, seen)
+                self._lose(seen)
+            except BaseException:
+                self._lose(seen)
                 raise
             finally:
                 self._count(seen, -1)
@@ -261,19 +268,38 @@ class Gateway:
             Draft(self.data.name, user, "refused", query.question, query.digest, settings, details)
         )
 
-    def _catch_up(self, keeper: Keeper, guard: Guard) -> None:
-        """Replay what the ledger holds and the keeper does not know."""
+    @contextlib.contextmanager
+    def _turn(self, keeper: Keeper, settings: str, names: Sequence[str]) -> Iterator[None]:
+        """Wait for the turn to decide, with a keeper that knows what the ledger holds."""
+        if not keeper.serial:
+            yield
+        elif self._shared:  # others' answers come all the time
+            with self._turns.alone():
+                self._replay(keeper, settings)
+                yield
+        else:
+            seen = self._seen.get(settings)
+            if seen is None or seen.lost or self._is_behind(seen):
+                with self._turns.alone():
+                    self._replay(keeper, settings)
+            with self._turns.on(names):
+                yield
+
+    def _is_behind(self, seen: Seen) -> bool:
+        return self.ledger.last(self.data.name, "exact") > seen.number
+
+    def _replay(self, keeper: Keeper, settings: str) -> None:
+        """Bring a keeper up to date, while nobody decides."""
         if not keeper.serial:
             return
-        name = self._name(guard)
-        seen = self._seen.setdefault(name, Seen())
-        if self.ledger.last(self.data.name, "exact") <= seen.number:
-            return
-        self._shared = self._shared or seen.number > 0
-        if seen.pending:
+        seen = self._seen.setdefault(settings, Seen())
+        behind = self._is_behind(seen)
+        self._shared = self._shared or (behind and seen.number > 0)
+        if seen.lost or (behind and seen.pending):
             # Decisions not recorded yet did not know of the others' answers: they are made again.
-            self._forget(keeper, name, seen)
-            seen = self._seen[name]
+            seen.lost = True
+            keeper.forget()
+            seen = self._seen[settings] = Seen()
         for entry in self.ledger.history(self.data.name, after=seen.number, kind="exact"):
             keeper.replay(entry, parse(entry.question, self.catalog), _unpacked(entry.answer))
             seen.number = entry.number
@@ -284,15 +310,10 @@ class Gateway:
             with self._counting:
                 seen.pending += step
 
-    def _forget(self, keeper: Keeper, settings: str, seen: Seen | None) -> None:
-        """Start anew from the ledger, unless somebody has done so since."""
-        if seen is None:
-            return
-        with self._lock:
-            seen.lost = True  # what was decided with it and is not recorded yet
-            if self._seen.get(settings) is seen:
-                keeper.forget()
-                self._seen[settings] = Seen()
+    def _lose(self, seen: Seen | None) -> None:
+        """Have a keeper start anew from the ledger: it counts what is not recorded."""
+        if seen is not None:
+            seen.lost = True
 
     def _name(self, guard: Guard) -> str:
         """Return the digest of a guard's settings; guards live as long as the gateway."""
@@ -302,6 +323,9 @@ class Gateway:
 
     def _keeper(self, guard: Guard) -> Keeper:
         name = self._name(guard)
+        found = self._keepers.get(name)
+        if found is not None:  # without waiting for whoever decides
+            return found
         with self._lock:
             if name not in self._keepers:
                 self._keepers[name] = guard.open(self.data, self.ledger)
@@ -359,7 +383,7 @@ class Gateway:
 
     def close(self) -> None:
         """Let go of guards and, if the gateway opened it, of the ledger; may be called twice."""
-        with self._lock:
+        with self._turns.alone(), self._lock:
             if self._closed:
                 return
             self._closed = True

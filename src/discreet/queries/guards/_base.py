@@ -87,12 +87,24 @@ class Keeper(abc.ABC):
 
     #: Whether answers depend on the history, so that they are decided one after another.
     serial: ClassVar[bool] = False
-    #: Whether the last call of `answer` has taken anything into the history.
-    changed: bool = False
+
+    def ready(self, query: Query) -> Any:
+        """Do what does not depend on the history, before it is this question's turn.
+
+        What it returns is given to `answer`. Any: whatever the keeper likes.
+        """
+        return None
+
+    def attributes(self, query: Query) -> Sequence[str]:
+        """Return what a decision depends on and changes: others may be decided meanwhile."""
+        return ("",)
 
     @abc.abstractmethod
-    def answer(self, query: Query, user: str) -> Proposal:
-        """Return what would be answered, or raise `RefusedError`; nothing leaves yet."""
+    def answer(self, query: Query, user: str, ready: Any = None) -> Proposal:
+        """Return what would be answered; nothing leaves yet.
+
+        Raises `RefusedError` only if it has taken nothing into the history. Any: what `ready` returned, for keepers that have something to get ready.
+        """
 
     def prepare(self, query: Query) -> None:  # noqa: B027
         """Do ahead what the first of many questions like this one would wait for."""

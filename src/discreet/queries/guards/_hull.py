@@ -80,7 +80,7 @@ class HullKeeper(Keeper):
         if guard.per_record is not None:
             data.relation.require(guard.per_record)
 
-    def answer(self, query: Query, user: str) -> Proposal:
+    def answer(self, query: Query, user: str, ready: Any = None) -> Proposal:
         secret = self._attribute(query)
         if secret is None:
             counted = self._added(query, None, self._data.relation)

@@ -84,7 +84,7 @@ class NoisyAnswers(Keeper):
         self._shortcut = Shortcut(data, self._rows)
         self._noises: dict[tuple[float, int], Noise] = {}
 
-    def answer(self, query: Query, user: str) -> Proposal:
+    def answer(self, query: Query, user: str, ready: Any = None) -> Proposal:
         import pyarrow as pa
 
         statistics, recipes, noises, events, choices = self._planned(query)

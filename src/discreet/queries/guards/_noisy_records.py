@@ -131,7 +131,7 @@ class NoisyRecords(Keeper):
         return engine.materialize(engine.attach(rows, made))
 
     # -- answering -------------------------------------------------------------------------------
-    def answer(self, query: Query, user: str) -> Proposal:
+    def answer(self, query: Query, user: str, ready: Any = None) -> Proposal:
         self._check(query)
         columns: dict[str, exp.Expression] = {}
         for number, measure in enumerate(query.measures):

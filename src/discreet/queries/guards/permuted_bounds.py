@@ -71,7 +71,7 @@ class _Keeper(Keeper):
     def __init__(self, release: Any, data: Protected) -> None:
         self._release, self._data = release, data
 
-    def answer(self, query: Query, user: str) -> Proposal:
+    def answer(self, query: Query, user: str, ready: Any = None) -> Proposal:
         from discreet.queries.guards._base import aggregate
 
         named = [exp.alias_(k.expression.copy(), f"k{n}") for n, k in enumerate(query.keys)]

@@ -19,7 +19,7 @@ from discreet.queries.guards._nearby import covering, nearest_answered
 from discreet.queries.guards._partition import partition
 from discreet.queries.guards._profiles import Profiles
 from discreet.queries.guards._room import Plan, Room
-from discreet.queries.history.auditor import Auditor, Decision, warm
+from discreet.queries.history.auditor import Auditor, Decision, answer_groups, warm
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
@@ -162,35 +162,58 @@ class _Keeper(Keeper):
         )
 
     # -- deciding --------------------------------------------------------------------------------
-    def answer(self, query: Query, user: str) -> Proposal:
-        self.changed = False
+    def ready(self, query: Query) -> tuple[Parts, pa.Table]:
+        """Find the groups and their values; which may be told is another matter."""
         self._check(query)
         keys, groups = self._profiles.grouping(query)
-        flat, ends, _ = groups
-        starts = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
-        parts = [flat[a:b] for a, b in zip(starts, ends, strict=True)]
-        shown = self._shown(query, parts)
-        if parts and not shown.any():
+        return groups, self._exact(query, keys, groups)
+
+    def attributes(self, query: Query) -> list[str]:
+        return list(dict.fromkeys(_attribute(measure) for measure in query.measures))
+
+    def answer(
+        self, query: Query, user: str, ready: tuple[Parts, pa.Table] | None = None
+    ) -> Proposal:
+        groups, rows = ready or self.ready(query)
+        shown = self._shown(query, groups)
+        if shown.size and not shown.any():
             raise _too_few(self._guard)
-        rows = self._exact(query, keys, groups).filter(shown)
-        return Proposal("exact", rows, withheld=int((~shown).sum()))
+        return Proposal("exact", rows.filter(shown), withheld=int((~shown).sum()))
 
     def prepare(self, query: Query) -> None:
         warm()
-        self._check(query)
-        self._exact(query, *self._profiles.grouping(query))
+        self.ready(query)
 
-    def _shown(self, query: Query, parts: list[Ids]) -> npt.NDArray[np.bool_]:
+    def _shown(self, query: Query, groups: Parts) -> npt.NDArray[np.bool_]:
         """Decide on each group and take what is answered into the history."""
-        sizes = np.array([self._profiles.records(part) for part in parts])
-        shown = np.zeros(len(parts), bool)
+        from discreet.queries.guards._grouping import summed
+
+        flat, ends, _ = groups
+        sizes = summed(self._profiles.counts, flat, ends)
         # Largest first, so that what must be withheld to protect a small group is small too.
-        for place in np.argsort(-sizes, kind="stable"):
-            decided = self._decide(query, parts[place])
+        order = np.argsort(-sizes, kind="stable")
+        same = all(self._is_complete(m) or _attribute(m) != "*" for m in query.measures)
+        if self._cells is None and self._guard.interval is None and same:
+            return answer_groups(self._asked(query), flat, ends, order)
+        shown = np.zeros(ends.size, bool)
+        for place in order:
+            inside = flat[ends[place - 1] if place else 0 : ends[place]]
+            decided = self._decide(query, inside)
             if decided is not None:
                 self._accept(decided)
                 shown[place] = True
         return shown
+
+    def _asked(self, query: Query) -> list[Auditor]:
+        """Return the auditors of all attributes a question asks about.
+
+        Records without a value count nothing for theirs, so that all look at the same records.
+        """
+        attributes = self.attributes(query)
+        asked = [self._auditor(attribute) for attribute in attributes]
+        if self._floor is not None:
+            asked += [self._together(attribute) for attribute in attributes]
+        return asked
 
     def _check(self, query: Query) -> None:
         named = query.predicate_columns.union(*(key.columns for key in query.keys))
@@ -213,6 +236,14 @@ class _Keeper(Keeper):
                     code="not-a-column",
                     hint="aggregate a single column, and put conditions into WHERE",
                 )
+        counted = {self._missing(m) for m in query.measures if _attribute(m) == "*"}
+        if len(counted) > 1:
+            # One decision at a time: the difference counts the records without a value.
+            raise RefusedError(
+                "counts of different records are not answered in one statement",
+                code="several-counts",
+                hint="ask for COUNT(*) and for the count of a column in two statements",
+            )
 
     def _decide(self, query: Query, inside: Ids) -> dict[str, _Step] | None:
         """Return the decision per attribute, or None where any is unsafe."""
@@ -257,12 +288,15 @@ class _Keeper(Keeper):
 
     def _is_complete(self, measure: Measure) -> bool:
         # A cell with missing values may hold fewer than k of a column.
-        return measure.column is None or measure.column not in self._profiles.known
+        return self._missing(measure) is None
+
+    def _missing(self, measure: Measure) -> str | None:
+        """Return the column of a measure if some records have no value there."""
+        return measure.column if measure.column in self._profiles.known else None
 
     def _with_value(self, measure: Measure, inside: Ids) -> Ids:
-        if measure.column is None or measure.column not in self._profiles.known:
-            return inside
-        return inside[self._profiles.known[measure.column][inside]]
+        column = self._missing(measure)
+        return inside if column is None else inside[self._profiles.known[column][inside]]
 
     def _auditor(self, attribute: str) -> Auditor:
         if attribute not in self._auditors:
@@ -292,7 +326,6 @@ class _Keeper(Keeper):
         return counts
 
     def _accept(self, decided: Mapping[str, _Step]) -> None:
-        self.changed = True
         for attribute, step in decided.items():
             if step.decision is not None:
                 self._auditors[attribute].accept(step.decision)

@@ -4,24 +4,26 @@ Rows of a generator are combinations of answers, columns are atoms with their nu
 A word is light if the atoms where it is not zero hold fewer than k records in all: that is a
 combination of answers that isolates fewer than k records.
 
-Every row gets a column of its own, where all others are zero. A word then holds the own columns
-of all rows it is made of, so that a light one is made of few: they are tried, row by row, and a
-column that they leave is either paid for or cleared by one more row.
+Every row has a column of its own, where all others are zero. A new row is made zero at these. A
+light word made of it and of others then holds the own columns of all the others, so that it is made
+of few: they are tried, row by row, and a column that they leave is either paid for or cleared by
+one more row.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from discreet.queries.history.field import PRIME, Matrix, Vector, eliminate, inverse
+from discreet.queries.history.compiling import bits_set, entry, inner, low_bit
+from discreet.queries.history.field import PRIME, Marks, Matrix, Vector, inverse, negative, residue
 
-__all__ = ["has_light_word", "own_columns"]
+__all__ = ["EFFORT", "adopt", "has_light_word", "is_light", "reduce_by_own"]
 
 #: So many steps of the search before it gives up and calls the code unsafe.
-EFFORT = 20_000
+EFFORT = 2_000
 Ids = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 def has_light_word(
@@ -39,77 +41,132 @@ def has_light_word(
     (True, False)
     """
     rows = np.ascontiguousarray(generator, dtype=np.int64) % PRIME
-    sizes = sizes.astype(np.int64)
     own = np.full(rows.shape[0], -1, np.int64)
-    if own_columns(rows, sizes, own) is None:
-        return True  # a combination of the rows is nothing at all
-    return light_with(rows, sizes, own, np.arange(rows.shape[0]), k, effort=effort)
+    return any_light(rows, own, sizes.astype(np.int64), 0, rows.shape[1], k, effort)
 
 
-def own_columns(rows: Matrix, sizes: Vector, own: Ids) -> npt.NDArray[np.bool_] | None:
-    """Give each row without one (−1) a column of its own, in place; None if rows are dependent.
-
-    Returns which rows are new or have become others: a word of theirs alone may be new, too.
-    """
-    changed = own < 0
-    for row in np.flatnonzero(own < 0):
-        for other in np.flatnonzero(own >= 0):
-            factor = rows[row, own[other]]
-            if factor:
-                rows[row] = (rows[row] - factor * rows[other]) % PRIME
-        held = np.flatnonzero(rows[row])
-        if not held.size:
-            return None
-        # A large column costs a light word much: the search ends soon.
-        column = int(held[sizes[held].argmax()])
-        rows[row] = rows[row] * inverse(rows[row, column]) % PRIME
-        changed |= rows[:, column] != 0
-        eliminate(rows, int(row), column, PRIME)
-        own[row] = column
-    return changed
-
-
-def light_with(
-    rows: Matrix, sizes: Vector, own: Ids, new: Ids, k: int, *, effort: int = EFFORT
+@entry
+def any_light(
+    rows: Matrix, own: Ids, sizes: Vector, known: int, columns: int, k: int, effort: int
 ) -> bool:
-    """Whether a light word is made of one of the rows `new` and any others."""
-    budget = k - 1
-    usable = np.flatnonzero(sizes[own] <= budget)
-    # Columns that few rows could clear come first: there are few ways on from them.
-    order = np.argsort((rows[usable] != 0).sum(axis=0), kind="stable").astype(np.int64)
-    left = np.array([effort], np.int64)
-    banned_rows = np.zeros(rows.shape[0], bool)
-    for row in new:
-        cost = int(sizes[own[row]])
-        if cost <= budget:
-            chosen = np.full(budget + 1, -1, np.int64)
-            chosen[0] = row
-            paid = np.zeros(sizes.size, np.bool_)
-            paid[own[row]] = True
-            if _search(
-                rows, sizes, own, order, chosen, 1, paid, banned_rows.copy(), budget - cost, left,
-                PRIME,
-            ):  # fmt: skip
-                return True
-        banned_rows[row] = True  # words with it have been looked for
+    """Whether one of the rows from `known` on makes a light word with those before it.
+
+    Rows and own columns are changed: those that are looked at get columns of their own.
+    """
+    number = rows.shape[0]
+    prints = np.zeros((2, number), np.int64)
+    holders = np.zeros((columns, (number + 63) >> 6), np.uint64)
+    for row in range(known):
+        for column in range(columns):
+            if rows[row, column] != 0:
+                holders[column, row >> 6] |= np.uint64(1) << np.uint64(row & 63)
+    for row in range(known, number):
+        reduce_by_own(rows, own, prints, row, columns)
+        if is_light(rows, own, holders, sizes, row, columns, k - 1, effort):
+            return True
+        adopt(rows, own, holders, prints, sizes, row, columns)
     return False
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _inverse(value: int, prime: int) -> int:
-    result, base, power = 1, value % prime, prime - 2
-    while power > 0:
-        if power & 1:
-            result = result * base % prime
-        base = base * base % prime
-        power >>= 1
-    return result
+@inner
+def reduce_by_own(rows: Matrix, own: Ids, prints: Matrix, number: int, columns: int) -> None:
+    """Make a row zero at the own columns of the rows before it."""
+    word = rows[number]
+    for row in range(number):
+        if word[own[row]] != 0:
+            factor = negative(word[own[row]])
+            for column in range(columns):
+                if rows[row, column] != 0:
+                    word[column] = residue(word[column] + factor * rows[row, column])
+            for n in range(2):
+                prints[n, number] = residue(prints[n, number] + factor * prints[n, row])
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _obstacle(
-    rows: Matrix, order: Ids, chosen: Ids, number: int, paid: npt.NDArray[np.bool_], prime: int
-) -> tuple[Ids, int]:
+@inner
+def adopt(
+    rows: Matrix, own: Ids, holders: Marks, prints: Matrix, sizes: Vector, number: int, columns: int
+) -> None:
+    """Give a row that is zero at others' own columns one of its own, clearing it in the others."""
+    word = rows[number]
+    best = np.int64(-1)
+    for column in range(columns):
+        # A large column costs a light word much: the search ends soon.
+        if word[column] != 0 and (best < 0 or sizes[column] > sizes[best]):
+            best = np.int64(column)
+    scale = inverse(word[best])
+    held = np.flatnonzero(word[:columns])
+    for place in held:
+        word[place] = residue(word[place] * scale)
+        holders[place, number >> 6] |= np.uint64(1) << np.uint64(number & 63)
+    for n in range(2):
+        prints[n, number] = residue(prints[n, number] * scale)
+    own[number] = best
+    for row in range(number):
+        if rows[row, best] != 0:
+            factor = negative(rows[row, best])
+            bit = np.uint64(1) << np.uint64(row & 63)
+            for place in held:
+                rows[row, place] = residue(rows[row, place] + factor * word[place])
+                if rows[row, place] != 0:
+                    holders[place, row >> 6] |= bit
+                else:
+                    holders[place, row >> 6] &= ~bit
+            for n in range(2):
+                prints[n, row] = residue(prints[n, row] + factor * prints[n, number])
+
+
+@inner
+def is_light(
+    rows: Matrix, own: Ids, holders: Marks, sizes: Vector, number: int, columns: int, budget: int,
+    effort: int,
+) -> bool:  # fmt: skip
+    """Whether a row, with some before it, makes a word on no more records than the budget.
+
+    The row is zero at the own columns of the others; `holders` tells which of the others are not
+    zero in a column, one bit each.
+    """
+    word = rows[number]
+    usable = np.zeros((number + 63) >> 6, np.uint64)
+    for row in range(number):
+        if sizes[own[row]] <= budget:
+            usable[row >> 6] |= np.uint64(1) << np.uint64(row & 63)
+    held = np.flatnonzero(word[:columns])
+    if held.size == 0:
+        return True  # a combination of the rows is nothing at all
+    order = np.empty(columns, np.int64)
+    ways = np.empty(held.size, np.int64)
+    for place in range(held.size):
+        column = held[place]
+        few = 1 if sizes[column] <= budget else 0
+        for w in range(usable.size):
+            few += bits_set(holders[column, w] & usable[w])
+        if few == 0:
+            return False  # can be neither paid for nor cleared
+        # Columns that few rows could clear come first: there are few ways on from them.
+        at = place
+        while at > 0 and ways[at - 1] > few:
+            order[at], ways[at] = order[at - 1], ways[at - 1]
+            at -= 1
+        order[at], ways[at] = column, few
+    filled = held.size
+    for column in range(columns):
+        if word[column] == 0:
+            order[filled] = column
+            filled += 1
+    # Of the first columns, which each row could clear.
+    first = min(held.size, 64)
+    covers = np.zeros(number, np.uint64)
+    for place in range(first):
+        for w in range(usable.size):
+            left = holders[order[place], w] & usable[w]
+            while left != np.uint64(0):
+                covers[(w << 6) + low_bit(left)] |= np.uint64(1) << np.uint64(place)
+                left &= left - np.uint64(1)
+    return _search(rows, sizes, own, holders, usable, order, first, covers, number, budget, effort)
+
+
+@inner
+def _obstacle(rows: Matrix, order: Ids, chosen: Ids, number: int, paid: Bools) -> tuple[Ids, int]:
     """Return columns that no combination of the chosen rows clears all of, and how many.
 
     None at all means that a combination with the first row clears every column not paid for.
@@ -131,10 +188,10 @@ def _obstacle(
         if not some:
             continue
         for e in range(held):
-            factor = equation[lead[e]]
-            if factor != 0:
+            if equation[lead[e]] != 0:
+                factor = negative(equation[lead[e]])
                 for n in range(number):
-                    equation[n] = (equation[n] - factor * equations[e, n]) % prime
+                    equation[n] = residue(equation[n] + factor * equations[e, n])
         place = -1
         for n in range(1, number):
             if equation[n] != 0:
@@ -145,78 +202,139 @@ def _obstacle(
         found[held] = column
         if place < 0:
             return found, held + 1
-        scale = _inverse(equation[place], prime)
+        scale = inverse(equation[place])
         for n in range(number):
-            equations[held, n] = equation[n] * scale % prime
+            equations[held, n] = residue(equation[n] * scale)
         lead[held] = place
         for e in range(held):
-            factor = equations[e, place]
-            if factor != 0:
+            if equations[e, place] != 0:
+                factor = negative(equations[e, place])
                 for n in range(number):
-                    equations[e, n] = (equations[e, n] - factor * equations[held, n]) % prime
+                    equations[e, n] = residue(equations[e, n] + factor * equations[held, n])
         held += 1
     return found, 0
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@inner
 def _search(
-    rows: Matrix,
-    sizes: Vector,
-    own: Ids,
-    order: Ids,
-    chosen: Ids,
-    number: int,
-    paid: npt.NDArray[np.bool_],
-    banned: npt.NDArray[np.bool_],
-    budget: int,
-    left: Ids,
-    prime: int,
-) -> bool:
-    """Whether the chosen rows, with others, make a word that costs no more than the budget."""
-    left[0] -= 1
-    if left[0] < 0:
-        return True
-    columns, count = _obstacle(rows, order, chosen, number, paid, prime)
-    if count == 0:
-        return True
-    if budget <= 0:
-        return False
-    for n in range(count):
-        column = columns[n]
-        if sizes[column] <= budget and not paid[column]:
-            paid[column] = True
-            if _search(
-                rows, sizes, own, order, chosen, number, paid, banned, budget - sizes[column],
-                left, prime,
-            ):  # fmt: skip
+    rows: Matrix, sizes: Vector, own: Ids, holders: Marks, usable: Marks, order: Ids, first: int,
+    covers: Marks, word: int, budget: int, effort: int,
+) -> bool:  # fmt: skip
+    """Whether a row, with others that are usable, makes a word within the budget.
+
+    At each level, a column in the way is paid for, or another row that could clear it is chosen.
+    The first columns, where the word itself is not zero, must all be paid for or cleared by
+    somebody, which is counted before coefficients are looked for. A stack of its own, since
+    compiled functions that call themselves cannot be kept.
+    """
+    levels, width = budget + 2, usable.size
+    chosen = np.full(levels, -1, np.int64)
+    chosen[0] = word
+    paid = np.zeros(rows.shape[1], np.bool_)
+    obstacles = np.zeros((levels, levels), np.int64)
+    # Of each level: columns in the way, those paid for so far, rows chosen, records left to pay,
+    # whether the column of the row chosen was paid for, and what is undone on the way back.
+    count, step, taken, left, was_paid, last = np.zeros((6, levels), np.int64)
+    could = np.zeros((levels, width), np.uint64)  # rows not tried yet
+    tried = np.zeros((levels, width), np.uint64)  # rows that levels above need not try
+    open_ = np.zeros(levels, np.uint64)
+    open_[0] = ~np.uint64(0) >> np.uint64(64 - first)
+    taken[0], left[0] = 1, budget
+    level, entering = 0, True
+    while level >= 0:
+        if entering:
+            effort -= 1
+            if effort < 0:
                 return True
-            paid[column] = False
-    tried = np.zeros(rows.shape[0], np.bool_)
-    answer = False
-    for n in range(count):
-        for row in range(rows.shape[0]):
-            if rows[row, columns[n]] == 0 or banned[row] or sizes[own[row]] > budget:
-                continue
-            is_chosen = False
-            for place in range(number):
-                is_chosen = is_chosen or chosen[place] == row
-            if is_chosen:
-                continue
-            chosen[number] = row
-            was_paid = paid[own[row]]
-            paid[own[row]] = True
-            answer = _search(
-                rows, sizes, own, order, chosen, number + 1, paid, banned,
-                budget - sizes[own[row]], left, prime,
+            _meet(
+                rows, sizes, own, order, covers, chosen, paid, usable, taken[level], left[level],
+                open_[level], obstacles[level], count, level,
             )  # fmt: skip
-            paid[own[row]] = was_paid
-            chosen[number] = -1
-            if answer:
+            if count[level] == 0:
                 return True
+            step[level], last[level] = 0, -1
+            for w in range(width):
+                tried[level, w] = could[level, w] = np.uint64(0)
+                if left[level] > 0:
+                    for n in range(count[level]):
+                        could[level, w] |= holders[obstacles[level, n], w] & usable[w]
+        elif last[level] < 0:
+            paid[obstacles[level, step[level] - 1]] = False
+        else:
+            row = last[level]
+            paid[own[row]] = was_paid[level] == 1
+            chosen[taken[level]] = -1
             # Words with this row have been looked for.
-            banned[row] = True
-            tried[row] = True
-    for row in range(rows.shape[0]):
-        if tried[row]:
-            banned[row] = False
-    return answer
+            bit = np.uint64(1) << np.uint64(row & 63)
+            usable[row >> 6] &= ~bit
+            tried[level, row >> 6] |= bit
+        entering = False
+        taken[level + 1 if level + 1 < levels else level] = taken[level]
+        while step[level] < count[level] and not entering and left[level] > 0:
+            column = obstacles[level, step[level]]
+            step[level] += 1
+            if sizes[column] <= left[level] and not paid[column]:
+                paid[column] = True
+                left[level + 1] = left[level] - sizes[column]
+                open_[level + 1] = open_[level]
+                for place in range(first):
+                    if order[place] == column:
+                        open_[level + 1] &= ~(np.uint64(1) << np.uint64(place))
+                entering = True
+        if not entering:
+            row = _next(could[level], chosen, taken[level], sizes, own, left[level])
+            if row >= 0:
+                last[level] = row
+                chosen[taken[level]] = row
+                was_paid[level] = 1 if paid[own[row]] else 0
+                paid[own[row]] = True
+                left[level + 1] = left[level] - sizes[own[row]]
+                open_[level + 1] = open_[level] & ~covers[row]
+                taken[level + 1] = taken[level] + 1
+                entering = True
+        if entering:
+            level += 1
+        else:
+            for w in range(width):
+                usable[w] |= tried[level, w]
+            level -= 1
+    return False
+
+
+@inner
+def _next(could: Marks, chosen: Ids, taken: int, sizes: Vector, own: Ids, left: int) -> int:
+    """Return the next row to choose and forget it; −1 if there is none."""
+    for w in range(could.size):
+        while could[w] != np.uint64(0):
+            row = (w << 6) + low_bit(could[w])
+            could[w] &= could[w] - np.uint64(1)
+            free = sizes[own[row]] <= left
+            for place in range(taken):
+                free = free and chosen[place] != row
+            if free:
+                return int(row)
+    return -1
+
+
+@inner
+def _meet(
+    rows: Matrix, sizes: Vector, own: Ids, order: Ids, covers: Marks, chosen: Ids, paid: Bools,
+    usable: Marks, taken: int, left: int, uncovered: int, obstacles: Ids, count: Ids, level: int,
+) -> None:  # fmt: skip
+    """Find columns in the way at a level; −1 of them if no steps that are left could suffice."""
+    if uncovered == np.uint64(0):
+        found, count[level] = _obstacle(rows, order, chosen, taken, paid)
+        for place in range(count[level]):
+            obstacles[place] = found[place]
+        return
+    most = 1
+    for w in range(usable.size):
+        some = usable[w]
+        while some != np.uint64(0):
+            row = (w << 6) + low_bit(some)
+            some &= some - np.uint64(1)
+            if sizes[own[row]] <= left:
+                most = max(most, bits_set(covers[row] & uncovered))
+    enough = bits_set(uncovered) <= left * most
+    count[level] = 1 if enough else -1
+    obstacles[0] = order[low_bit(uncovered)]

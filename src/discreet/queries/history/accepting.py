@@ -1,0 +1,243 @@
+"""Compiled steps that take an answer into the history, and that decide on many sums in a row."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.queries.history.compiling import entry, inner
+from discreet.queries.history.deciding import NEW, UNSAFE, Plan, decide
+from discreet.queries.history.field import (
+    PRIME,
+    Vector,
+    border,
+    inverse,
+    negative,
+    residue,
+    take_out,
+    times,
+)
+from discreet.queries.history.light_words import adopt, reduce_by_own
+from discreet.queries.history.state import ATOMS, COLUMNS, RANK, WORDS, State
+
+__all__ = ["accept", "lacks", "sweep", "sweep_both"]
+
+Ids = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+@entry
+def lacks(state: State, plan: Plan, needed: Vector) -> bool:
+    """Whether an answer needs more space than there is; how much comes in `needed`."""
+    splits = 0
+    for place in range(plan.touched.size):
+        splits += plan.inner[place] < state.sizes[plan.touched[place]]
+    needed[ATOMS] = state.used[ATOMS] + splits
+    needed[RANK] = state.used[RANK] + 1
+    needed[WORDS] = state.used[WORDS] + plan.outside.shape[0] + 1
+    # The next decision may look at both parts of every column.
+    needed[COLUMNS] = 2 * (state.used[COLUMNS] + splits + 2 * plan.new_atoms.size)
+    return bool(
+        needed[ATOMS] > state.sizes.size
+        or needed[RANK] > state.pivots.size
+        or needed[WORDS] > state.own.size
+        or needed[COLUMNS] > state.word_atoms.size
+    )
+
+
+@entry
+def accept(state: State, plan: Plan, places: Ids) -> None:
+    """Take a sum into the history; the plan is that of the last decision."""
+    coefficients = plan.coefficients.copy()
+    queries = plan.queries.copy()
+    for n in range(plan.lost.size):
+        _put_apart(state, plan.lost[n], queries, n, coefficients)
+    beside = state.row_at[plan.pivot[0]] if plan.pivot[2] == 1 else -1
+    # Until the end, what is held of a split atom is the number of its inner part.
+    _split(state, plan)
+    for place in places:
+        part = state.held[state.atom[place]]
+        if part > 0:
+            state.atom[place] = part
+    for n in range(plan.outside.shape[0]):
+        _add_word(state, plan, n)
+    if plan.pivot[0] >= 0:
+        _add_row(state, plan, coefficients, beside)
+    for atom in plan.touched:
+        state.held[atom] = 0
+
+
+@inner
+def _put_apart(state: State, atom: int, queries: Ids, n: int, coefficients: Vector) -> None:
+    """Take a row that lives on small parts only from the others; the last takes its place."""
+    last, place, query = state.used[RANK] - 1, state.row_at[atom], queries[n]
+    take_out(state.square, state.marks, last + 1, place, query)
+    state.row_at[atom] = -1
+    if place != last:
+        state.pivots[place] = state.pivots[last]
+        state.row_at[state.pivots[place]] = place
+    coefficients[query] = coefficients[last]
+    coefficients[last] = 0
+    for which in range(2):
+        state.prints[which, query] = state.prints[which, last]
+    for later in range(n + 1, queries.size):
+        if queries[later] == last:
+            queries[later] = query
+    here, there = state.members[query >> 3], state.members[last >> 3]
+    for a in range(state.used[ATOMS]):
+        bit = (there[a] >> (last & 7)) & 1
+        there[a] &= ~(1 << (last & 7)) & 0xFF
+        if query != last:
+            here[a] = (here[a] & (~(1 << (query & 7)) & 0xFF)) | (bit << (query & 7))
+    state.used[RANK] = last
+
+
+@inner
+def _split(state: State, plan: Plan) -> None:
+    """Give the inner part of each split atom a number of its own."""
+    groups = (state.used[RANK] + 7) >> 3
+    for place in range(plan.touched.size):
+        atom, inner = plan.touched[place], plan.inner[place]
+        size = state.sizes[atom]
+        if inner == size:
+            continue
+        new = state.used[ATOMS]
+        state.used[ATOMS] += 1
+        state.held[atom] = new
+        state.sizes[new], state.sizes[atom] = inner, size - inner
+        for group in range(groups):
+            state.members[group, new] = state.members[group, atom]
+        row = state.row_at[atom]
+        state.row_at[new] = -1
+        if row >= 0 and 2 * inner >= size:  # the pivot is in the larger part
+            state.row_at[atom], state.row_at[new], state.pivots[row] = -1, row, new
+        state.column_at[new] = -1
+        column = state.column_at[atom]
+        if column >= 0:
+            own = _add_column(state, new, 0)
+            for word in range(state.used[WORDS]):
+                state.words[word, own] = state.words[word, column]
+            for w in range(state.holders.shape[1]):
+                state.holders[own, w] = state.holders[column, w]
+
+
+@inner
+def _add_column(state: State, atom: int, rows: int) -> int:
+    """Make a column for an atom, zero in some rows."""
+    column = state.used[COLUMNS]
+    state.used[COLUMNS] += 1
+    state.word_atoms[column] = atom
+    state.column_at[atom] = column
+    for row in range(rows):
+        state.words[row, column] = 0
+    for w in range(state.holders.shape[1]):
+        state.holders[column, w] = 0
+    return int(column)
+
+
+@inner
+def _add_word(state: State, plan: Plan, n: int) -> None:
+    """Add a word that is no combination of the others."""
+    m = state.used[WORDS]
+    state.words[m] = 0
+    for place in range(plan.new_atoms.size):
+        atom = plan.new_atoms[place]
+        _set(state, m, atom, plan.outside[n, place])
+        if state.held[atom] > 0:
+            _set(state, m, state.held[atom], plan.inside[n, place])
+    columns = state.used[COLUMNS]
+    for which in range(2):
+        state.word_prints[which, m] = plan.new_prints[n, which]
+    reduce_by_own(state.words, state.own, state.word_prints, m, columns)
+    sizes = state.sizes[state.word_atoms[:columns]]
+    adopt(state.words, state.own, state.holders, state.word_prints, sizes, m, columns)
+    state.own_atoms[m] = state.word_atoms[state.own[m]]
+    state.used[WORDS] = m + 1
+
+
+@inner
+def _set(state: State, word: int, atom: int, value: int) -> None:
+    column = state.column_at[atom]
+    if column < 0:
+        if value == 0:
+            return
+        column = _add_column(state, atom, word)
+    state.words[word, column] = value
+
+
+@inner
+def _add_row(state: State, plan: Plan, coefficients: Vector, beside: int) -> None:
+    """Add an answer with a pivot: border the inverse."""
+    r = state.used[RANK]
+    atom, within = plan.pivot[0], plan.pivot[1]
+    if within == 1 and state.held[atom] > 0:
+        atom = state.held[atom]
+    if beside >= 0:  # the answers so far do not tell the two parts apart
+        column = np.zeros(r, np.int64)
+        column[beside] = 1
+        value = 1 if within == 1 else PRIME - 1
+    else:
+        column = times(state.square, state.marks, state.members, atom, r)
+        total = 0
+        for j in range(r):
+            if coefficients[j] != 0 and (state.members[j >> 3, atom] >> (j & 7)) & 1:
+                total += coefficients[j]
+        value = residue(within + negative(residue(total)))
+    border(state.square, state.marks, r, column, coefficients[:r], inverse(value))
+    for which in range(2):
+        state.prints[which, r] = plan.prints[which]
+    state.pivots[r] = atom
+    state.row_at[atom] = r
+    bits, bit = state.members[r >> 3], 1 << (r & 7)
+    for place in range(plan.touched.size):
+        inside = state.held[plan.touched[place]]
+        bits[inside if inside > 0 else plan.touched[place]] |= bit
+    state.used[RANK] = r + 1
+
+
+@entry
+def sweep(
+    state: State, k: int, records: int, flat: Ids, starts: Ids, ends: Ids, order: Ids,
+    shown: Bools, first: int, needed: Vector,
+) -> int:  # fmt: skip
+    """Decide on sums one after another, and take the safe ones; return how far it came.
+
+    Less than all if there is no space for the next one.
+    """
+    for n in range(first, order.size):
+        group = order[n]
+        places = flat[starts[group] : ends[group]]
+        plan = decide(state, places, k, records)
+        if plan.status == NEW:
+            if lacks(state, plan, needed):
+                return n
+            accept(state, plan, places)
+        shown[group] = plan.status != UNSAFE
+    return order.size
+
+
+@entry
+def sweep_both(
+    one: State, other: State, k: Vector, records: Vector, flat: Ids, starts: Ids, ends: Ids,
+    order: Ids, shown: Bools, first: int, needed: npt.NDArray[np.int64],
+) -> int:  # fmt: skip
+    """Decide as `sweep` does on sums of two attributes, that are answered both or not at all."""
+    for n in range(first, order.size):
+        group = order[n]
+        places = flat[starts[group] : ends[group]]
+        a = decide(one, places, k[0], records[0])
+        if a.status == UNSAFE:
+            continue
+        b = decide(other, places, k[1], records[1])
+        if b.status == UNSAFE:
+            continue
+        needed[0], needed[1] = 0, 0
+        short = a.status == NEW and lacks(one, a, needed[0])
+        if (b.status == NEW and lacks(other, b, needed[1])) or short:
+            return n
+        if a.status == NEW:
+            accept(one, a, places)
+        if b.status == NEW:
+            accept(other, b, places)
+        shown[group] = True
+    return order.size

@@ -1,0 +1,119 @@
+"""What the auditor knows, in arrays that compiled steps work on, and how these grow."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.queries.history.field import PRIME, Bits, Marks, Matrix, Square, Vector
+
+__all__ = ["ATOMS", "COLUMNS", "HINT", "RANK", "WORDS", "State", "blank", "grown"]
+
+#: Places in `State.used`: how much of each array is in use, and where a pivot was found last.
+ATOMS, RANK, WORDS, COLUMNS, HINT = range(5)
+
+
+class State(NamedTuple):
+    """Answered sums over atoms, the inverse at their pivots, and the words on small atoms.
+
+    Answers and pivots are numbered independently: of the inverse, rows are pivots, columns answers.
+    """
+
+    # Of each profile:
+    counts: Vector  # records
+    secret: Matrix  # two secret numbers
+    atom: npt.NDArray[np.int32]
+    # Of each atom:
+    sizes: Vector  # records
+    held: Vector  # those inside the question looked at; zero between questions
+    row_at: Vector  # row of the inverse whose pivot it is, or −1
+    column_at: Vector  # column of the words, or −1
+    members: Bits
+    # Of each answer that has a pivot, and of each pivot:
+    square: Square
+    marks: Marks
+    pivots: Vector  # atoms
+    prints: Matrix  # two fingerprints of each answer
+    # Of each word, and of each atom words live on:
+    words: Matrix
+    own: Vector  # column where only this word is not zero …
+    own_atoms: Vector  # … and its atom
+    word_prints: Matrix
+    holders: Marks  # of each column, which words are not zero there
+    word_atoms: Vector
+    # Everything:
+    used: Vector
+
+
+def blank(counts: npt.NDArray[np.int64]) -> State:
+    """Return the state before the first answer: the total alone is taken as known.
+
+    So a complement below k is a difference below k.
+    """
+    counts = np.ascontiguousarray(counts, np.int64)
+    # A combination of sets that is nothing adds up to zero in secret numbers, any other does so
+    # once in 2⁶² times.
+    drawn = np.frombuffer(os.urandom(16 * counts.size), np.uint64).reshape(2, counts.size)
+    secret = np.where(counts > 0, (drawn % PRIME).astype(np.int64), 0)
+    # Pages that are not written to take no memory, and growing takes long.
+    least = counts.size + 1
+    # Not a power of two: columns of such matrices fall onto the same lines of a cache.
+    atoms, rank = min(least, 1 << 16), -(-min(least, 129 * 64) // 64) * 64
+    words, columns = min(least, 1 << 10), min(4 * least, 97 * 64)
+    state = State(
+        counts=counts, secret=secret, atom=np.zeros(counts.size, np.int32),
+        sizes=np.zeros(atoms, np.int64), held=np.zeros(atoms, np.int64),
+        row_at=np.zeros(atoms, np.int64), column_at=np.zeros(atoms, np.int64),
+        members=np.zeros((rank >> 3, atoms), np.uint8), square=np.zeros((rank, rank), np.int32),
+        marks=np.zeros((rank, rank >> 6), np.uint64), pivots=np.zeros(rank, np.int64),
+        prints=np.zeros((2, rank), np.int64), words=np.zeros((words, columns), np.int64),
+        own=np.zeros(words, np.int64), own_atoms=np.zeros(words, np.int64), word_prints=np.zeros((2, words), np.int64),
+        holders=np.zeros((columns, (words + 63) >> 6), np.uint64),
+        word_atoms=np.zeros(columns, np.int64), used=np.array([1, 1, 0, 0, 0], np.int64),
+    )  # fmt: skip
+    state.column_at[0] = -1
+    state.sizes[0] = counts.sum()
+    state.members[0, 0] = state.square[0, 0] = state.marks[0, 0] = 1
+    state.prints[:, 0] = secret.sum(axis=1) % PRIME
+    return state
+
+
+def grown(state: State, needed: npt.NDArray[np.int64]) -> State:
+    """Return the state with space for so many atoms, answers, words and columns of words."""
+    atoms, rank, words, columns = (int(number) for number in needed)
+    atoms, rank = _more(state.sizes.size, atoms), _more(state.pivots.size, rank, 64)
+    words, columns = _more(state.own.size, words), _more(state.word_atoms.size, columns)
+    there = state.used
+    shapes: dict[str, tuple[int, ...]] = {
+        "sizes": (atoms,), "held": (atoms,), "row_at": (atoms,), "column_at": (atoms,),
+        "members": (rank >> 3, atoms), "square": (rank, rank), "marks": (rank, rank >> 6),
+        "pivots": (rank,), "prints": (2, rank), "words": (words, columns), "own": (words,), "own_atoms": (words,),
+        "word_prints": (2, words), "holders": (columns, (words + 63) >> 6), "word_atoms": (columns,),
+    }  # fmt: skip
+    # Only what is in use is copied: the rest takes no memory yet.
+    used = {"words": (there[WORDS], there[COLUMNS]), "square": (there[RANK], there[RANK])}
+    return state._replace(
+        **{n: _wider(getattr(state, n), s, used.get(n, ())) for n, s in shapes.items()}
+    )
+
+
+def _more(there: int, needed: int, multiple: int = 1) -> int:
+    """Return how long to make an array: by half more than it is, if it is too short."""
+    if needed <= there:
+        return there
+    return -(-max(needed, there + there // 2) // multiple) * multiple
+
+
+def _wider(
+    array: npt.NDArray[Any], shape: tuple[int, ...], used: tuple[int, ...]
+) -> npt.NDArray[Any]:
+    """Return an array of a larger shape, zero where it was not used. Any: of any type."""
+    if array.shape == shape:
+        return array
+    wider = np.zeros(shape, array.dtype)
+    part = tuple(slice(size) for size in used or array.shape)
+    wider[part] = array[part]
+    return wider
