@@ -109,8 +109,8 @@ def _judged(state: State, touched: Ids, inner: Vector, prints: Vector, k: int) -
     if whole and _is_known(state, used, sums, left):
         return _bare(KNOWN, touched, inner, prints)
     pivot = _pivot(state, touched, inner, used, sums, k)
-    values = np.empty(state.used[ATOMS] if pivot[0] < 0 else 0, np.int64)
-    if pivot[0] < 0:
+    values = np.zeros(state.used[ATOMS] if pivot[0] < 0 else 0, np.int64)
+    if pivot[0] < 0 and used.size > 0:
         _pivot_elsewhere(state, used, sums, values, pivot, k)
     is_word = pivot[0] < 0
     number = lost.size + (1 if is_word else 0)
