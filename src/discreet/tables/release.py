@@ -277,11 +277,12 @@ class LinkedRelease(Release):
 
 
 def _tidy(value: Floats) -> Floats:
-    """Return numbers without the last bits that sums leave behind."""
-    with np.errstate(invalid="ignore"):
+    """Return values without the last digits, which tell how sums of parts, also withheld, came out."""
+    with np.errstate(all="ignore"):
         near = np.round(value)
         whole = np.abs(value - near) <= 1e-9 * np.maximum(1.0, np.abs(value))
-        return np.where(whole, near + 0.0, value)
+        scale = 10.0 ** (11 - np.floor(np.log10(np.abs(value))))
+        return np.where(whole, near + 0.0, np.round(value * scale) / scale)
 
 
 def _file_name(name: str) -> str:
