@@ -55,7 +55,7 @@ def most(
 
     >>> rows = sparse.csc_matrix([[1.0, -1.0, -1.0]])
     >>> most(rows, np.arange(3), np.array([0.0, 2.0, 5.0]), np.array([0.0, np.inf, np.inf]))
-    (array([0., 2., 2.]), array([0., 2., 2.]))
+    (array([0., 2., 5.]), array([0., 5., 2.]))
     """
     block = equations[:, cells].tocoo()
     row, column, plus = block.row, block.col, block.data > 0

@@ -42,7 +42,7 @@ def user(name: str, *roles: str) -> User:
 
 
 @contextlib.contextmanager
-def served_here(gateways, users, folder: Path, *, patience: float = 60, **options):
+def served_here(gateways, users, folder: Path, *, patience: float = 300, **options):
     """Serve gateways from a thread; yield the addresses."""
     certificate, key = make_certificate(folder)
     settings = ServerSettings(
