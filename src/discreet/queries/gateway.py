@@ -221,13 +221,13 @@ class Gateway:
                 try:
                     proposal = keeper.answer(query, user, ready)
                     check()  # an engine may finish what was ended: nobody waits for it
+                    draft = self._draft(proposal, query, user, settings)
+                    ticket = self.ledger.submit(draft, proposal.charges, after=seen)
                 except RefusedError:
                     raise  # nothing of it was taken into the history
                 except BaseException:
                     self._lose(seen)  # it may count what will not be answered
                     raise
-                draft = self._draft(proposal, query, user, settings)
-                ticket = self.ledger.submit(draft, proposal.charges, after=seen)
                 self._count(seen, 1)
                 if seen is not None and self._shared:
                     ticket.settle()  # others answer too: what waits here would often be stale

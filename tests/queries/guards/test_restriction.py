@@ -490,3 +490,44 @@ def test_without_bounds_what_is_never_negative_is_known_to_be():
     for values in (range(2, 11), range(-3, 6)):
         with dc.Gateway(people(9, salary=values), guard=guard) as gate:
             assert gate.ask("SELECT SUM(salary) FROM people", user="ana").kind == "exact"
+
+
+def test_refusals_do_not_tell_that_a_sum_is_too_large():
+    kinds = []
+    for large in (1, 2**62):
+        table = pa.table({"g": list("aaaabb"), "salary": [1, 2, 3, 4, large, large]})
+        data = dc.read(table, roles={"g": "quasi", "salary": "confidential"}, name="people")
+        with dc.Gateway(data, guard=dc.Restriction(k=3)) as gate:
+            kinds.append(gate.ask("SELECT SUM(salary) FROM people WHERE g = 'b'").code)
+    assert kinds == ["too-few-records"] * 2
+
+
+def test_counts_of_different_records_are_asked_apart():
+    table = pa.table({"g": list("aaaabbbb"), "salary": [1, 5, 6, None, 1, 2, 3, 4]})
+    data = dc.read(table, roles={"g": "quasi", "salary": "confidential"}, name="people")
+    with dc.Gateway(data, guard=dc.Restriction(k=3)) as gate:
+        # The difference would be the one record without a salary.
+        together = gate.ask("SELECT COUNT(*), COUNT(salary) FROM people WHERE g = 'a'")
+        assert together.code == "several-counts"
+        assert gate.ask("SELECT COUNT(*) FROM people WHERE g = 'a'").value() == 4
+        assert gate.ask("SELECT COUNT(salary) FROM people WHERE g = 'a'").refused
+
+
+def test_an_answer_that_could_not_be_recorded_is_forgotten(tmp_path, monkeypatch):
+    def asked(gate, end):
+        return gate.ask(f"SELECT SUM(salary) FROM people WHERE c < {end}", user="ana")
+
+    data = people(9, salary=range(9))
+    place = tmp_path / "ledger.db"
+    with (
+        dc.Gateway(data, guard=dc.Restriction(k=2), ledger=place) as one,
+        dc.Gateway(data, guard=dc.Restriction(k=2), ledger=place) as other,
+    ):
+        with monkeypatch.context() as broken:
+            broken.setattr(one.ledger, "submit", lambda *_, **__: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                asked(one, 4)
+        assert asked(other, 5).kind == "exact"
+        # The answer of the other gateway counts, and not the one that never left.
+        assert asked(one, 6).refused
+        assert asked(one, 3).kind == "exact"

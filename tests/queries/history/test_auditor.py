@@ -165,3 +165,59 @@ def test_refused_decision_cannot_be_accepted():
     auditor = Auditor(np.ones(5, np.int64), 3)
     with pytest.raises(ValueError, match="refused"):
         auditor.accept(auditor.decide(np.array([1])))
+
+
+def test_what_was_given_counts_whatever_it_means():
+    auditor = Auditor(np.ones(12, np.int64), 3)
+    assert not auditor.decide(np.arange(2)).safe
+    assert auditor.learn(np.arange(2))
+    assert not auditor.learn(np.arange(2))
+    assert auditor.rank == 2
+    # {0, 1} is known by now, so that {2} would be the difference; {0, 1, 2} alone is harmless.
+    assert not auditor.decide(np.arange(3)).safe
+    assert Auditor(np.ones(12, np.int64), 3).decide(np.arange(3)).safe
+
+
+def test_learning_a_history_equals_answering_it():
+    rng = np.random.default_rng(3)
+    live, again = Auditor(np.ones(60, np.int64), 4), Auditor(np.ones(60, np.int64), 4)
+    for _ in range(80):
+        inside = np.flatnonzero(rng.random(60) < 0.5)
+        decision = live.decide(inside)
+        if decision.safe:
+            live.accept(decision)
+            again.learn(inside)
+    assert (live.rank, live.atoms) == (again.rank, again.atoms)
+    for _ in range(40):
+        inside = np.flatnonzero(rng.random(60) < 0.5)
+        assert live.decide(inside).safe == again.decide(inside).safe
+
+
+def subset_sums(numbers, prime):
+    """Return the sum of each subset, bit by bit."""
+    sums = np.zeros(1, np.int64)
+    for number in numbers:
+        sums = np.concatenate([sums, (sums + number) % prime])
+    return sums
+
+
+def test_sets_that_are_dependent_modulo_a_known_number_are_told_apart():
+    # Every question's numbers add up to a multiple of 2³¹ − 1: modulo that prime all questions leave
+    # one combination open, though over the rationals they do not.
+    prime, n = 2**31 - 1, 38
+    half = n // 2
+    numbers = np.random.default_rng(5).integers(1, prime, n)
+    numbers[-1] = (numbers[-1] - numbers.sum()) % prime
+    left, right = subset_sums(numbers[:half], prime), subset_sums(numbers[half:], prime)
+    order = np.argsort(right)
+    wanted = (prime - left) % prime
+    at = np.minimum(np.searchsorted(right[order], wanted), order.size - 1)
+    rows = [[1] * n]
+    for low in np.flatnonzero(right[order][at] == wanted):
+        mask = int(low) | int(order[at[low]]) << half
+        rows.append([mask >> j & 1 for j in range(n)])
+    auditor = Auditor(np.full(n, 2, np.int64), 3)
+    for row in rows:
+        if any(row):
+            auditor.learn(np.flatnonzero(row))
+    assert auditor.rank == rank(rows) == n

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sqlglot import exp
 
 from discreet.data.sql.query import Measure, Query, from_clause
-from discreet.errors import InputError, RefusedError
+from discreet.errors import EngineError, InputError, RefusedError
 from discreet.ledger.entry import Entry
 from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected, aggregate
 from discreet.queries.guards._margin import known_bounds
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
     from discreet.ledger.store import Ledger
     from discreet.queries.guards._grouping import Parts
+
+    #: Groups, and their values or why these cannot be computed.
+    _Ready = tuple[Parts, pa.Table | EngineError]
 
 __all__ = ["Restriction"]
 
@@ -162,22 +165,27 @@ class _Keeper(Keeper):
         )
 
     # -- deciding --------------------------------------------------------------------------------
-    def ready(self, query: Query) -> tuple[Parts, pa.Table]:
+    def ready(self, query: Query) -> _Ready:
         """Find the groups and their values; which may be told is another matter."""
         self._check(query)
         keys, groups = self._profiles.grouping(query)
-        return groups, self._exact(query, keys, groups)
+        try:
+            return groups, self._exact(query, keys, groups)
+        except EngineError as error:
+            if error.code.startswith("interrupted"):
+                raise
+            return groups, error  # that values cannot be computed tells something of them
 
     def attributes(self, query: Query) -> list[str]:
         return list(dict.fromkeys(_attribute(measure) for measure in query.measures))
 
-    def answer(
-        self, query: Query, user: str, ready: tuple[Parts, pa.Table] | None = None
-    ) -> Proposal:
+    def answer(self, query: Query, user: str, ready: _Ready | None = None) -> Proposal:
         groups, rows = ready or self.ready(query)
         shown = self._shown(query, groups)
         if shown.size and not shown.any():
             raise _too_few(self._guard)
+        if isinstance(rows, EngineError):
+            raise rows
         return Proposal("exact", rows.filter(shown), withheld=int((~shown).sum()))
 
     def prepare(self, query: Query) -> None:
@@ -393,24 +401,28 @@ class _Keeper(Keeper):
             for measure in query.measures:
                 if measure.function not in _LINEAR:
                     continue
-                self._learn(_attribute(measure), self._with_value(measure, part))
+                here = self._with_value(measure, part)
+                self._learn(_attribute(measure), here, own=entry.policy == self._guard.digest)
 
-    def _learn(self, attribute: str, here: Ids) -> None:
+    def _learn(self, attribute: str, here: Ids, *, own: bool) -> None:
         """Take an answer into the history, given under these settings or others.
 
-        One that these settings would not give cannot be taken back: it counts among all answers
-        together, where the smallest k is kept.
+        What was given cannot be taken back, and counts whatever it means. One of other settings
+        that these would not give counts among all answers together, where the smallest k is kept.
         """
         if self._cells is None:
-            decision = self._auditor(attribute).decide(here)
-            if decision.safe:
-                self._auditors[attribute].accept(decision)
-            if not decision.known and (room := self._room(attribute)) is not None:
+            auditor = self._auditor(attribute)
+            if own or self._floor is None:
+                new = auditor.learn(here)
+            else:
+                decision = auditor.decide(here)
+                new = not decision.known
+                if decision.safe:
+                    auditor.accept(decision)
+            if new and (room := self._room(attribute)) is not None:
                 room.learn(here)
         if self._floor is not None:
-            joint = self._together(attribute).decide(here)
-            if joint.safe:
-                self._joint[attribute].accept(joint)
+            self._together(attribute).learn(here)
 
     def forget(self) -> None:
         self._auditors.clear()

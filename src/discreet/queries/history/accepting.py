@@ -8,7 +8,6 @@ import numpy.typing as npt
 from discreet.queries.history.compiling import entry, inner
 from discreet.queries.history.deciding import NEW, UNSAFE, Plan, decide
 from discreet.queries.history.field import (
-    PRIME,
     Vector,
     border,
     inverse,
@@ -71,7 +70,7 @@ def accept(state: State, plan: Plan, places: Ids) -> None:
 def _put_apart(state: State, atom: int, queries: Ids, n: int, coefficients: Vector) -> None:
     """Take a row that lives on small parts only from the others; the last takes its place."""
     last, place, query = state.used[RANK] - 1, state.row_at[atom], queries[n]
-    take_out(state.square, state.marks, last + 1, place, query)
+    take_out(state.square, state.marks, last + 1, place, query, state.prime)
     state.row_at[atom] = -1
     if place != last:
         state.pivots[place] = state.pivots[last]
@@ -148,9 +147,9 @@ def _add_word(state: State, plan: Plan, n: int) -> None:
     columns = state.used[COLUMNS]
     for which in range(2):
         state.word_prints[which, m] = plan.new_prints[n, which]
-    reduce_by_own(state.words, state.own, state.word_prints, m, columns)
+    reduce_by_own(state.words, state.own, state.word_prints, m, columns, state.prime)
     sizes = state.sizes[state.word_atoms[:columns]]
-    adopt(state.words, state.own, state.holders, state.word_prints, sizes, m, columns)
+    adopt(state.words, state.own, state.holders, state.word_prints, sizes, m, columns, state.prime)
     state.own_atoms[m] = state.word_atoms[state.own[m]]
     state.used[WORDS] = m + 1
 
@@ -168,6 +167,7 @@ def _set(state: State, word: int, atom: int, value: int) -> None:
 @inner
 def _add_row(state: State, plan: Plan, coefficients: Vector, beside: int) -> None:
     """Add an answer with a pivot: border the inverse."""
+    p = state.prime
     r = state.used[RANK]
     atom, within = plan.pivot[0], plan.pivot[1]
     if within == 1 and state.held[atom] > 0:
@@ -175,15 +175,15 @@ def _add_row(state: State, plan: Plan, coefficients: Vector, beside: int) -> Non
     if beside >= 0:  # the answers so far do not tell the two parts apart
         column = np.zeros(r, np.int64)
         column[beside] = 1
-        value = 1 if within == 1 else PRIME - 1
+        value = 1 if within == 1 else p - 1
     else:
-        column = times(state.square, state.marks, state.members, atom, r)
+        column = times(state.square, state.marks, state.members, atom, r, state.prime)
         total = 0
         for j in range(r):
             if coefficients[j] != 0 and (state.members[j >> 3, atom] >> (j & 7)) & 1:
                 total += coefficients[j]
-        value = residue(within + negative(residue(total)))
-    border(state.square, state.marks, r, column, coefficients[:r], inverse(value))
+        value = residue(within + negative(residue(total, p), p), p)
+    border(state.square, state.marks, r, column, coefficients[:r], inverse(value, p), p)
     for which in range(2):
         state.prints[which, r] = plan.prints[which]
     state.pivots[r] = atom
@@ -207,7 +207,7 @@ def sweep(
     for n in range(first, order.size):
         group = order[n]
         places = flat[starts[group] : ends[group]]
-        plan = decide(state, places, k, records)
+        plan = decide(state, places, k, records, False)
         if plan.status == NEW:
             if lacks(state, plan, needed):
                 return n
@@ -225,10 +225,10 @@ def sweep_both(
     for n in range(first, order.size):
         group = order[n]
         places = flat[starts[group] : ends[group]]
-        a = decide(one, places, k[0], records[0])
+        a = decide(one, places, k[0], records[0], False)
         if a.status == UNSAFE:
             continue
-        b = decide(other, places, k[1], records[1])
+        b = decide(other, places, k[1], records[1], False)
         if b.status == UNSAFE:
             continue
         needed[0], needed[1] = 0, 0

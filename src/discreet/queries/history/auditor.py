@@ -84,9 +84,22 @@ class Auditor:
 
     def decide(self, inside: npt.NDArray[np.integer]) -> Decision:
         """Return whether the sum over the profiles `inside` may be answered."""
+        return self._decide(inside, given=False)
+
+    def _decide(self, inside: npt.NDArray[np.integer], *, given: bool) -> Decision:
         places = np.ascontiguousarray(inside, np.int64)
-        plan = decide(self._state, places, self.k, self.records)
+        plan = decide(self._state, places, self.k, self.records, given)
         return Decision(plan.status != UNSAFE, plan.status == KNOWN, places, plan)
+
+    def learn(self, inside: npt.NDArray[np.integer]) -> bool:
+        """Take an answer into the history that was given, whether or not it would be given here.
+
+        Returns whether it tells anything new.
+        """
+        decision = self._decide(inside, given=True)
+        if decision.safe:  # it holds any record
+            self.accept(decision)
+        return not decision.known
 
     def accept(self, decision: Decision) -> None:
         """Take an answer into the history; the decision must be the last one made."""

@@ -53,16 +53,19 @@ class Plan(NamedTuple):
 
 
 @entry
-def decide(state: State, places: Ids, k: int, records: int) -> Plan:
-    """Say what the sum over some profiles would mean; nothing is taken into the history."""
+def decide(state: State, places: Ids, k: int, records: int, given: bool) -> Plan:
+    """Say what the sum over some profiles would mean; nothing is taken into the history.
+
+    If the sum has been `given` already, it counts whatever it means.
+    """
     touched, prints = _touch(state, places)
     touched.sort()
     inner = state.held[touched]
     total = inner.sum()
-    if total < k or 0 < records - total < k:
+    if total == 0 or (not given and (total < k or 0 < records - total < k)):
         plan = _bare(UNSAFE, touched, inner, prints)
     else:
-        plan = _judged(state, touched, inner, prints, k)
+        plan = _judged(state, touched, inner, prints, k, given)
     state.held[touched] = 0
     return plan
 
@@ -79,6 +82,7 @@ def _bare(status: int, touched: Ids, inner: Vector, prints: Vector) -> Plan:
 @inner
 def _touch(state: State, places: Ids) -> tuple[Ids, Vector]:
     """Hold the records of some profiles; return the atoms they lie in, and their fingerprints."""
+    p = state.prime
     found = np.empty(min(places.size, state.used[ATOMS]), np.int64)
     number = first = second = 0
     for place in places:
@@ -91,15 +95,15 @@ def _touch(state: State, places: Ids) -> tuple[Ids, Vector]:
             state.held[atom] += count
             first += state.secret[0, place]
             second += state.secret[1, place]
-    return found[:number], np.array([residue(first), residue(second)])
+    return found[:number], np.array([residue(first, p), residue(second, p)])
 
 
 @inner
-def _judged(state: State, touched: Ids, inner: Vector, prints: Vector, k: int) -> Plan:
+def _judged(state: State, touched: Ids, inner: Vector, prints: Vector, k: int, given: bool) -> Plan:
     r = state.used[RANK]
     sizes = state.sizes[touched]
     lost = _lost_pivots(state, touched, inner, k)
-    coefficients = combine(state.square, state.marks, _ones(state, touched, inner), r)
+    coefficients = combine(state.square, state.marks, _ones(state, touched, inner), r, state.prime)
     queries, freed = _taken_out(state, lost, coefficients)
     used, sums = tables(coefficients)
     left = _left(state, coefficients, prints)
@@ -126,7 +130,7 @@ def _judged(state: State, touched: Ids, inner: Vector, prints: Vector, k: int) -
         new_prints[row] = _printed(state, freed[row])
     if is_word:
         new_prints[lost.size] = left
-    light = _are_light(state, atoms, outside, inside, k)
+    light = not given and _are_light(state, atoms, outside, inside, k)
     return Plan(
         UNSAFE if light else NEW, touched, inner, prints, coefficients, pivot, lost, queries,
         atoms, outside, inside, new_prints,
@@ -164,8 +168,8 @@ def _move_pivot(state: State, atom: int, k: int) -> bool:
                 best, found = part, other
     if found < 0:
         return False
-    column = times(state.square, state.marks, state.members, found, r)
-    replace_pivot(state.square, state.marks, r, place, column)
+    column = times(state.square, state.marks, state.members, found, r, state.prime)
+    replace_pivot(state.square, state.marks, r, place, column, state.prime)
     state.row_at[atom] = -1
     state.row_at[found] = place
     state.pivots[place] = found
@@ -180,7 +184,7 @@ def _combination(state: State, row: npt.NDArray[np.int64]) -> Vector:
         coefficients[j] = row[j]
     used, sums = tables(coefficients)
     values = np.empty(state.used[ATOMS], np.int64)
-    values_at(used, sums, state.members, 0, values.size, values)
+    values_at(used, sums, state.members, 0, values.size, values, state.prime)
     return values
 
 
@@ -211,19 +215,19 @@ def _taken_out(state: State, lost: Ids, coefficients: Vector) -> tuple[Ids, Matr
         for j in range(r):
             rows[n, j] = state.square[state.row_at[lost[n]], j]
         for before in range(n):
-            _clear(rows[n], rows[before], queries[before])
+            _clear(rows[n], rows[before], queries[before], state.prime)
         queries[n] = np.flatnonzero(rows[n])[0]
-        _clear(coefficients, rows[n], queries[n])
+        _clear(coefficients, rows[n], queries[n], state.prime)
     return queries, rows
 
 
 @inner
-def _clear(vector: Vector, row: Vector, place: int) -> None:
+def _clear(vector: Vector, row: Vector, place: int, p: int) -> None:
     """Subtract a multiple of a row that leaves zero at a place."""
     if vector[place] != 0:
-        factor = residue(negative(vector[place]) * inverse(row[place]))
+        factor = residue(negative(vector[place], p) * inverse(row[place], p), p)
         for j in range(vector.size):
-            vector[j] = residue(vector[j] + factor * row[j])
+            vector[j] = residue(vector[j] + factor * row[j], p)
 
 
 @inner
@@ -249,7 +253,7 @@ def _pivot(state: State, touched: Ids, inner: Vector, used: Vector, sums: Matrix
             rest = state.sizes[atom] - held
             if (min(held, rest) >= k) != roomy or (held <= best and rest <= best):
                 continue
-            value = lookup(used, sums, state.members, atom)
+            value = lookup(used, sums, state.members, atom, state.prime)
             if held > best and value != 1:
                 best = held
                 pivot[0], pivot[1] = atom, 1
@@ -272,7 +276,7 @@ def _pivot_elsewhere(
         # Where one was found the last time there may be more.
         chunk = (state.used[HINT] + n) % chunks
         start, stop, best = chunk * _CHUNK, min((chunk + 1) * _CHUNK, values.size), k - 1
-        values_at(used, sums, state.members, start, stop, values)
+        values_at(used, sums, state.members, start, stop, values, state.prime)
         for atom in range(start, stop):
             if values[atom] != 0 and state.held[atom] == 0 and state.sizes[atom] > best:
                 best = state.sizes[atom]
@@ -286,25 +290,28 @@ def _pivot_elsewhere(
 @inner
 def _printed(state: State, coefficients: Vector) -> Vector:
     """Return the fingerprints of a combination of answers."""
+    p = state.prime
     first = second = 0
     for j in range(coefficients.size):
         if coefficients[j] != 0:
-            first += residue(coefficients[j] * state.prints[0, j])
-            second += residue(coefficients[j] * state.prints[1, j])
-    return np.array([residue(first), residue(second)])
+            first += residue(coefficients[j] * state.prints[0, j], p)
+            second += residue(coefficients[j] * state.prints[1, j], p)
+    return np.array([residue(first, p), residue(second, p)])
 
 
 @inner
 def _left(state: State, coefficients: Vector, prints: Vector) -> Vector:
     """Return the fingerprints of the new row less a combination of answers."""
+    p = state.prime
     taken = _printed(state, coefficients)
-    first, second = negative(taken[0]), negative(taken[1])
-    return np.array([residue(prints[0] + first), residue(prints[1] + second)])
+    first, second = negative(taken[0], p), negative(taken[1], p)
+    return np.array([residue(prints[0] + first, p), residue(prints[1] + second, p)])
 
 
 @inner
 def _is_known(state: State, used: Vector, sums: Matrix, left: Vector) -> bool:
     """Whether a row that is constant on atoms is a combination of answers and of words."""
+    p = state.prime
     first = second = 0
     if left[0] != 0 or left[1] != 0:
         number = state.used[WORDS]
@@ -315,11 +322,11 @@ def _is_known(state: State, used: Vector, sums: Matrix, left: Vector) -> bool:
                 values[word] += subsets[bits[state.own_atoms[word]]]
         for word in range(number):
             value = 1 if state.held[state.own_atoms[word]] > 0 else 0
-            factor = residue(value + negative(residue(values[word])))
+            factor = residue(value + negative(residue(values[word], p), p), p)
             if factor != 0:
-                first += residue(factor * state.word_prints[0, word])
-                second += residue(factor * state.word_prints[1, word])
-    return bool(residue(first) == left[0] and residue(second) == left[1])
+                first += residue(factor * state.word_prints[0, word], p)
+                second += residue(factor * state.word_prints[1, word], p)
+    return bool(residue(first, p) == left[0] and residue(second, p) == left[1])
 
 
 # -- words ---------------------------------------------------------------------------------------
@@ -332,6 +339,7 @@ def _new_words(
     They are the combinations freed from the others, and, last, the new row less the combination
     with `values` at the atoms.
     """
+    p = state.prime
     atoms = state.used[ATOMS]
     number = freed.shape[0] + (1 if is_word else 0)
     dense = np.empty((number, atoms if freed.shape[0] > 0 else 0), np.int64)
@@ -358,7 +366,7 @@ def _new_words(
         for place in range(found.size):
             held, size = state.held[found[place]], state.sizes[found[place]]
             value = outside[number - 1, place]
-            outer, inner = negative(value), residue(1 + negative(value))
+            outer, inner = negative(value, p), residue(1 + negative(value, p), p)
             # Atoms wholly inside or wholly outside have one value.
             outside[number - 1, place] = inner if held == size else outer
             inside[number - 1, place] = outer if held == 0 else inner
@@ -407,8 +415,10 @@ def _are_light(state: State, atoms: Ids, outside: Matrix, inside: Matrix, k: int
                 state.holders[number, w] = state.holders[column, w]
             number += 1
     prints = np.zeros((2, m + 1), np.int64)
-    reduce_by_own(state.words, state.own, prints, m, number)
-    return is_light(state.words, state.own, state.holders, sizes, m, number, budget, EFFORT)
+    reduce_by_own(state.words, state.own, prints, m, number, state.prime)
+    return is_light(
+        state.words, state.own, state.holders, sizes, m, number, budget, EFFORT, state.prime
+    )
 
 
 @inner
@@ -438,7 +448,7 @@ def _are_light_together(state: State, atoms: Ids, outside: Matrix, inside: Matri
     own = np.full(m + count, -1, np.int64)
     for row in range(m):
         own[row] = 2 * state.own[row]
-    return any_light(rows, own, sizes, m, 2 * number, k, EFFORT)
+    return any_light(rows, own, sizes, m, 2 * number, k, EFFORT, state.prime)
 
 
 @inner

@@ -10,6 +10,7 @@ that is not zero, so that a step costs what there is and not the square of the h
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,9 @@ import numpy.typing as npt
 from discreet.queries.history.compiling import entry, inner, low_bit
 
 __all__ = [
-    "PRIME", "Bits", "Marks", "Matrix", "Square", "Vector", "border", "combine", "inverse", "lookup",
-    "negative", "replace_pivot", "residue", "tables", "take_out", "times", "values_at",
+    "Bits", "Marks", "Matrix", "Square", "Vector", "border", "combine", "inverse", "lookup",
+    "negative", "replace_pivot", "residue", "secret_prime", "tables", "take_out", "times", "values_at",
 ]  # fmt: skip
-
-#: A Mersenne prime: products of two residues fit 64 bits, and remainders need no division.
-PRIME = (1 << 31) - 1
 
 Vector = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.int64]
@@ -36,36 +34,52 @@ Bits = npt.NDArray[np.uint8]
 Place = int | np.signedinteger[Any]
 
 
-@entry
-def residue(value: int) -> int:
-    """Return the remainder of a number that is not negative.
+def secret_prime() -> int:
+    """Return a prime of 31 bits that nobody else knows.
 
-    >>> residue(5 * PRIME + 3)
+    Whoever knew it could ask for sets that look dependent modulo the prime and are not.
+
+    >>> prime = secret_prime()
+    >>> prime > 2**30, any(prime % n == 0 for n in range(2, 1000))
+    (True, False)
+    """
+    while True:
+        number = int.from_bytes(os.urandom(4), "big") >> 1 | 1 << 30 | 1
+        if (number % np.arange(3, 46_342, 2)).all():
+            return number
+
+
+@entry
+def residue(value: int, p: int) -> int:
+    """Return the remainder of a number below 2⁶³ that is not negative.
+
+    >>> residue(5 * 1_073_741_827 + 3, 1_073_741_827)
     3
     """
-    value = (value & PRIME) + (value >> 31)
-    value = (value & PRIME) + (value >> 31)
-    return value - PRIME if value >= PRIME else value
+    value -= int(value * (1.0 / p)) * p  # the quotient is off by one at most
+    if value < 0:
+        value += p
+    return value - p if value >= p else value
 
 
-@entry
-def negative(value: int) -> int:
+@inner
+def negative(value: int, p: int) -> int:
     """Return the residue that adds up to nothing with another."""
-    return PRIME - value if value != 0 else 0
+    return p - value if value != 0 else 0
 
 
 @entry
-def inverse(value: int) -> int:
+def inverse(value: int, p: int) -> int:
     """Return the inverse of a residue.
 
-    >>> residue(inverse(3) * 3)
+    >>> residue(inverse(3, 1_073_741_827) * 3, 1_073_741_827)
     1
     """
-    result, base, power = 1, value, PRIME - 2
+    result, base, power = 1, value, p - 2
     while power > 0:
         if power & 1:
-            result = residue(result * base)
-        base = residue(base * base)
+            result = residue(result * base, p)
+        base = residue(base * base, p)
         power >>= 1
     return result
 
@@ -97,17 +111,17 @@ def tables(coefficients: Vector) -> tuple[Vector, Matrix]:
 
 
 @inner
-def lookup(used: Vector, sums: Matrix, members: Bits, atom: int) -> int:
+def lookup(used: Vector, sums: Matrix, members: Bits, atom: int, p: int) -> int:
     """Return the sum of the coefficients of the answers that hold an atom."""
     total = 0
     for row in range(used.size):
         total += sums[row, members[used[row], atom]]
-    return residue(total)
+    return residue(total, p)
 
 
 @inner
 def values_at(
-    used: Vector, sums: Matrix, members: Bits, start: int, stop: int, out: Vector
+    used: Vector, sums: Matrix, members: Bits, start: int, stop: int, out: Vector, p: int
 ) -> None:
     """Put down the values of a combination of answers at the atoms from `start` to `stop`."""
     for atom in range(start, stop):
@@ -118,11 +132,11 @@ def values_at(
         for atom in range(start, stop):
             out[atom] += subsets[bits[atom]]
     for atom in range(start, stop):
-        out[atom] = residue(out[atom])
+        out[atom] = residue(out[atom], p)
 
 
 @inner
-def combine(square: Square, marks: Marks, which: Vector, size: int) -> Vector:
+def combine(square: Square, marks: Marks, which: Vector, size: int, p: int) -> Vector:
     """Return the sum of some rows."""
     out = np.zeros(size, np.int64)
     words = (size + 63) >> 6
@@ -134,12 +148,12 @@ def combine(square: Square, marks: Marks, which: Vector, size: int) -> Vector:
                 left &= left - np.uint64(1)
                 out[j] += square[row, j]
     for j in range(size):
-        out[j] = residue(out[j])
+        out[j] = residue(out[j], p)
     return out
 
 
 @inner
-def times(square: Square, marks: Marks, members: Bits, atom: int, size: int) -> Vector:
+def times(square: Square, marks: Marks, members: Bits, atom: int, size: int, p: int) -> Vector:
     """Return, for each row, the sum of its entries in the columns of the answers with an atom."""
     words = (size + 63) >> 6
     bits = np.zeros(words, np.uint64)
@@ -153,7 +167,7 @@ def times(square: Square, marks: Marks, members: Bits, atom: int, size: int) -> 
             while left != np.uint64(0):
                 total += square[row, (w << 6) + low_bit(left)]
                 left &= left - np.uint64(1)
-        out[row] = residue(total)
+        out[row] = residue(total, p)
     return out
 
 
@@ -168,7 +182,9 @@ def _put(square: Square, marks: Marks, i: Place, j: Place, value: int) -> None:
 
 
 @inner
-def _add(square: Square, marks: Marks, i: Place, columns: Vector, c: Vector, factor: int) -> None:
+def _add(
+    square: Square, marks: Marks, i: Place, columns: Vector, c: Vector, factor: int, p: int
+) -> None:
     """Add a multiple of c, which is not zero in some columns, to a row."""
     word, set_, clear = 0, np.uint64(0), np.uint64(0)
     row = square[i]
@@ -176,7 +192,7 @@ def _add(square: Square, marks: Marks, i: Place, columns: Vector, c: Vector, fac
         if j >> 6 != word:  # what changes in 64 columns is put down at once
             marks[i, word] = (marks[i, word] | set_) & ~clear
             word, set_, clear = j >> 6, np.uint64(0), np.uint64(0)
-        value = residue(row[j] + factor * c[j])
+        value = residue(row[j] + factor * c[j], p)
         row[j] = value
         bit = np.uint64(1) << np.uint64(j & 63)
         if value != 0:
@@ -187,40 +203,45 @@ def _add(square: Square, marks: Marks, i: Place, columns: Vector, c: Vector, fac
 
 
 @inner
-def border(square: Square, marks: Marks, size: int, v: Vector, c: Vector, scale: int) -> None:
+def border(
+    square: Square, marks: Marks, size: int, v: Vector, c: Vector, scale: int, p: int
+) -> None:
     """Extend the inverse in the first `size` rows and columns by one row and one column."""
     columns = np.flatnonzero(c)
     for i in np.flatnonzero(v):
-        factor = residue(v[i] * scale)
-        _add(square, marks, i, columns, c, factor)
-        _put(square, marks, i, size, negative(factor))
-    _add(square, marks, size, columns, c, negative(scale))
+        factor = residue(v[i] * scale, p)
+        _add(square, marks, i, columns, c, factor, p)
+        _put(square, marks, i, size, negative(factor, p))
+    _add(square, marks, size, columns, c, negative(scale, p), p)
     _put(square, marks, size, size, scale)
 
 
 @inner
-def replace_pivot(square: Square, marks: Marks, size: int, place: int, column: Vector) -> None:
+def replace_pivot(
+    square: Square, marks: Marks, size: int, place: int, column: Vector, p: int
+) -> None:
     """Make the pivot of one row another atom, at which the rows have the values `column`."""
-    scale = inverse(column[place])
+    scale = inverse(column[place], p)
     columns = np.flatnonzero(square[place, :size])
     row = np.zeros(size, np.int64)
     for j in columns:
-        row[j] = residue(square[place, j] * scale)
+        row[j] = residue(square[place, j] * scale, p)
         square[place, j] = row[j]
     for i in np.flatnonzero(column):
         if i != place:
-            _add(square, marks, i, columns, row, negative(column[i]))
+            _add(square, marks, i, columns, row, negative(column[i], p), p)
 
 
 @inner
-def take_out(square: Square, marks: Marks, size: int, place: int, query: int) -> None:
+def take_out(square: Square, marks: Marks, size: int, place: int, query: int, p: int) -> None:
     """Reduce the inverse by one row and one column; the last of each take their places."""
-    scale = inverse(square[place, query])
+    scale = inverse(square[place, query], p)
     columns = np.flatnonzero(square[place, :size])
     row = square[place].astype(np.int64)
     for i in range(size):
         if i != place and square[i, query] != 0:
-            _add(square, marks, i, columns, row, negative(residue(square[i, query] * scale)))
+            factor = negative(residue(square[i, query] * scale, p), p)
+            _add(square, marks, i, columns, row, factor, p)
     last = size - 1
     for j in range(size):
         _put(square, marks, place, j, square[last, j])

@@ -16,12 +16,20 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.queries.history.compiling import bits_set, entry, inner, low_bit
-from discreet.queries.history.field import PRIME, Marks, Matrix, Vector, inverse, negative, residue
+from discreet.queries.history.field import (
+    Marks,
+    Matrix,
+    Vector,
+    inverse,
+    negative,
+    residue,
+    secret_prime,
+)
 
 __all__ = ["EFFORT", "adopt", "has_light_word", "is_light", "reduce_by_own"]
 
 #: So many steps of the search before it gives up and calls the code unsafe.
-EFFORT = 2_000
+EFFORT = 5_000
 Ids = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -40,14 +48,22 @@ def has_light_word(
     >>> has_light_word(rows, np.array([2, 1, 2]), 4), has_light_word(rows, np.array([3, 1, 3]), 4)
     (True, False)
     """
-    rows = np.ascontiguousarray(generator, dtype=np.int64) % PRIME
+    p = secret_prime()
+    rows = np.ascontiguousarray(generator, dtype=np.int64) % p
     own = np.full(rows.shape[0], -1, np.int64)
-    return any_light(rows, own, sizes.astype(np.int64), 0, rows.shape[1], k, effort)
+    return any_light(rows, own, sizes.astype(np.int64), 0, rows.shape[1], k, effort, p)
 
 
 @entry
 def any_light(
-    rows: Matrix, own: Ids, sizes: Vector, known: int, columns: int, k: int, effort: int
+    rows: Matrix,
+    own: Ids,
+    sizes: Vector,
+    known: int,
+    columns: int,
+    k: int,
+    effort: int,
+    p: int,
 ) -> bool:
     """Whether one of the rows from `known` on makes a light word with those before it.
 
@@ -61,30 +77,39 @@ def any_light(
             if rows[row, column] != 0:
                 holders[column, row >> 6] |= np.uint64(1) << np.uint64(row & 63)
     for row in range(known, number):
-        reduce_by_own(rows, own, prints, row, columns)
-        if is_light(rows, own, holders, sizes, row, columns, k - 1, effort):
+        reduce_by_own(rows, own, prints, row, columns, p)
+        if is_light(rows, own, holders, sizes, row, columns, k - 1, effort, p):
             return True
-        adopt(rows, own, holders, prints, sizes, row, columns)
+        adopt(rows, own, holders, prints, sizes, row, columns, p)
     return False
 
 
 @inner
-def reduce_by_own(rows: Matrix, own: Ids, prints: Matrix, number: int, columns: int) -> None:
+def reduce_by_own(
+    rows: Matrix, own: Ids, prints: Matrix, number: int, columns: int, p: int
+) -> None:
     """Make a row zero at the own columns of the rows before it."""
     word = rows[number]
     for row in range(number):
         if word[own[row]] != 0:
-            factor = negative(word[own[row]])
+            factor = negative(word[own[row]], p)
             for column in range(columns):
                 if rows[row, column] != 0:
-                    word[column] = residue(word[column] + factor * rows[row, column])
+                    word[column] = residue(word[column] + factor * rows[row, column], p)
             for n in range(2):
-                prints[n, number] = residue(prints[n, number] + factor * prints[n, row])
+                prints[n, number] = residue(prints[n, number] + factor * prints[n, row], p)
 
 
 @inner
 def adopt(
-    rows: Matrix, own: Ids, holders: Marks, prints: Matrix, sizes: Vector, number: int, columns: int
+    rows: Matrix,
+    own: Ids,
+    holders: Marks,
+    prints: Matrix,
+    sizes: Vector,
+    number: int,
+    columns: int,
+    p: int,
 ) -> None:
     """Give a row that is zero at others' own columns one of its own, clearing it in the others."""
     word = rows[number]
@@ -93,32 +118,32 @@ def adopt(
         # A large column costs a light word much: the search ends soon.
         if word[column] != 0 and (best < 0 or sizes[column] > sizes[best]):
             best = np.int64(column)
-    scale = inverse(word[best])
+    scale = inverse(word[best], p)
     held = np.flatnonzero(word[:columns])
     for place in held:
-        word[place] = residue(word[place] * scale)
+        word[place] = residue(word[place] * scale, p)
         holders[place, number >> 6] |= np.uint64(1) << np.uint64(number & 63)
     for n in range(2):
-        prints[n, number] = residue(prints[n, number] * scale)
+        prints[n, number] = residue(prints[n, number] * scale, p)
     own[number] = best
     for row in range(number):
         if rows[row, best] != 0:
-            factor = negative(rows[row, best])
+            factor = negative(rows[row, best], p)
             bit = np.uint64(1) << np.uint64(row & 63)
             for place in held:
-                rows[row, place] = residue(rows[row, place] + factor * word[place])
+                rows[row, place] = residue(rows[row, place] + factor * word[place], p)
                 if rows[row, place] != 0:
                     holders[place, row >> 6] |= bit
                 else:
                     holders[place, row >> 6] &= ~bit
             for n in range(2):
-                prints[n, row] = residue(prints[n, row] + factor * prints[n, number])
+                prints[n, row] = residue(prints[n, row] + factor * prints[n, number], p)
 
 
 @inner
 def is_light(
     rows: Matrix, own: Ids, holders: Marks, sizes: Vector, number: int, columns: int, budget: int,
-    effort: int,
+    effort: int, p: int,
 ) -> bool:  # fmt: skip
     """Whether a row, with some before it, makes a word on no more records than the budget.
 
@@ -162,11 +187,15 @@ def is_light(
             while left != np.uint64(0):
                 covers[(w << 6) + low_bit(left)] |= np.uint64(1) << np.uint64(place)
                 left &= left - np.uint64(1)
-    return _search(rows, sizes, own, holders, usable, order, first, covers, number, budget, effort)
+    return _search(
+        rows, sizes, own, holders, usable, order, first, covers, number, budget, effort, p
+    )
 
 
 @inner
-def _obstacle(rows: Matrix, order: Ids, chosen: Ids, number: int, paid: Bools) -> tuple[Ids, int]:
+def _obstacle(
+    rows: Matrix, order: Ids, chosen: Ids, number: int, paid: Bools, p: int
+) -> tuple[Ids, int]:
     """Return columns that no combination of the chosen rows clears all of, and how many.
 
     None at all means that a combination with the first row clears every column not paid for.
@@ -189,9 +218,9 @@ def _obstacle(rows: Matrix, order: Ids, chosen: Ids, number: int, paid: Bools) -
             continue
         for e in range(held):
             if equation[lead[e]] != 0:
-                factor = negative(equation[lead[e]])
+                factor = negative(equation[lead[e]], p)
                 for n in range(number):
-                    equation[n] = residue(equation[n] + factor * equations[e, n])
+                    equation[n] = residue(equation[n] + factor * equations[e, n], p)
         place = -1
         for n in range(1, number):
             if equation[n] != 0:
@@ -202,15 +231,15 @@ def _obstacle(rows: Matrix, order: Ids, chosen: Ids, number: int, paid: Bools) -
         found[held] = column
         if place < 0:
             return found, held + 1
-        scale = inverse(equation[place])
+        scale = inverse(equation[place], p)
         for n in range(number):
-            equations[held, n] = residue(equation[n] * scale)
+            equations[held, n] = residue(equation[n] * scale, p)
         lead[held] = place
         for e in range(held):
             if equations[e, place] != 0:
-                factor = negative(equations[e, place])
+                factor = negative(equations[e, place], p)
                 for n in range(number):
-                    equations[e, n] = residue(equations[e, n] + factor * equations[held, n])
+                    equations[e, n] = residue(equations[e, n] + factor * equations[held, n], p)
         held += 1
     return found, 0
 
@@ -218,7 +247,7 @@ def _obstacle(rows: Matrix, order: Ids, chosen: Ids, number: int, paid: Bools) -
 @inner
 def _search(
     rows: Matrix, sizes: Vector, own: Ids, holders: Marks, usable: Marks, order: Ids, first: int,
-    covers: Marks, word: int, budget: int, effort: int,
+    covers: Marks, word: int, budget: int, effort: int, p: int,
 ) -> bool:  # fmt: skip
     """Whether a row, with others that are usable, makes a word within the budget.
 
@@ -248,7 +277,7 @@ def _search(
                 return True
             _meet(
                 rows, sizes, own, order, covers, chosen, paid, usable, taken[level], left[level],
-                open_[level], obstacles[level], count, level,
+                open_[level], obstacles[level], count, level, p,
             )  # fmt: skip
             if count[level] == 0:
                 return True
@@ -319,11 +348,11 @@ def _next(could: Marks, chosen: Ids, taken: int, sizes: Vector, own: Ids, left: 
 @inner
 def _meet(
     rows: Matrix, sizes: Vector, own: Ids, order: Ids, covers: Marks, chosen: Ids, paid: Bools,
-    usable: Marks, taken: int, left: int, uncovered: int, obstacles: Ids, count: Ids, level: int,
+    usable: Marks, taken: int, left: int, uncovered: int, obstacles: Ids, count: Ids, level: int, p: int,
 ) -> None:  # fmt: skip
     """Find columns in the way at a level; −1 of them if no steps that are left could suffice."""
     if uncovered == np.uint64(0):
-        found, count[level] = _obstacle(rows, order, chosen, taken, paid)
+        found, count[level] = _obstacle(rows, order, chosen, taken, paid, p)
         for place in range(count[level]):
             obstacles[place] = found[place]
         return

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from discreet.queries.history.field import PRIME, Bits, Marks, Matrix, Square, Vector
+from discreet.queries.history.field import Bits, Marks, Matrix, Square, Vector, secret_prime
 
 __all__ = ["ATOMS", "COLUMNS", "HINT", "RANK", "WORDS", "State", "blank", "grown"]
 
@@ -46,6 +46,7 @@ class State(NamedTuple):
     word_atoms: Vector
     # Everything:
     used: Vector
+    prime: int
 
 
 def blank(counts: npt.NDArray[np.int64]) -> State:
@@ -54,10 +55,11 @@ def blank(counts: npt.NDArray[np.int64]) -> State:
     So a complement below k is a difference below k.
     """
     counts = np.ascontiguousarray(counts, np.int64)
+    prime = secret_prime()
     # A combination of sets that is nothing adds up to zero in secret numbers, any other does so
     # once in 2⁶² times.
     drawn = np.frombuffer(os.urandom(16 * counts.size), np.uint64).reshape(2, counts.size)
-    secret = np.where(counts > 0, (drawn % PRIME).astype(np.int64), 0)
+    secret = np.where(counts > 0, (drawn % prime).astype(np.int64), 0)
     # Pages that are not written to take no memory, and growing takes long.
     least = counts.size + 1
     # Not a power of two: columns of such matrices fall onto the same lines of a cache.
@@ -72,12 +74,12 @@ def blank(counts: npt.NDArray[np.int64]) -> State:
         prints=np.zeros((2, rank), np.int64), words=np.zeros((words, columns), np.int64),
         own=np.zeros(words, np.int64), own_atoms=np.zeros(words, np.int64), word_prints=np.zeros((2, words), np.int64),
         holders=np.zeros((columns, (words + 63) >> 6), np.uint64),
-        word_atoms=np.zeros(columns, np.int64), used=np.array([1, 1, 0, 0, 0], np.int64),
+        word_atoms=np.zeros(columns, np.int64), used=np.array([1, 1, 0, 0, 0], np.int64), prime=prime,
     )  # fmt: skip
     state.column_at[0] = -1
     state.sizes[0] = counts.sum()
     state.members[0, 0] = state.square[0, 0] = state.marks[0, 0] = 1
-    state.prints[:, 0] = secret.sum(axis=1) % PRIME
+    state.prints[:, 0] = secret.sum(axis=1) % prime
     return state
 
 
@@ -95,9 +97,11 @@ def grown(state: State, needed: npt.NDArray[np.int64]) -> State:
     }  # fmt: skip
     # Only what is in use is copied: the rest takes no memory yet.
     used = {"words": (there[WORDS], there[COLUMNS]), "square": (there[RANK], there[RANK])}
-    return state._replace(
-        **{n: _wider(getattr(state, n), s, used.get(n, ())) for n, s in shapes.items()}
-    )
+    wider: dict[str, Any] = {  # Any: arrays of several types
+        name: _wider(getattr(state, name), shape, used.get(name, ()))
+        for name, shape in shapes.items()
+    }
+    return state._replace(**wider)
 
 
 def _more(there: int, needed: int, multiple: int = 1) -> int:
