@@ -182,3 +182,13 @@ def test_the_package_lists_and_resolves_its_names():
         assert getattr(discreet, name) is not None
     with pytest.raises(AttributeError):
         discreet.NoSuchThing  # noqa: B018
+
+
+def test_lists_are_kept_as_tuples():
+    import discreet as dc
+
+    made = dc.Suppression(never=["a/x", "b/y"])
+    assert made.never == ("a/x", "b/y")
+    assert made == dc.Suppression(never=("a/x", "b/y"))
+    with pytest.raises(InputError, match="a list of text"):
+        dc.Suppression(never=["a/x", 3])

@@ -136,7 +136,12 @@ class Member:
 
     def __post_init__(self) -> None:
         for item in self.parameters():
-            item.require(getattr(self, item.name), owner=self.name)
+            value = getattr(self, item.name)
+            if isinstance(value, list) and _fits(tuple(value), item.type):
+                # People write lists; a frozen member keeps what nobody can change.
+                value = tuple(value)
+                object.__setattr__(self, item.name, value)
+            item.require(value, owner=self.name)
 
     @classmethod
     def parameters(cls) -> tuple[Parameter, ...]:
