@@ -170,20 +170,6 @@ class DeviationModel:
         y = (solution.x[: self._size] - solution.x[self._size :]) * self.unit
         return float(y[place]), self.cells, y[self._groups.of_cell]
 
-    def push(self, targets: Ints, direction: int) -> Floats:
-        """Return a deviation in which all targets together go up (+1) or down (−1) the farthest.
-
-        The costs of the model must be zero, and the targets bounded. It moves each of `cells`.
-        """
-        self._know(None, None)
-        places = np.unique(self._groups.of_cell[self._places(targets)])
-        pair = np.concatenate([places, places + self._size])
-        self.program.set_cost(pair, np.repeat([-direction, direction], len(places)).astype(float))
-        solution = self.program.solve(primal=True)
-        self.program.set_cost(pair, np.zeros(len(pair)))
-        y = (solution.x[: self._size] - solution.x[self._size :]) * self.unit
-        return np.asarray(y[self._groups.of_cell])
-
     def _know(self, fixed: Ints | None, floors: tuple[Ints, Floats] | None) -> bool:
         """Forget the last target and attacker, and take in what this one knows."""
         changed = bool(self._dirty)

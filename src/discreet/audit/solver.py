@@ -37,7 +37,8 @@ class Solution:
 class LinearProgram:
     """A linear program kept warm: costs and bounds change, the basis stays.
 
-    Minimises `cost` · x subject to `matrix` x within row bounds and x within column bounds.
+    Minimises `cost` · x subject to `matrix` x within row bounds and x within column bounds. One that
+    is `restarted` often from a basis of before chooses its pivots in a cheaper way.
 
     Examples
     --------
@@ -58,9 +59,13 @@ class LinearProgram:
         rows: tuple[Floats, Floats],
         columns: tuple[Floats, Floats],
         cost: Floats,
+        restarted: bool = False,
     ) -> None:
         self._highs = _quiet()
         self._highs.setOptionValue("presolve", "off")
+        if restarted:
+            # Steepest edges are computed anew with each basis given, reference weights are not.
+            self._highs.setOptionValue("simplex_dual_edge_weight_strategy", 1)
         self._strategy = 0
         problem = _problem(matrix, rows, columns, cost)
         _require(self._highs.passModel(problem), "the solver refused the model")
@@ -119,6 +124,22 @@ class LinearProgram:
         raise EngineError(
             f"the linear programming solver stopped with {status}", code="solver-failed"
         )
+
+    def basis(self) -> Any:
+        """Return where the last solution stands, for a program of the same shape to start from.
+
+        Any: highspy has no annotations.
+        """
+        return self._highs.getBasis()
+
+    def start(self, basis: Any) -> None:
+        """Start the next solution from a basis of another program. Any: highspy's own."""
+        _require(self._highs.setBasis(basis), "the solver refused the basis")
+
+    def ray(self) -> Floats | None:
+        """Return weights of the rows under which they contradict the bounds, where they just did."""
+        _, there, ray = self._highs.getDualRay()
+        return np.array(ray) if there else None
 
     def duals(self) -> Floats:
         """Return the reduced costs of the columns at the last optimum."""
