@@ -51,6 +51,8 @@ class _Asked:
     #: Those whose end is less than needed, and found.
     judged: Bools
     enough: bool = True
+    #: What stopped the cell: how far it goes at most, and how much less for each contributor.
+    stops: list[tuple[float, Floats]] = dataclasses.field(default_factory=list)
 
     @property
     def short(self) -> Bools:
@@ -68,10 +70,30 @@ class _Asked:
         return max(self.best, self.need) if self.enough else self.best
 
     def bound(self, outsider: float, each: Floats) -> None:
-        """Take in how far it goes at most."""
+        """Take in what stopped the cell: how far it goes at most."""
         self.outsider = min(self.outsider, outsider)
         self.enough &= self.outsider >= self.need
         self.each = np.minimum(self.each, each)
+        if np.isfinite(outsider):
+            self.stops.append((outsider, outsider - each))
+
+    def together(self, left: Bools) -> Bools:
+        """Return as many of those left as nothing that stopped the cell so far stops together."""
+        if not self.stops:
+            return left.copy()
+        members = np.flatnonzero(left[:-1])
+        less = np.stack([cut[members] for _, cut in self.stops])
+        room = np.array([outsider for outsider, _ in self.stops]) - self.level
+        weight = (less / np.maximum(room, 1e-12)[:, None]).sum(axis=0)
+        chosen = np.zeros(len(left), dtype=bool)
+        for at in np.argsort(weight, kind="stable").tolist():
+            if (less[:, at] <= room).all():
+                room -= less[:, at]
+                chosen[members[at]] = True
+        if len(members) and not chosen.any():
+            chosen[members[np.argmin(weight)]] = True
+        chosen[-1] = left[-1]
+        return chosen
 
 
 class Insiders:
@@ -156,18 +178,21 @@ class Insiders:
             x = self._moved(asked, asked.level, group)
             if x is not None:
                 left &= ~group & np.append(self._views.refuting(asked.place, x), False)
-                group = left.copy()
+                group = asked.together(left)
                 continue
             level = self._nearly(asked.level)
-            outsider, each = self._bounds(asked)
-            asked.bound(outsider, each)
+            asked.bound(*self._bounds(asked))
             if asked.level < level or (left[:-1] & asked.short).any():
                 continue
             if group[:-1].sum() > 1:
-                group = self._fewer(group, outsider, each, asked.level)
+                fewer = asked.together(left)
+                if fewer.sum() >= group.sum():
+                    # Rounding hides what stops them, so half of them are tried.
+                    fewer = group & (np.cumsum(group) <= group.sum() // 2)
+                group = fewer
             else:
                 self._apart(asked, left, group)
-                group = left.copy()
+                group = asked.together(left)
 
     def _moved(self, asked: _Asked, far: float, group: Bools) -> Floats | None:
         """Look for a deviation that goes as far and that nobody of a group can refute."""
@@ -183,18 +208,6 @@ class Insiders:
         if slopes is None:
             return np.inf, np.full(len(self._views.who), np.inf)
         return self._views.bounds(asked.place, asked.side, slopes)
-
-    def _fewer(self, group: Bools, outsider: float, each: Floats, level: float) -> Bools:
-        """Return as many of a group as what stopped the cell for all of them does not stop."""
-        members = np.flatnonzero(group[:-1])
-        fits = len(members) // 2
-        if np.isfinite(outsider):
-            less = outsider - each[members]
-            members = members[np.argsort(less, kind="stable")]
-            fits = int((np.cumsum(np.sort(less)) <= outsider - level).sum())
-        fewer = np.zeros(len(group), dtype=bool)
-        fewer[members[: max(min(fits, len(members) - 1), 1)]] = True
-        return fewer
 
     def _apart(self, asked: _Asked, left: Bools, group: Bools) -> None:
         """Ask one alone, from the start, where rounding hid what stops the cell."""
