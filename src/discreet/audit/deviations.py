@@ -53,7 +53,7 @@ class DeviationModel:
     ) -> None:
         self.cells = cells
         self.unit = unit
-        self._place: dict[int, int] = {int(cell): at for at, cell in enumerate(cells)}
+        self._place = dict(zip(cells.tolist(), range(len(cells)), strict=True))
         rows = equations[:, cells].tocsr()
         block = rows[np.diff(rows.indptr) > 0]
         self._groups = _Groups.of(block)
@@ -70,7 +70,7 @@ class DeviationModel:
         self._price = np.array([price, price], dtype=np.float64)
         total = self._groups.total(price)
         self.program = LinearProgram(
-            sparse.csc_matrix(sparse.hstack([block, -block])),
+            _both(block),
             rows=(zeros, zeros),
             columns=(np.zeros(2 * size), np.concatenate([self._up, self._down])),
             cost=np.concatenate([total, total]),
@@ -210,6 +210,19 @@ class DeviationModel:
             np.zeros(2 * len(at)),
             np.concatenate([up, down]),
         )
+
+
+def _both(block: sparse.csr_matrix) -> sparse.csc_matrix:
+    """Return columns for moving up and, with signs turned, for moving down."""
+    up = block.tocsc()
+    return sparse.csc_matrix(
+        (
+            np.concatenate([up.data, -up.data]),
+            np.concatenate([up.indices, up.indices]),
+            np.concatenate([up.indptr, up.indptr[-1] + up.indptr[1:]]),
+        ),
+        shape=(up.shape[0], 2 * up.shape[1]),
+    )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

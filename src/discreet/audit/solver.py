@@ -67,8 +67,7 @@ class LinearProgram:
             # Steepest edges are computed anew with each basis given, reference weights are not.
             self._highs.setOptionValue("simplex_dual_edge_weight_strategy", 1)
         self._strategy = 0
-        problem = _problem(matrix, rows, columns, cost)
-        _require(self._highs.passModel(problem), "the solver refused the model")
+        _pass(self._highs, matrix, rows, columns, cost, np.zeros(len(cost), dtype=bool))
         #: Pivots so far: a measure of work that is the same on every machine.
         self.work = 0
 
@@ -178,10 +177,7 @@ def solve_integer(
     if nodes is not None:
         highs.setOptionValue("mip_max_nodes", nodes)
     highs.setOptionValue("mip_rel_gap", gap)
-    problem = _problem(matrix, rows, columns, cost)
-    kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-    problem.integrality_ = [kinds[int(flag)] for flag in integer]
-    _require(highs.passModel(problem), "the solver refused the model")
+    _pass(highs, matrix, rows, columns, cost, integer)
     if start is not None:
         solution = highspy.HighsSolution()
         solution.col_value = [float(value) for value in start]
@@ -222,22 +218,31 @@ def _quiet() -> Any:
     return highs
 
 
-def _problem(
+def _pass(
+    highs: Any,
     matrix: sparse.csc_matrix,
     rows: tuple[Floats, Floats],
     columns: tuple[Floats, Floats],
     cost: Floats,
-) -> Any:
-    problem = highspy.HighsLp()
-    problem.num_row_, problem.num_col_ = matrix.shape
-    problem.col_cost_ = np.asarray(cost, np.float64)
-    problem.col_lower_, problem.col_upper_ = (np.asarray(b, np.float64) for b in columns)
-    problem.row_lower_, problem.row_upper_ = (np.asarray(b, np.float64) for b in rows)
-    problem.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    problem.a_matrix_.start_ = matrix.indptr
-    problem.a_matrix_.index_ = matrix.indices
-    problem.a_matrix_.value_ = matrix.data
-    return problem
+    integer: npt.NDArray[np.bool_],
+) -> None:
+    """Hand a model over, in arrays: through the solver's own objects that takes as long as solving.
+
+    Any: highspy has no annotations.
+    """
+    sizes = matrix.shape[1], matrix.shape[0], matrix.nnz
+    by_columns = 1
+    minimise = 1
+    ends = (np.ascontiguousarray(end, np.float64) for end in (*columns, *rows))
+    status = highs.passModel(
+        *sizes,
+        *(by_columns, minimise, 0.0),
+        *(np.ascontiguousarray(cost, np.float64), *ends),
+        *(matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)),
+        np.ascontiguousarray(matrix.data, np.float64),
+        integer.astype(np.int32),
+    )
+    _require(status, "the solver refused the model")
 
 
 def _require(status: Any, message: str) -> None:
