@@ -54,11 +54,10 @@ class DeviationModel:
         self.cells = cells
         self.unit = unit
         self._place = dict(zip(cells.tolist(), range(len(cells)), strict=True))
-        rows = equations[:, cells].tocsr()
-        block = rows[np.diff(rows.indptr) > 0]
-        self._groups = _Groups.of(block)
+        entries = _Entries.of(equations, cells)
+        self._groups = entries.groups()
         size = self._size = self._groups.number
-        block = self._groups.merged(block)
+        block = entries.merged(self._groups)
         self._up = self._groups.least(up[cells] / unit)
         self._down = self._groups.least(down[cells] / unit)
         self._open = np.ones(len(cells), dtype=bool)
@@ -212,9 +211,8 @@ class DeviationModel:
         )
 
 
-def _both(block: sparse.csr_matrix) -> sparse.csc_matrix:
+def _both(up: sparse.csc_matrix) -> sparse.csc_matrix:
     """Return columns for moving up and, with signs turned, for moving down."""
-    up = block.tocsc()
     return sparse.csc_matrix(
         (
             np.concatenate([up.data, -up.data]),
@@ -223,6 +221,56 @@ def _both(block: sparse.csr_matrix) -> sparse.csc_matrix:
         ),
         shape=(up.shape[0], 2 * up.shape[1]),
     )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Entries:
+    """Some columns of the equations as lists, column by column: making models must be quick."""
+
+    row: Ints
+    column: Ints
+    sign: Floats
+    rows: int
+    columns: int
+
+    @classmethod
+    def of(cls, equations: sparse.csc_matrix, cells: Ints) -> _Entries:
+        begin, counts = equations.indptr[cells], np.diff(equations.indptr)[cells]
+        column = np.repeat(np.arange(len(cells)), counts)
+        ends = counts.cumsum()
+        at = np.arange(len(column)) + (begin - (ends - counts))[column]
+        return cls._numbered(equations.indices[at], column, equations.data[at], len(cells))
+
+    @classmethod
+    def _numbered(cls, row: Ints, column: Ints, sign: Floats, columns: int) -> _Entries:
+        """Return entries whose rows are numbered without gaps, in their order."""
+        there = np.zeros(int(row.max(initial=-1)) + 1, dtype=bool)
+        there[row] = True
+        number = there.cumsum() - 1
+        return cls(number[row], column, sign, int(there.sum()), columns)
+
+    def groups(self) -> _Groups:
+        """Return which cells always move together."""
+        sums = np.bincount(self.row, self.sign, self.rows)
+        pairs = (np.bincount(self.row, minlength=self.rows) == 2) & (sums == 0)
+        chosen = np.flatnonzero(pairs[self.row])
+        ends = self.column[chosen[np.argsort(self.row[chosen], kind="stable")]]
+        return _Groups.of(ends[::2], ends[1::2], self.columns)
+
+    def merged(self, groups: _Groups) -> sparse.csc_matrix:
+        """Return equations between groups, without those that say nothing more."""
+        entries, shape = self, (self.rows, groups.number)
+        if groups.number < self.columns:
+            column = groups.of_cell[self.column]
+            summed = sparse.csc_matrix((self.sign, (self.row, column)), shape=shape)
+            summed.eliminate_zeros()
+            column = np.repeat(np.arange(groups.number), np.diff(summed.indptr))
+            row = summed.indices.astype(np.int64)
+            entries = self._numbered(row, column, summed.data, groups.number)
+        starts = np.searchsorted(entries.column, np.arange(groups.number + 1))
+        return sparse.csc_matrix(
+            (entries.sign, entries.row, starts), shape=(entries.rows, groups.number)
+        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -235,30 +283,16 @@ class _Groups:
     _starts: Ints
 
     @classmethod
-    def of(cls, block: sparse.csr_matrix) -> _Groups:
-        size = block.shape[1]
-        sums = np.asarray(block.sum(axis=1)).ravel()
-        pairs = np.flatnonzero((np.diff(block.indptr) == 2) & (sums == 0))
-        first = block.indices[block.indptr[pairs]]
-        second = block.indices[block.indptr[pairs] + 1]
-        graph = sparse.csr_matrix((np.ones(len(pairs)), (first, second)), shape=(size, size))
+    def of(cls, first: Ints, second: Ints, size: int) -> _Groups:
+        if not len(first):
+            every = np.arange(size)
+            return cls(every, size, every, every)
+        graph = sparse.csr_matrix((np.ones(len(first)), (first, second)), shape=(size, size))
         number, label = csgraph.connected_components(graph, directed=False)
         of_cell = label.astype(np.int64)
         order = np.argsort(of_cell, kind="stable")
         starts = np.searchsorted(of_cell[order], np.arange(number))
         return cls(of_cell, int(number), order, starts)
-
-    def merged(self, block: sparse.csr_matrix) -> sparse.csr_matrix:
-        """Return equations between groups, without those that say nothing more."""
-        if self.number == block.shape[1]:
-            return block
-        cells = np.arange(len(self.of_cell))
-        sums = sparse.csr_matrix(
-            (np.ones(len(cells)), (cells, self.of_cell)), shape=(len(cells), self.number)
-        )
-        rows = sparse.csr_matrix(block @ sums)
-        rows.eliminate_zeros()
-        return rows[np.diff(rows.indptr) > 0]
 
     def members(self, group: int) -> Ints:
         """Return the places of the cells of a group."""
