@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.tables.instances import instance
 
 from discreet.audit.intervals import audit_table
 from discreet.tables.suppression.engine import suppress
-from tests.tables.instances import instance
 
 CASES = [
     ("testW_ind4_region", "balanced", "count"),
