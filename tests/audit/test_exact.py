@@ -144,9 +144,9 @@ def test_the_best_informed_contributor_decides(shape, part):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", [(7, 6), (4, 4, 3)])
+@pytest.mark.parametrize("shape", [(7, 6), (4, 3, 3)])
 def test_the_best_informed_contributor_decides_in_many_tables(shape):
-    for seed, part in itertools.product(range(10, 22), (0.3, 0.6, 0.9)):
+    for seed, part in itertools.product(range(10, 14), (0.3, 0.6, 0.9)):
         table = crossed(shape, seed)
         compare(table, pattern(table, seed, part))
 
