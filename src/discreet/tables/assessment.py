@@ -26,6 +26,8 @@ class Assessment(Report):
 
     safe: bool
     verdict: str
+    #: The verdict as it may be published: without how many cells are sensitive.
+    promise: str
     sensitive: int
     unsafe: int
     #: Sensitive cells that are published as they are.
@@ -149,6 +151,9 @@ def _of_distance(protected: Protected, cells: Ints) -> Assessment:
     return Assessment(
         safe=not unsafe,
         verdict=verdict,
+        promise="safe: every sensitive cell was moved by at least its protection level"
+        if not unsafe
+        else "not safe: sensitive cells were moved by less than their level",
         sensitive=number,
         unsafe=unsafe,
         disclosed=int((same & ~safe).sum()),
@@ -161,9 +166,11 @@ def _of_distance(protected: Protected, cells: Ints) -> Assessment:
 
 def _of_noise(protected: Protected, method: TableMethod, cells: Ints) -> Assessment:
     promise = str(protected.facts.get("promise", f"noise of {method.name}"))
+    verdict = f"safe by promise: {promise}, whatever anybody else knows"
     return Assessment(
         safe=True,
-        verdict=f"safe by promise: {promise}, whatever anybody else knows",
+        verdict=verdict,
+        promise=verdict,
         sensitive=len(cells),
         unsafe=0,
         disclosed=0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.intervals import Audit, audit_table
+from discreet.audit.knowledge import least
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.linked import LinkedTables
 from discreet.data.table import Dimension, Floats, Status, Table
 from discreet.errors import InputError, nearest
 from discreet.progress import Progress, silent
 
-__all__ = ["audit_published", "read_published"]
+__all__ = ["audit_published", "file_name", "hierarchy_file", "read_published"]
 
 _OWN = ("value", "lower", "upper", "count", "status", "conf_status")
 
@@ -27,16 +29,20 @@ def read_published(
     *,
     value: str = "value",
     total: str = "Total",
+    counts: bool | None = None,
 ) -> Table:
     """Return a published table: withheld values are not a number, statuses are what is printed.
 
-    Beside a file, `hierarchy_<attribute>.csv` is used where no hierarchy is given: releases are
-    written with theirs. Attributes are all columns but value, count, status and intervals.
+    Beside a file, `hierarchy_<attribute>.csv` (and `hierarchy_<attribute>_2.csv` …) is used where
+    no hierarchy is given, and `evidence.json` where `counts` is not: releases are written with
+    theirs. Attributes are all columns but value, count, status and intervals.
 
     Parameters
     ----------
     source
         Path of a CSV or Parquet file, or a frame. Any: of any library that narwhals reads.
+    counts
+        Whether values are counts, of which nobody withholds a zero.
     """
     path = Path(source) if isinstance(source, str | Path) else None
     frame = _frame(source)
@@ -68,13 +74,13 @@ def read_published(
         codes.append(np.array([dimension.index[code] for code in texts_of], dtype=np.int32))
     values = _numbers(frame[value])
     is_mean = "count" in frame.columns
-    counts = _numbers(frame["count"]) if is_mean else None
+    records = _numbers(frame["count"]) if is_mean else None
     table = Table(
         tuple(dimensions),
         np.stack(codes, axis=1),
-        values if counts is None else values * counts,
+        values if records is None else values * records,
         status=_status(frame, values),
-        statistic="mean" if is_mean else "sum",
+        statistic="mean" if is_mean else "count" if _are_counts(counts, path) else "sum",
     )
     table._require_distinct()
     return table
@@ -88,6 +94,7 @@ def audit_published(
     total: str = "Total",
     within: float | None = None,
     protection: float | None = None,
+    counts: bool | None = None,
     exact: bool = True,
     progress: Progress = silent,
 ) -> Audit:
@@ -103,6 +110,9 @@ def audit_published(
     protection
         Percent of its middle that each interval must reach on both sides to be called safe;
         without it a cell is unsafe only where it can be computed exactly.
+    counts
+        Whether values are counts, of which nobody withholds a zero; told by `evidence.json` where
+        that lies beside the file.
 
     Examples
     --------
@@ -118,14 +128,18 @@ def audit_published(
     [3.0, 6.0]
     """
     several = list(source) if isinstance(source, list | tuple) else [source]
-    tables = [read_published(one, hierarchies, value=value, total=total) for one in several]
+    tables = [
+        read_published(one, hierarchies, value=value, total=total, counts=counts) for one in several
+    ]
     ends = [_ends(one, table, within) for one, table in zip(several, tables, strict=True)]
     table, lower, upper = _joined(tables, ends)
     exactly = lower == upper
     if within is not None:
         table = table.replace(status=np.full(len(table), np.int8(Status.PRIMARY)))
-    known = ~np.isnan(table.value)
-    floor = -np.inf if (table.value[known] < 0).any() else 0.0
+    # Whatever is withheld of counts is not zero.
+    floor = least(table, np.where(np.isnan(table.value), 1.0, table.value))
+    if within is not None:
+        floor = np.minimum(floor, 0.0)
     audit = audit_table(
         table,
         published=exactly,
@@ -222,8 +236,7 @@ def _dimension(
     total: str,
 ) -> Dimension:
     if given is None and path is not None:
-        beside = path.parent / f"hierarchy_{name}.csv"
-        given = Hierarchy.from_pairs(beside) if beside.exists() else None
+        given = _beside(path.parent, name)
     if given is None:
         leaves = [code for code in dict.fromkeys(codes) if code != total]
         return Dimension.of(name, Hierarchy.flat(leaves, total=total))
@@ -239,6 +252,44 @@ def _dimension(
             file=path,
         )
     return dimension
+
+
+def file_name(name: str) -> str:
+    """Return the name of an attribute as part of the name of a file."""
+    return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)
+
+
+def hierarchy_file(name: str, number: int = 0) -> str:
+    """Return the name of the file with one of an attribute's hierarchies.
+
+    >>> hierarchy_file("size class"), hierarchy_file("region", 1)
+    ('hierarchy_size_class.csv', 'hierarchy_region_2.csv')
+    """
+    return f"hierarchy_{file_name(name)}{f'_{number + 1}' if number else ''}.csv"
+
+
+def _beside(folder: Path, name: str) -> list[Hierarchy] | None:
+    """Return the hierarchies of an attribute that lie beside a published table, all of them."""
+    found: list[Hierarchy] = []
+    while (path := folder / hierarchy_file(name, len(found))).exists():
+        found.append(Hierarchy.from_pairs(path))
+    return found or None
+
+
+def _are_counts(told: bool | None, path: Path | None) -> bool:
+    """Return whether a table holds counts with no zero among the withheld."""
+    if told is not None or path is None:
+        return bool(told)
+    for folder in (path.parent, path.parent.parent):  # linked tables have theirs one up
+        try:
+            settings = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))[
+                "settings"
+            ]
+            rules = [rule["name"] for rule in settings["rules"]]
+            return settings["statistic"] == "count" and "zero-cells" not in rules
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # none, or the evidence of something else
+    return False
 
 
 def _numbers(column: Any) -> Floats:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -128,6 +129,18 @@ def is_total(table: Table) -> npt.NDArray[np.bool_]:
     total = np.zeros(len(table), dtype=bool)
     total[entries.col[entries.data > 0]] = True
     return total
+
+
+def told_gap(gap: float | None) -> float | None:
+    """Return an optimality gap as it may be published: rounded upwards to a twentieth.
+
+    It is a fraction of what protection costs; its digits would tell the cost, and that the number
+    of secondaries or a distance over few cells.
+
+    >>> told_gap(1 / 7), told_gap(0.0)
+    (0.15, 0.0)
+    """
+    return None if gap is None else math.ceil(gap * 20 - 1e-9) / 20
 
 
 def rounding_base(table: Table, base: float | None) -> float:

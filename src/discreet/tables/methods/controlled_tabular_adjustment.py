@@ -20,6 +20,7 @@ from discreet.tables.methods._base import (
     is_total,
     is_whole,
     sensitive,
+    told_gap,
 )
 
 __all__ = ["ControlledTabularAdjustment"]
@@ -88,14 +89,14 @@ class ControlledTabularAdjustment(TableMethod):
         ).solve(squared=self.distance == "squared", progress=progress)
         value = _tidy(table.value + found.change, integer)
         gap = 1 - found.bound / found.objective if found.objective > 0 else 0.0
-        facts = {"optimal": found.optimal, "gap": gap, "integer": integer}
+        facts = {"optimal": found.optimal, "gap_at_most": told_gap(gap), "integer": integer}
         return Protected(
             table,
             value,
             changed(table),
             facts=facts,
             # Over a single changed cell the objective would be its change.
-            confidential={"objective": found.objective, "bound": found.bound},
+            confidential={"objective": found.objective, "bound": found.bound, "gap": gap},
         )
 
     def _weight(self, table: Table) -> Floats:

@@ -33,6 +33,12 @@ def add(app: typer.Typer) -> None:
             float | None,
             typer.Option(help="Percent of its value a withheld cell must remain unknown by."),
         ] = None,
+        counts: Annotated[
+            bool | None,
+            typer.Option(
+                help="Values are counts, of which no zero is withheld; else as told beside the table."
+            ),
+        ] = None,
         intervals: Annotated[
             Path | None, typer.Option(help="Write the intervals to this CSV file.")
         ] = None,
@@ -55,6 +61,7 @@ def add(app: typer.Typer) -> None:
                 total=total,
                 within=within,
                 protection=protection,
+                counts=counts,
                 progress=progress,
             )
         frame = found.intervals.drop(columns=["need_lower", "need_upper"])

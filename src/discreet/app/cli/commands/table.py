@@ -273,7 +273,8 @@ def _protect(
         console.show(report, title="What publishing as it is would give away (confidential)")
     for part in getattr(release, "releases", (release,)):
         console.show(f"{published_text(part)}\n{legend(part)}\n")
-    rows = [("verdict", evidence.verdict), *evidence.loss.items()]
+    counts = [(name, getattr(release.loss, name)) for name in ("cells", "sensitive", "secondaries")]
+    rows = [("verdict", release.verdict), *counts]
     console.show((("", ""), rows))
     console.note(
         f"wrote {output}" if output is not None else "nothing was written: name a folder with -o"
