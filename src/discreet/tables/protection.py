@@ -156,10 +156,19 @@ def _protect_linked(
     rng: Randomness,
     progress: Progress,
 ) -> LinkedRelease:
+    if method.acting.linked == "refused":
+        raise InputError(
+            f"{method.name} cannot promise for several linked tables at once",
+            code="linked-method",
+            hint="cross all their attributes in one table, or release each with its share of the "
+            "budget",
+        )
     for table in tables:
         table.require_additive()
     # Each table knows best what its own cells hold; what is shared gets the greater need.
     linked = LinkedTables.of(_told_apart([mark(table, rules) for table in tables]))
+    if method.linked == "apart":
+        return _protect_apart(linked, rules, method, rng, progress)
     joint = _protect_one(linked.joint, (), method, rng, progress)
     joint = dataclasses.replace(joint, rules=tuple(rules))
     if len(joint.table) != len(linked.joint):
@@ -191,6 +200,31 @@ def _protect_linked(
         )
         parts.append(TableRelease(part, method, tuple(rules), joint.randomness, before=len(table)))
     return LinkedRelease(joint, tuple(parts))
+
+
+def _protect_apart(
+    linked: LinkedTables,
+    rules: Sequence[Rule],
+    method: TableMethod,
+    rng: Randomness,
+    progress: Progress,
+) -> LinkedRelease:
+    """Protect each table on its own by a method that treats a cell alike in all of them."""
+    key = rng.bytes(32)  # where no key is kept in a file, the tables still share one
+    size = len(linked.joint)
+    value, status = np.zeros(size), np.zeros(size, dtype=np.int8)
+    lower, upper = np.full(size, -np.inf), np.full(size, np.inf)
+    parts = []
+    for table, place in zip(linked.tables, linked.places, strict=True):
+        same = Randomness(key, secure=rng.is_secure)
+        done = method.hide(table, rng=same, progress=progress)
+        value[place], status[place] = done.value, done.status
+        if done.lower is not None and done.upper is not None:
+            np.maximum.at(lower, place, done.lower)
+            np.minimum.at(upper, place, done.upper)
+        parts.append(TableRelease(done, method, tuple(rules), rng.kind, before=len(table)))
+    whole = Protected(linked.joint, value, status, lower, upper, facts=parts[0].protected.facts)
+    return LinkedRelease(TableRelease(whole, method, tuple(rules), rng.kind), tuple(parts))
 
 
 def _told_apart(tables: Sequence[Table]) -> list[Table]:

@@ -50,10 +50,14 @@ class Source:
         columns = [self.dataset.arrow([name]).column(0).to_pylist() for name in names]
         return ["\x1f".join(map(str, row)) for row in zip(*columns, strict=True)]
 
-    def numbers(self, name: str) -> Floats:
-        """Return a numeric column of the records; missing values are zero."""
+    def numbers(self, name: str, *, missing: float = 0.0) -> Floats:
+        """Return a numeric column of the records."""
         column = self.dataset.arrow([name]).column(0).to_pylist()
-        return np.array([0.0 if value is None else float(value) for value in column])
+        return np.array([missing if value is None else float(value) for value in column])
+
+    def undeclared(self) -> list[str]:
+        """Return the attributes whose codes are those found in the records."""
+        return [name for name in self.by if not self.dataset.schema.hierarchies(name)]
 
     def sums(
         self, table: Table, columns: Mapping[str, Floats], *, weighted: bool = True

@@ -222,3 +222,77 @@ def test_recoding_says_what_it_cannot_merge():
     assert caught.value.code == "recoding-several-hierarchies"
     with pytest.raises(dc.InfeasibleError, match=r"\(r: several hierarchies, not merged\)"):
         dc.protect(dc.tabulate(data, ["r", "c"]), [dc.MinimumFrequency(8)], dc.Recoding())
+
+
+def several_records() -> dc.Dataset:
+    frame = pd.DataFrame(
+        {"who": [1, 1, 1, 1, 2, 3, 4, 5], "a": list("xyxyxyxy"), "b": list("uuwwuuww")}
+    )
+    return dc.read(frame.assign(w=100.0, x=np.arange(8) + 1.5), unit="who", weight="w")
+
+
+def test_dp_noise_makes_no_promise_for_linked_tables():
+    """Joined tables have no records behind them to check the promise with."""
+    tables = dc.tabulate(several_records(), by=[["a", "b"], ["b"]])
+    with pytest.raises(dc.InputError, match="several linked tables") as caught:
+        dc.protect(tables, [], dc.DPTableNoise())
+    assert caught.value.code == "linked-method"
+
+
+def test_dp_noise_does_not_follow_recoding():
+    with pytest.raises(dc.InputError, match="cannot keep its promise"):
+        dc.Recoding(then=dc.DPTableNoise())
+    with pytest.raises(dc.InputError, match="cannot keep its promise"):
+        dc.Recoding(then=dc.Recoding(then=dc.DPTableNoise()))
+
+
+def test_dp_noise_says_which_codes_come_from_the_records():
+    frame = pd.DataFrame({"a": list("xxyy"), "b": list("uvuv")})
+    data = dc.read(frame, hierarchies={"b": dc.Hierarchy.flat(["u", "v", "w"])})
+    release = dc.tabulate(data, ["a", "b"]).protect([], dc.DPTableNoise())
+    assert "the codes of a, found in the records" in release.evidence().verdict
+    told = dc.tabulate(data, ["b"]).protect([], dc.DPTableNoise()).evidence().verdict
+    assert "found in" not in told
+
+
+def test_dp_sums_do_not_depend_on_the_order_of_records():
+    """One record changes a sum by no more than its bound, last bits included."""
+    rng = np.random.default_rng(1)
+    amount = np.append(rng.uniform(0, 1, 5000), 3e9)
+    low, high = 0.0, 1.0
+    sums = []
+    for order in (np.arange(5001), rng.permutation(5001), np.argsort(amount)):
+        frame = pd.DataFrame({"g": "a", "x": amount[order]})
+        table = dc.tabulate(dc.read(frame), ["g"], "x")
+        method = dc.DPTableNoise(bounds=(low, high))
+        sums.append(method._clipped(table, table.source).value[0])
+    assert len(set(sums)) == 1
+    assert sums[0] == pytest.approx(np.clip(amount, low, high).sum(), rel=1e-6)
+
+
+def test_dp_noise_adds_nothing_for_missing_amounts():
+    frame = pd.DataFrame({"g": list("aab"), "x": [10.0, None, 20.0]})
+    table = dc.tabulate(dc.read(frame), ["g"], "x")
+    clipped = dc.DPTableNoise(bounds=(5, 50))._clipped(table, table.source)
+    assert clipped.value[clipped.cell("a")] == pytest.approx(10, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", [dc.CellKey, dc.RecordNoise], ids=lambda m: m.name)
+def test_linked_tables_get_the_noise_they_get_alone(tmp_path, method):
+    key = tmp_path / "key"
+    key.write_text("ab" * 32)
+    people = random_table(8, (4, 3, 2)).source.dataset
+    tables = dc.tabulate(people, by=[["d0", "d1"], ["d1", "d2"], ["d1"]], measure="amount")
+    kept = method(key_file=str(key))
+    together = dc.protect(tables, [dc.MinimumFrequency(2)], kept)
+    for table, cells in zip(tables, together.cells, strict=True):
+        pd.testing.assert_frame_equal(cells, table.protect([dc.MinimumFrequency(2)], kept).cells)
+    # Without a key file the tables still share one.
+    drawn = dc.protect(tables, [dc.MinimumFrequency(2)], method())
+    both = drawn.cells[0].query("d0 == 'Total'").merge(drawn.cells[2], on="d1", suffixes=("", "_1"))
+    assert np.allclose(both.value, both.value_1)
+    assert drawn.joint.loss.distance > 0
+    drawn.write(tmp_path / "out")
+    seeded = dc.protect(tables, [], method(), rng=SEEDED(1))
+    with pytest.raises(dc.RefusedError):
+        seeded.write(tmp_path / "seeded")

@@ -75,6 +75,9 @@ class TableMethod(Member):
     is_random: ClassVar[bool] = False
     #: Whether published totals are the sums of the published parts.
     is_additive: ClassVar[bool] = True
+    #: What is done with linked tables: "joined" into one; "apart", for methods by which a cell
+    #: comes out the same in whatever table it stands; "refused".
+    linked: ClassVar[str] = "joined"
 
     @property
     def acting(self) -> TableMethod:

@@ -47,6 +47,7 @@ class CellKey(TableMethod):
     reference: ClassVar[str] = "Fraser and Wooton (2005), ABS; Thompson et al. (2013), UNECE"
     needs_rules: ClassVar[bool] = False
     is_random: ClassVar[bool] = True
+    linked: ClassVar[str] = "apart"
     is_additive: ClassVar[bool] = False
 
     deviation: int = parameter(4, help="largest change of a count", low=1, high=100)

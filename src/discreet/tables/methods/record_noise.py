@@ -43,6 +43,7 @@ class RecordNoise(TableMethod):
     reference: ClassVar[str] = "Evans, Zayatz and Slanta (1998), Journal of Official Statistics 14"
     needs_rules: ClassVar[bool] = False
     is_random: ClassVar[bool] = True
+    linked: ClassVar[str] = "apart"
 
     least: float = parameter(10.0, help="smallest push in percent", low=0, below=100)
     most: float = parameter(20.0, help="largest push in percent", above=0, below=100)
