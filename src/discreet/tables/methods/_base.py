@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.audit.rules import Rule
+from discreet.audit.rules._base import magnitude
 from discreet.audit.sensitivity import mark
 from discreet.data.table import Floats, Status, Table
+from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import Member
@@ -103,6 +105,36 @@ def sensitive(table: Table) -> npt.NDArray[np.bool_]:
     return np.asarray(table.status == Status.PRIMARY)
 
 
+def with_levels(table: Table, name: str) -> Table:
+    """Return the table with a protection level for every sensitive cell.
+
+    Statuses may come without levels. Of a count another one must remain possible; of a zero, whose
+    level is no part of it, a tenth of the middle value; of other magnitudes nobody can guess.
+    """
+    assert table.lower is not None
+    assert table.upper is not None
+    none = sensitive(table) & (table.lower <= 0) & (table.upper <= 0)
+    if not none.any():
+        return table
+    size = np.abs(table.value)
+    if table.statistic == "count":
+        level = np.ones(len(table))
+    else:
+        unknown = np.flatnonzero(none & (size > 0))
+        if unknown.size:
+            names = [" × ".join(table.labels(int(cell))) for cell in unknown[:5]]
+            raise InputError(
+                f"{unknown.size} sensitive cells have no protection level, which {name} needs, "
+                "such as " + "; ".join(names),
+                code="missing-levels",
+                hint="give the columns lower= and upper=, or a rule",
+                cells=names,
+            )
+        level = np.full(len(table), 0.1 * float(np.median(size[size > 0])) if size.any() else 1.0)
+    lower = np.where(none, np.minimum(level, size), table.lower)
+    return table.replace(lower=lower, upper=np.where(none, level, table.upper))
+
+
 def changed(table: Table) -> npt.NDArray[np.int8]:
     """Return the status of every cell of a table whose values were changed.
 
@@ -124,6 +156,20 @@ def is_whole(table: Table, *, strictly: bool = False) -> bool:
 def floor_of(table: Table) -> float:
     """Return what everybody knows no value falls below: zero, unless there are negative ones."""
     return -np.inf if (table.value < 0).any() else 0.0
+
+
+def within_share(table: Table, value: Floats, most: float) -> tuple[Floats, Floats]:
+    """Return between what the true values lie if each was changed by at most a share of itself.
+
+    Where contributions of both signs meet, the share is one of their sizes, which nobody knows.
+    """
+    ends = np.stack([value / (1 + most), value / (1 - most)])
+    known = table.contributions is not None or table.magnitude is not None
+    if known or floor_of(table) == 0:
+        mixed = magnitude(table) > np.abs(table.value) * (1 + 1e-9)
+    else:
+        mixed = np.ones(len(table), dtype=bool)
+    return np.where(mixed, -np.inf, ends.min(axis=0)), np.where(mixed, np.inf, ends.max(axis=0))
 
 
 def is_total(table: Table) -> npt.NDArray[np.bool_]:

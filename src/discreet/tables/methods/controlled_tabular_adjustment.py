@@ -21,6 +21,7 @@ from discreet.tables.methods._base import (
     is_whole,
     sensitive,
     told_gap,
+    with_levels,
 )
 
 __all__ = ["ControlledTabularAdjustment"]
@@ -73,14 +74,17 @@ class ControlledTabularAdjustment(TableMethod):
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return the closest table found."""
         table.require_additive()
+        table = with_levels(table, self.name)
         integer = is_whole(table) if self.integer is None else self.integer
         assert table.lower is not None  # the contract of `hide`
         assert table.upper is not None
+        # What cannot fall, such as a zero, is not protected by a fall of nothing.
+        lower = np.where(table.lower > 0, table.lower, table.upper)
         found = Adjustment(
             table=table,
             equations=table.equations.tocsc(),
             sensitive=np.flatnonzero(sensitive(table)),
-            lower=np.ceil(table.lower - 1e-9) if integer else table.lower,
+            lower=np.ceil(lower - 1e-9) if integer else lower,
             upper=np.ceil(table.upper - 1e-9) if integer else table.upper,
             weight=self._weight(table),
             room=self._room(table),
@@ -111,7 +115,7 @@ class ControlledTabularAdjustment(TableMethod):
         size = np.abs(table.value)
         fall = np.full(len(table), np.inf) if floor_of(table) < 0 else table.value.copy()
         rise = np.full(len(table), np.inf)
-        fixed = size == 0
+        fixed = (size == 0) & ~sensitive(table)
         if self.totals == "fixed":
             fixed |= is_total(table)
         elif self.totals == "grand":
