@@ -16,6 +16,7 @@ from discreet.errors import InfeasibleError, InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.tables.methods import FAMILY, Protected, TableMethod
+from discreet.tables.published import OWN
 from discreet.tables.release import LinkedRelease, TableRelease
 
 __all__ = ["protect"]
@@ -83,6 +84,7 @@ def protect(
     method = FAMILY.get("suppression")() if method is None else method
     rng = Randomness.secure() if rng is None else rng
     tables = [table] if isinstance(table, Table) else list(table)
+    _require_names(tables)
     if method.needs_rules and not rules and all(one.status is None for one in tables):
         raise InputError(
             f"nothing says which cells are sensitive, and {method.name} protects only those",
@@ -94,6 +96,18 @@ def protect(
     release = _protect_one(table, rules, method, rng, progress)
     _require_safe(release)
     return release
+
+
+def _require_names(tables: Sequence[Table]) -> None:
+    """Refuse attributes that are called as the columns of a release."""
+    for name in (name for table in tables for name in table.by):
+        if name in OWN:
+            raise InputError(
+                f"an attribute cannot be called {name!r}, as a column of every release is",
+                code="reserved-name",
+                hint="rename the column",
+                column=name,
+            )
 
 
 def _protect_one(

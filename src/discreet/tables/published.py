@@ -18,9 +18,10 @@ from discreet.data.table import Dimension, Floats, Status, Table
 from discreet.errors import InputError, nearest
 from discreet.progress import Progress, silent
 
-__all__ = ["audit_published", "file_name", "hierarchy_file", "read_published"]
+__all__ = ["OWN", "audit_published", "file_name", "hierarchy_file", "read_published"]
 
-_OWN = ("value", "lower", "upper", "count", "status", "conf_status")
+#: Columns that a release has besides its attributes.
+OWN = ("value", "lower", "upper", "count", "status", "conf_status")
 
 
 def read_published(
@@ -56,7 +57,7 @@ def read_published(
             column=value,
         )
     given = dict(hierarchies or {})
-    by = [name for name in frame.columns if name not in _OWN and name != value]
+    by = [name for name in frame.columns if name not in OWN and name != value]
     unknown = [name for name in given if name not in by]
     if unknown:
         raise InputError(
@@ -185,7 +186,9 @@ def _ends(source: Any, table: Table, within: float | None) -> tuple[Floats, Floa
     upper = np.where(withheld, np.inf, table.value + slack)
     frame = _frame(source)
     if "lower" in frame.columns and "upper" in frame.columns:
-        printed = _numbers(frame["lower"]), _numbers(frame["upper"])
+        # Intervals of means say nothing of sums where the number of records is not told.
+        times = _numbers(frame["count"]) if table.statistic == "mean" else 1.0
+        printed = _numbers(frame["lower"]) * times, _numbers(frame["upper"]) * times
         lower = np.where(withheld & ~np.isnan(printed[0]), printed[0], lower)
         upper = np.where(withheld & ~np.isnan(printed[1]), printed[1], upper)
     return lower, upper

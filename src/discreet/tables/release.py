@@ -20,7 +20,13 @@ from discreet.progress import Progress, silent
 from discreet.report import plain
 from discreet.tables.assessment import Assessment, assess
 from discreet.tables.loss import TableLoss, measure_loss
-from discreet.tables.methods._base import Protected, TableMethod, sensitive
+from discreet.tables.methods._base import (
+    Protected,
+    TableMethod,
+    floor_of,
+    round_up,
+    sensitive,
+)
 from discreet.tables.published import file_name, hierarchy_file
 from discreet.tables.tabulation import mean_count
 
@@ -87,12 +93,18 @@ class TableRelease(Release):
         # A printed interval replaces the value of every cell that is not safe.
         shown = ~protected.withheld
         divisor = mean_count(table) if table.statistic == "mean" else np.ones(len(table))
-        data["value"] = np.where(shown, _tidy(protected.value / divisor), np.nan)
+        value = protected.value / divisor
+        drawn = self.method.acting.is_random and protected.grid is None
+        if table.statistic == "mean" and not self.withholds and not drawn:
+            value = _without_count(value, protected.grid)
+        data["value"] = np.where(shown, _tidy(value), np.nan)
         if protected.prints_intervals:
             assert protected.lower is not None
             assert protected.upper is not None
-            for name, end in (("lower", protected.lower), ("upper", protected.upper)):
-                data[name] = _tidy(end / divisor)
+            ends = protected.lower, protected.upper
+            if table.statistic == "mean":
+                ends = _intervals_of_means(protected, divisor)
+            data["lower"], data["upper"] = _tidy(ends[0]), _tidy(ends[1])
         if table.statistic == "mean" and self.withholds:
             # With it sums can be computed, and audited. Where values are changed instead of
             # withheld it would tell how few stand behind a cell.
@@ -296,6 +308,33 @@ class LinkedRelease(Release):
             part = folder / f"{number}-{'-'.join(file_name(name) for name in release.table.by)}"
             part.mkdir()
             release.write_files(part)
+
+
+def _without_count(means: Floats, grid: float | None) -> Floats:
+    """Return means from which nobody can tell by how many a sum was divided.
+
+    Of sums that are multiples of a number, so are the means; of others three digits are left.
+    """
+    if grid is not None:
+        return np.asarray(np.floor(means / grid + 0.5) * grid)
+    with np.errstate(all="ignore"):
+        scale = 10.0 ** (2 - np.floor(np.log10(np.abs(means))))
+        return np.where(means == 0, 0.0, np.round(means * scale) / scale)
+
+
+def _intervals_of_means(protected: Protected, count: Floats) -> tuple[Floats, Floats]:
+    """Return intervals of means, with ends that are round for means and not for sums.
+
+    The ends of sums, which are round numbers, divided by the number of records would tell it.
+    """
+    table = protected.table
+    lower, upper = table.value / count, table.value / count
+    steps = protected.confidential["steps"]
+    for cell in np.flatnonzero(steps > 0):
+        step = round_up(steps[cell] / count[cell])
+        middle = np.floor(lower[cell] / step + 0.5) * step
+        lower[cell], upper[cell] = middle - step, middle + step
+    return np.maximum(lower, floor_of(table)), upper
 
 
 def _tidy(value: Floats) -> Floats:

@@ -296,3 +296,109 @@ def test_linked_tables_get_the_noise_they_get_alone(tmp_path, method):
     seeded = dc.protect(tables, [], method(), rng=SEEDED(1))
     with pytest.raises(dc.RefusedError):
         seeded.write(tmp_path / "seeded")
+
+
+def recodable(**changes) -> pd.DataFrame:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(
+        {
+            "g": rng.choice(list("abcdef"), 80, p=[0.4, 0.3, 0.2, 0.06, 0.02, 0.02]),
+            "h": rng.choice(list("uv"), 80),
+            "x": rng.lognormal(3, 1, 80),
+        }
+    )
+    return frame.assign(**changes)
+
+
+def test_recoding_remembers_who_asked_for_protection():
+    frame = recodable()
+    frame["ask"] = frame.x == frame.x.max()
+    table = dc.tabulate(dc.read(frame), ["g", "h"], "x", request="ask")
+    rules = [dc.Request(20), dc.MinimumFrequency(4)]
+    release = table.protect(rules, dc.Recoding(percent=5, then=dc.Suppression()))
+    assert release.loss.merged > 0
+    assert release.table.requested.max() == frame.x.max()
+    asked = mark(release.table, [dc.Request(20)]).status == 2
+    assert release.protected.withheld[asked].all()
+
+
+def test_recoding_keeps_missing_values_together():
+    frame = recodable()
+    frame.loc[:5, "g"] = None
+    table = dc.tabulate(dc.read(frame), ["g", "h"], "x", missing="?")
+    release = table.protect([dc.MinimumFrequency(6)], dc.Recoding(percent=5, then=dc.Suppression()))
+    total = frame.x.sum()
+    assert release.table.value[release.table.cell("Total", "Total")] == pytest.approx(total)
+    assert any("?" in code for code in release.table.dimensions[0].codes)
+
+
+def test_recoding_of_codes_with_a_plus_in_their_name():
+    names = {"a": "x + y", "b": "z", "c": "q", "d": "w", "e": "x", "f": "y"}
+    frame = recodable()
+    plain = dc.tabulate(dc.read(frame), ["g", "h"], "x")
+    named = dc.tabulate(dc.read(frame.assign(g=frame.g.map(names))), ["g", "h"], "x")
+    rules = [dc.MinimumFrequency(6)]
+    for table in (plain, named):
+        release = table.protect(rules, dc.Recoding())
+        single = [c for c in release.table.dimensions[0].codes if c in table.dimensions[0].index]
+        for code in single:  # what was not merged is as it was
+            assert release.table.value[release.table.cell(code, "Total")] == pytest.approx(
+                table.value[table.cell(code, "Total")]
+            )
+
+
+MEANS = [
+    dc.Intervals(),
+    dc.ControlledRounding(10_000),
+    dc.RandomRounding(10_000),
+    dc.ConventionalRounding(10_000),
+    dc.ControlledTabularAdjustment(),
+]
+
+
+@pytest.mark.parametrize("method", MEANS, ids=lambda m: m.name)
+def test_means_do_not_tell_how_many_records_they_are_of(method):
+    """Sums that are multiples of a number, divided by a count, would."""
+    frame = pd.DataFrame(
+        {
+            "g": list("aabbbccccddddddd"),
+            "x": [1000.0 * n for n in (41, 1, 3, 50, 7, *range(20, 31))],
+        }
+    )
+    table = dc.tabulate(dc.read(frame), ["g"], "x", "mean")
+    release = table.protect([dc.PPercent(10), dc.MinimumFrequency(3)], method)
+    cells = release.cells
+    if release.withholds:
+        numbers = cells.loc[cells.value.isna(), ["lower", "upper"]].stack()
+        digits = {f"{number:e}".split("e")[0].rstrip("0").rstrip(".") for number in numbers}
+        assert all(len(digit.replace(".", "").lstrip("-")) <= 2 for digit in digits)
+    else:
+        assert (cells.value % release.protected.grid == 0).all()
+
+
+def test_intervals_of_means_hold_them_and_can_be_audited(tmp_path):
+    table = dc.tabulate(salaries(), ["sector", "region"], "salary", "mean")
+    release = table.protect([dc.PPercent(10), dc.MinimumFrequency(3)], dc.Intervals())
+    cells = release.cells
+    truth = table.mean
+    assert (cells.lower <= truth + 1e-6).all()
+    assert (cells.upper >= truth - 1e-6).all()
+    folder = release.write(tmp_path / "out")
+    found = dc.audit_published(folder / "cells.csv").intervals
+    both = found.merge(table.to_frame()[["sector", "region", "value"]])
+    assert ((both.lower <= both.value + 1e-3) & (both.value <= both.upper + 1e-3)).all()
+
+
+@pytest.mark.parametrize("name", ["status", "value", "count", "weight", "lower", "unit_1"])
+def test_attributes_called_as_our_own_columns_are_refused(name):
+    frame = recodable().rename(columns={"g": name})
+    with pytest.raises(dc.InputError, match=f"cannot be called '{name}'") as caught:
+        dc.tabulate(dc.read(frame), [name, "h"], "x")
+    assert caught.value.code == "reserved-name"
+
+
+def test_ready_made_attributes_called_as_our_own_columns_are_refused():
+    cells = pd.DataFrame({"status": ["Total", "a", "b"], "n": [9, 7, 2]})
+    table = dc.Table.from_cells(cells, ["status"], "n", count="n", statistic="count")
+    with pytest.raises(dc.InputError, match="cannot be called 'status'"):
+        table.protect([dc.MinimumFrequency(3)], dc.RandomRounding())

@@ -47,6 +47,9 @@ class Protected:
     upper: Floats | None = None
     #: Whether `lower` and `upper` are printed in place of the values.
     prints_intervals: bool = False
+    #: Published sums are multiples of it; means of them are printed as multiples, too, since their
+    #: other digits would tell how many stand behind them.
+    grid: float | None = None
     #: What may be told about how it was done (iterations, optimality gap); goes into the evidence.
     facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     #: What only the curator may see.

@@ -144,6 +144,7 @@ def _protected(near: Multiples, base: float, found: Rounded, *, impossible: bool
         changed(table),
         np.maximum(rounded - reach, floor_of(table)),
         rounded + reach,
+        grid=base,
         facts=facts,
         confidential={
             "beyond_adjacent": [" × ".join(table.labels(c)) for c in np.flatnonzero(left).tolist()],

@@ -98,6 +98,7 @@ class ControlledTabularAdjustment(TableMethod):
             table,
             value,
             changed(table),
+            grid=1.0 if integer else None,
             facts=facts,
             # Over a single changed cell the objective would be its change.
             confidential={"objective": found.objective, "bound": found.bound, "gap": gap},

@@ -58,4 +58,6 @@ class ConventionalRounding(TableMethod):
             # Of whole numbers base 5 takes two from either side, base 10 five and four.
             below, above = base // 2, (base - 1) // 2
         lower, upper = np.maximum(rounded - below, floor_of(table)), rounded + above
-        return Protected(table, rounded, changed(table), lower, upper, facts={"base": base})
+        return Protected(
+            table, rounded, changed(table), lower, upper, grid=base, facts={"base": base}
+        )

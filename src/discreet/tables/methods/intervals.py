@@ -66,18 +66,26 @@ class Intervals(TableMethod):
         table = with_levels(table, self.name)
         fall, rise = self._widths(table, progress)
         widened = (fall > 0) | (rise > 0)
-        lower, upper = table.value.copy(), table.value.copy()
+        lower, upper, steps = table.value.copy(), table.value.copy(), np.zeros(len(table))
         for cell in np.flatnonzero(widened):
             # Which multiple of the step is nearest does not tell where around it the value is; the
             # ends of what it needs, rounded outwards, would: of counts they leave one possibility.
             step = round_up(max(2 * fall[cell], 2 * rise[cell], 1e-9))
             middle = np.floor(table.value[cell] / step + 0.5) * step
-            lower[cell], upper[cell] = middle - step, middle + step
+            lower[cell], upper[cell], steps[cell] = middle - step, middle + step, step
         lower = np.maximum(lower, floor_of(table))
         status = np.where(widened, np.int8(Status.SECONDARY), np.int8(Status.SAFE))
         status[sensitive(table)] = Status.PRIMARY
         value = np.where(widened, np.nan, table.value)
-        return Protected(table, value, status, lower, upper, prints_intervals=True)
+        return Protected(
+            table,
+            value,
+            status,
+            lower,
+            upper,
+            prints_intervals=True,
+            confidential={"steps": steps},
+        )
 
     def _widths(self, table: Table, progress: Progress) -> tuple[Floats, Floats]:
         """Return how far below and above its value each cell's interval must reach."""

@@ -68,5 +68,6 @@ class RandomRounding(TableMethod):
             changed(table),
             lower,
             rounded + reach,
+            grid=base,
             facts={"base": base},
         )
