@@ -209,6 +209,8 @@ def _protect_linked(
             None if done.lower is None else done.lower[place],
             None if done.upper is None else done.upper[place],
             done.prints_intervals,
+            done.grid,
+            None if done.steps is None else done.steps[place],
             done.facts,
             done.confidential,
         )

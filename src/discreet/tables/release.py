@@ -329,7 +329,7 @@ def _intervals_of_means(protected: Protected, count: Floats) -> tuple[Floats, Fl
     """
     table = protected.table
     lower, upper = table.value / count, table.value / count
-    steps = protected.confidential["steps"]
+    steps = np.zeros(len(table)) if protected.steps is None else protected.steps
     for cell in np.flatnonzero(steps > 0):
         step = round_up(steps[cell] / count[cell])
         middle = np.floor(lower[cell] / step + 0.5) * step

@@ -300,13 +300,11 @@ def retabulate(
         weight=source.weight,
         largest=largest,
         request=source.request,
-        missing=_missing_after(source, dimensions, codes),
+        missing=_missing_after(source, codes),
     )
 
 
-def _missing_after(
-    source: Source, dimensions: Sequence[Dimension], codes: Mapping[str, Mapping[str, str]]
-) -> str | None:
+def _missing_after(source: Source, codes: Mapping[str, Mapping[str, str]]) -> str | None:
     """Return the code for missing values after recoding: what it was merged into, if it was."""
     missing = source.missing
     if missing is None:

@@ -402,3 +402,16 @@ def test_ready_made_attributes_called_as_our_own_columns_are_refused():
     table = dc.Table.from_cells(cells, ["status"], "n", count="n", statistic="count")
     with pytest.raises(dc.InputError, match="cannot be called 'status'"):
         table.protect([dc.MinimumFrequency(3)], dc.RandomRounding())
+
+
+def test_linked_means_are_printed_as_those_of_one_table():
+    tables = dc.tabulate(
+        salaries(), [["sector", "region"], ["region"]], measure="salary", statistic="mean"
+    )
+    rules = [dc.PPercent(10), dc.MinimumFrequency(3)]
+    alone = tables[0].protect(rules, dc.Intervals()).cells
+    together = dc.protect(tables, rules, dc.Intervals())
+    pd.testing.assert_frame_equal(together.cells[0], alone)
+    rounded = dc.protect(tables, rules, dc.ControlledRounding(10_000))
+    assert rounded.releases[1].protected.facts["base"] == 10_000
+    assert (rounded.cells[1].value % 10_000 == 0).all()

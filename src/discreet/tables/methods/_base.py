@@ -50,6 +50,8 @@ class Protected:
     #: Published sums are multiples of it; means of them are printed as multiples, too, since their
     #: other digits would tell how many stand behind them.
     grid: float | None = None
+    #: Half the width of each printed interval, before the ends were cut at zero.
+    steps: Floats | None = None
     #: What may be told about how it was done (iterations, optimality gap); goes into the evidence.
     facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     #: What only the curator may see.

@@ -84,7 +84,7 @@ class Intervals(TableMethod):
             lower,
             upper,
             prints_intervals=True,
-            confidential={"steps": steps},
+            steps=steps,
         )
 
     def _widths(self, table: Table, progress: Progress) -> tuple[Floats, Floats]:
