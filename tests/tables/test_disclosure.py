@@ -131,3 +131,27 @@ def test_hierarchies_beside_a_file_are_all_used(tmp_path):
     both = own.merge(found, on=["size class", "region"], suffixes=("", "_file"))
     assert len(both) == len(own) > 0
     assert np.allclose(both[["lower", "upper"]], both[["lower_file", "upper_file"]], atol=1e-6)
+
+
+def test_verdicts_say_what_was_judged(tmp_path):
+    cells = pd.DataFrame({"g": ["Total", "a", "b", "c"], "value": [10, None, None, 4]})
+    assert dc.audit_published(cells).verdict == "safe: nobody can compute any of 2 cells exactly"
+    assert "to within 150 %" in dc.audit_published(cells, protection=150).verdict
+    told = cells.assign(value=[10, None, 6, 3])
+    assert dc.audit_published(told).verdict.startswith("not safe: anybody can compute 1 of 1")
+    assert (
+        dc.audit_published(cells.assign(value=[10, 1, 5, 4])).verdict == "safe: no cell is withheld"
+    )
+    # Without a rule nothing is sensitive, which is no reason to call a table safe.
+    release = counts(1).protect([], dc.CellKey())
+    assert release.verdict.startswith("not judged")
+    evidence = json.loads((release.write(tmp_path / "out") / "evidence.json").read_text())
+    assert evidence["verdict"].startswith("not judged")
+    assert evidence["risk"]["safe"] is None
+
+
+def test_intervals_from_a_file_hold_no_errors_of_the_solver():
+    table = random_table(4, (4, 3))
+    release = table.protect([dc.PPercent(15), dc.MinimumFrequency(2)])
+    found = dc.audit_published(release.published, {d.name: d.hierarchies for d in table.dimensions})
+    assert (found.intervals.lower >= 0).all()

@@ -316,7 +316,7 @@ class Table:
                 f"{wrong.size} totals differ from the sum of their parts, such as "
                 + "; ".join(names),
                 code="table-not-additive",
-                hint="correct the cells, or leave the totals out and let discreet compute them",
+                hint="correct the cells, or the hierarchy that says what adds up to them",
                 cells=names,
             )
 

@@ -18,10 +18,39 @@ from discreet.data.table import Dimension, Floats, Status, Table
 from discreet.errors import InputError, nearest
 from discreet.progress import Progress, silent
 
-__all__ = ["OWN", "audit_published", "file_name", "hierarchy_file", "read_published"]
+__all__ = [
+    "OWN",
+    "PublishedAudit",
+    "audit_published",
+    "file_name",
+    "hierarchy_file",
+    "read_published",
+]
 
 #: Columns that a release has besides its attributes.
 OWN = ("value", "lower", "upper", "count", "status", "conf_status")
+
+
+@dataclasses.dataclass(frozen=True)
+class PublishedAudit(Audit):
+    """What anybody can infer from published cells, judged without knowing what needs protection."""
+
+    #: Percent of its middle that an interval must reach on both sides; 0: not be a point.
+    protection: float = 0.0
+
+    @property
+    def verdict(self) -> str:
+        """One sentence in plain words."""
+        near = f"to within {self.protection:g} %" if self.protection else "exactly"
+        if not self.sensitive:
+            return "safe: no cell is withheld"
+        if self.safe:
+            return f"safe: nobody can compute any of {self.sensitive:,} cells {near}"
+        exactly = f", {self.disclosed:,} of them exactly" if self.protection else ""
+        return (
+            f"not safe: anybody can compute {self.unsafe:,} of {self.sensitive:,} cells "
+            f"{near}{exactly}"
+        )
 
 
 def read_published(
@@ -98,7 +127,7 @@ def audit_published(
     counts: bool | None = None,
     exact: bool = True,
     progress: Progress = silent,
-) -> Audit:
+) -> PublishedAudit:
     """Compute what anybody can infer of the withheld cells of a published table.
 
     Parameters
@@ -141,15 +170,16 @@ def audit_published(
     floor = least(table, np.where(np.isnan(table.value), 1.0, table.value))
     if within is not None:
         floor = np.minimum(floor, 0.0)
+    lower = np.maximum(lower, floor)
     audit = audit_table(
         table,
         published=exactly,
         exact=exact,
-        bounds=(np.maximum(lower, floor), upper),
+        bounds=(lower, upper),
         cells="sensitive",
         progress=progress,
     )
-    return _judged(audit, protection or 0.0)
+    return _judged(audit, lower, upper, protection or 0.0)
 
 
 def _frame(source: Any) -> Any:
@@ -214,21 +244,20 @@ def _joined(
     return linked.joint.replace(value=value, status=known), lower, upper
 
 
-def _judged(audit: Audit, protection: float) -> Audit:
+def _judged(audit: Audit, low: Floats, high: Floats, protection: float) -> PublishedAudit:
     """Judge by the intervals alone: a file does not tell protection levels."""
-    lower, upper = audit._lower, audit._upper
+    # Programs find ends up to their tolerance; what is printed holds exactly.
+    lower = np.maximum(audit._lower, low[audit.cells])
+    upper = np.minimum(audit._upper, high[audit.cells])
     middle = np.where(np.isfinite(lower + upper), np.abs(lower + upper) / 2, 0.0)
     width = upper - lower
     point = width <= 1e-9 * np.maximum(1.0, middle)
     safe = ~point & (width >= 2 * middle * protection / 100 - 1e-9)
-    return dataclasses.replace(
-        audit,
-        safe=bool(safe.all()),
-        unsafe=int((~safe).sum()),
-        disclosed=int(point.sum()),
-        shortfall=0.0 if safe.all() else 1.0,
-        _safe=safe,
-    )
+    found = {field.name: getattr(audit, field.name) for field in dataclasses.fields(audit)}
+    found |= {"_lower": lower, "_upper": np.maximum(upper, lower), "_safe": safe}
+    found |= {"safe": bool(safe.all()), "unsafe": int((~safe).sum())}
+    found |= {"disclosed": int(point.sum()), "shortfall": 0.0 if safe.all() else 1.0}
+    return PublishedAudit(**found, protection=protection)
 
 
 def _dimension(

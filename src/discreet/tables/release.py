@@ -43,6 +43,7 @@ CONF_STATUS = {
     Status.PRIMARY: "C",
     Status.SECONDARY: "D",
 }
+_NOT_JUDGED = "not judged: no rule says what is sensitive"
 #: The status of withheld cells in files.
 WITHHELD = "withheld"
 
@@ -197,14 +198,21 @@ class TableRelease(Release):
     @property
     def verdict(self) -> str:
         """One sentence in plain words."""
-        return self._audit.verdict
+        return self._audit.verdict if self._is_judged else _NOT_JUDGED
+
+    @property
+    def _is_judged(self) -> bool:
+        """Whether anything says what is sensitive, or the method promises without."""
+        given = bool(self.rules) or sensitive(self.table).any()
+        return bool(given) or self.method.acting.risk == "noise"
 
     def evidence(self) -> Evidence:
         """Return what was done and what it promises; nothing from which a value could be computed."""
         audit = self._audit
         # Neither how many cells are sensitive nor how many of them are not safe: where the rule
         # is told, their number narrows down the values nearly as much as which they are.
-        risk: dict[str, Any] = {"safe": audit.safe, "attacker": self.attacker}
+        safe = audit.safe if self._is_judged else None
+        risk: dict[str, Any] = {"safe": safe, "attacker": self.attacker}
         loss = self.loss.public()
         if self.method.acting.risk == "noise":
             risk, loss = {"safe": audit.safe}, {"cells": len(self.table)}
@@ -221,7 +229,7 @@ class TableRelease(Release):
             settings=settings,
             risk=risk,
             loss=loss,
-            verdict=audit.promise,
+            verdict=audit.promise if self._is_judged else _NOT_JUDGED,
             randomness=self.randomness,
         )
 
