@@ -21,6 +21,8 @@ _MARK = "c"
 
 def legend(release: TableRelease) -> str:
     """Return what the marks in the layout mean."""
+    if release.protected.prints_intervals:
+        return "Two numbers: the value lies between them."
     if release.withholds:
         return "c: withheld, confidential or to protect another cell."
     return "Values were changed to protect contributors; see below how."

@@ -39,6 +39,11 @@ class PublishedAudit(Audit):
     protection: float = 0.0
 
     @property
+    def is_of_means(self) -> bool:
+        """Whether values are means: intervals are then of their sums, which add up."""
+        return self._table.statistic == "mean"
+
+    @property
     def verdict(self) -> str:
         """One sentence in plain words."""
         near = f"to within {self.protection:g} %" if self.protection else "exactly"

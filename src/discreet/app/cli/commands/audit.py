@@ -74,6 +74,8 @@ def add(app: typer.Typer) -> None:
             console.show(found)
             head = frame.sort_values("safe", kind="stable").head(20)
             console.show((list(head.columns), head.to_numpy().tolist()), title="intervals")
+            if found.is_of_means:
+                console.note("of means the intervals are those of the sums, value times count")
             if len(frame) > len(head):
                 console.note(f"{len(frame) - len(head)} more; write all with --intervals FILE")
         if not found.safe:
