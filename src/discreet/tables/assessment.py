@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.intervals import Audit, audit_table
-from discreet.audit.knowledge import needs
+from discreet.audit.knowledge import least, needs
 from discreet.data.table import Bools, Floats, Ints, Table
 from discreet.progress import Progress, silent
 from discreet.report import Report, Rows
@@ -111,9 +111,8 @@ def _with_full_needs(table: Table, audit: Audit, lower: Floats, upper: Floats) -
     """
     cells = audit.cells
     value = table.value[cells]
-    floor = 0.0 if not (table.value < 0).any() else -np.inf
     low, high = _levels(table)
-    need_lower = np.maximum(value - low[cells], floor)
+    need_lower = np.maximum(value - low[cells], least(table, table.value)[cells])
     need_upper = value + high[cells]
     slack = 1e-6 * np.maximum(1.0, np.abs(value))
     roomy = (lower[cells] <= need_lower + slack) & (upper[cells] >= need_upper - slack)

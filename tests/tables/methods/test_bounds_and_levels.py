@@ -125,3 +125,20 @@ def test_no_end_of_an_interval_is_the_value():
         hidden = done.withheld
         assert (done.upper > table.value)[hidden].all()
         assert ((done.lower < table.value) | (table.value == 0))[hidden].all()
+
+
+def test_cell_key_tells_that_a_cell_is_not_empty():
+    """Zeros are kept, so that whatever is published above zero counts somebody."""
+    number = np.tile(np.arange(0, 12), 200)
+    cells = pd.DataFrame({"g": [f"c{n}" for n in range(len(number))], "n": number})
+    table = dc.Table.from_cells(cells, ["g"], "n", count="n", statistic="count")
+    done = dc.CellKey().hide(table, rng=dc.Randomness.seeded(1))
+    assert not outside(done, table)
+    for printed in np.unique(done.value):
+        same = number[(done.value == printed) & (number > 0)]
+        which = (done.value == printed) & (number > 0)
+        if printed > 0:
+            assert done.lower[which].min() == max(printed - 4, 1)
+            assert same.min() >= 1
+        else:
+            assert (done.lower[which] == 0).all()

@@ -113,7 +113,8 @@ class CellKey(TableMethod):
             table,
             value,
             changed(table),
-            np.maximum(value - reach, 0.0),
+            # Zeros stay zero: who is counted at all was counted before.
+            np.maximum(value - reach, np.where(value > 0, np.minimum(scale, value), 0.0)),
             np.where(table.value == 0, 0.0, value + reach),
             facts={"deviation": self.deviation, "variance": self.variance},
         )
