@@ -142,3 +142,21 @@ def test_cell_key_tells_that_a_cell_is_not_empty():
             assert same.min() >= 1
         else:
             assert (done.lower[which] == 0).all()
+
+
+def test_intervals_of_whole_numbers_leave_several_however_small_the_level():
+    cells = pd.DataFrame({"s": ["Total", "a", "b", "c"], "v": [40, 2, 18, 20], "p": [0, 1, 0, 0]})
+    table = dc.Table.from_cells(cells.assign(l=0.2), ["s"], "v", primary="p", lower="l", upper="l")
+    done = table.protect(method=dc.Intervals()).protected
+    inner = (done.upper - done.lower)[done.withheld]
+    assert (inner >= 4).all() or (done.lower[done.withheld] == 0).any()
+    assert (inner >= 2).all()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"epsilon": np.inf}, {"bounds": (0.0, np.inf)}, {"bounds": (-np.inf, 5.0)}]
+)
+def test_dp_noise_without_end_is_refused(wrong):
+    with pytest.raises(dc.InputError, match="finite") as caught:
+        dc.DPTableNoise(**wrong)
+    assert caught.value.code == "parameter-range"

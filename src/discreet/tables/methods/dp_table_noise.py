@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -71,11 +72,20 @@ class DPTableNoise(TableMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not math.isfinite(self.epsilon):
+            raise InputError(
+                "dp-noise: epsilon is a finite number: without end there is no noise",
+                code="parameter-range",
+                hint="write epsilon=1",
+                parameter="epsilon",
+            )
         if self.bounds is not None and (
-            len(self.bounds) != 2 or not self.bounds[0] < self.bounds[1]
+            len(self.bounds) != 2
+            or not self.bounds[0] < self.bounds[1]
+            or not all(map(math.isfinite, self.bounds))
         ):
             raise InputError(
-                "dp-noise: bounds are two numbers, the smaller first",
+                "dp-noise: bounds are two finite numbers, the smaller first",
                 code="parameter-range",
                 hint="write bounds=(0, 500000)",
                 parameter="bounds",

@@ -19,6 +19,7 @@ from discreet.tables.methods._base import (
     TableMethod,
     floor_of,
     is_total,
+    is_whole,
     round_up,
     sensitive,
     with_levels,
@@ -66,11 +67,13 @@ class Intervals(TableMethod):
         table = with_levels(table, self.name)
         fall, rise = self._widths(table, progress)
         widened = (fall > 0) | (rise > 0)
+        # Of whole numbers several must remain, however small the levels are.
+        smallest = 2.0 if is_whole(table, strictly=True) else 1e-9
         lower, upper, steps = table.value.copy(), table.value.copy(), np.zeros(len(table))
         for cell in np.flatnonzero(widened):
             # Which multiple of the step is nearest does not tell where around it the value is; the
             # ends of what it needs, rounded outwards, would: of counts they leave one possibility.
-            step = round_up(max(2 * fall[cell], 2 * rise[cell], 1e-9))
+            step = round_up(max(2 * fall[cell], 2 * rise[cell], smallest))
             middle = np.floor(table.value[cell] / step + 0.5) * step
             lower[cell], upper[cell], steps[cell] = middle - step, middle + step, step
         lower = np.maximum(lower, floor_of(table))
