@@ -54,9 +54,14 @@ def known_exactly(table, published, low, high) -> list[int]:
     return found
 
 
+@pytest.mark.parametrize(
+    "seeds",
+    [range(4), pytest.param(range(4, 120), marks=pytest.mark.slow)],
+    ids=["some", "many"],
+)
 @pytest.mark.parametrize("attacker", ["outsider", "contributors"])
-def test_files_and_rule_together_tell_no_count(tmp_path, attacker):
-    for seed in range(6):
+def test_files_and_rule_together_tell_no_count(tmp_path, attacker, seeds):
+    for seed in seeds:
         table = counts(seed)
         release = table.protect([dc.MinimumFrequency(RULE)], dc.Suppression(attacker=attacker))
         folder = release.write(tmp_path / str(seed))
