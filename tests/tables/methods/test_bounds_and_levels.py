@@ -160,3 +160,21 @@ def test_dp_noise_without_end_is_refused(wrong):
     with pytest.raises(dc.InputError, match="finite") as caught:
         dc.DPTableNoise(**wrong)
     assert caught.value.code == "parameter-range"
+
+
+def test_ready_made_contributions_are_ordered_by_size():
+    """A loss of 100 is a larger contribution than a gain of 5."""
+    cells = pd.DataFrame({"s": ["a"], "v": [-88.0], "x": [5.0], "y": [-100.0], "n": [4]})
+    table = dc.Table.from_cells(cells, ["s"], "v", count="n", contributions=["x", "y"])
+    assert table.contributions.tolist() == [[-100.0, 5.0]]
+    records = pd.DataFrame({"s": "a", "x": [5.0, -100.0, 4.0, 3.0], "id": range(4)})
+    own = dc.tabulate(dc.read(records, unit="id"), ["s"], "x")
+    given = table.replace(magnitude=np.array([112.0]))
+    for p in (6, 8, 50):
+        found = dc.PPercent(p).judge(given)
+        same = dc.PPercent(p).judge(own)
+        cell = own.cell("a")
+        assert found.sensitive[0] == same.sensitive[cell]
+        assert found.upper[0] == pytest.approx(same.upper[cell])
+    done = dc.CellKey(least=10, most=20).hide(table, rng=dc.Randomness.seeded(1))
+    assert 10 <= abs(done.value[0] - table.value[0]) <= 20
