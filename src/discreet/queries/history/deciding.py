@@ -233,9 +233,7 @@ def _has_small_part(size: int, held: int, k: int) -> bool:
 
 
 @inner
-def _small_values(
-    state: State, touched: Ids, inner: Vector, combination: Combination
-) -> Vector:
+def _small_values(state: State, touched: Ids, inner: Vector, combination: Combination) -> Vector:
     """Return the values at all atoms of a combination that equals the new row in large parts."""
     values = np.zeros(state.used[ATOMS], np.int64)
     small = state.small[: state.used[SMALL]]
@@ -361,8 +359,6 @@ def _pivot(
     for roomy in (True, False):
         best = k - 1
         for place in range(touched.size):
-            if best >= ROOMY * k:
-                break
             atom, held = touched[place], inner[place]
             rest = state.sizes[atom] - held
             if (min(held, rest) >= k) != roomy or (held <= best and rest <= best):
@@ -429,7 +425,9 @@ def _is_known(state: State, combination: Combination, left: Vector) -> bool:
         for word in range(state.used[WORDS]):
             atom = state.own_atoms[word]
             value = 1 if state.held[atom] > 0 else 0
-            factor = residue(value + negative(_value(state.members, combination, atom, state.prime), p), p)
+            factor = residue(
+                value + negative(_value(state.members, combination, atom, state.prime), p), p
+            )
             if factor != 0:
                 first += residue(factor * state.word_prints[0, word], p)
                 second += residue(factor * state.word_prints[1, word], p)

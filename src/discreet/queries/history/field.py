@@ -30,6 +30,7 @@ Marks = npt.NDArray[np.uint64]
 #: The inverse: residues take 32 bits.
 Square = npt.NDArray[np.int32]
 Place = int | np.signedinteger[Any]
+Word = np.unsignedinteger[Any]
 
 
 def secret_prime() -> int:
@@ -94,7 +95,7 @@ def masked(coefficients: Vector) -> tuple[Vector, Marks]:
 
 
 @inner
-def _gathered(coefficients: Vector, word: int, left: int) -> int:
+def _gathered(coefficients: Vector, word: Place, left: Word) -> int:
     """Return the sum of the coefficients with a bit in a word."""
     total = 0
     while left != np.uint64(0):
@@ -172,7 +173,7 @@ def times(square: Square, turned: Marks, members: Marks, atom: int, size: int, p
 
 
 @inner
-def _mark(marks: Marks, turned: Marks, i: Place, w: Place, bits: int) -> None:
+def _mark(marks: Marks, turned: Marks, i: Place, w: Place, bits: Word) -> None:
     """Put down which of 64 columns of a row are not zero, in both directions."""
     changed = marks[i, w] ^ bits
     marks[i, w] = bits
@@ -190,7 +191,7 @@ def _put(square: Square, marks: Marks, turned: Marks, i: Place, j: Place, value:
 
 
 @inner
-def _sum(there: int, given: int, factor: int, high: int, p: int) -> int:
+def _sum(there: Place, given: Place, factor: int, high: int, p: int) -> Place:
     """Return a residue plus a multiple of another; `high` is the factor's quotient by p, × 2³².
 
     Without a division: the quotient of the product is off by one at most.

@@ -361,4 +361,4 @@ def _can_cover(
             some &= some - np.uint64(1)
             if sizes[own[row]] <= left:
                 most = max(most, bits_set(covers[row] & uncovered))
-    return bits_set(uncovered) <= left * most
+    return bool(bits_set(uncovered) <= left * most)
