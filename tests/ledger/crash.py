@@ -83,7 +83,7 @@ def round_(ledger: str, seed: int, rng: random.Random) -> list[list[object]]:
 
 def compare(ledger: str, delivered: list[list[object]]) -> int:
     """Return the number of entries; raise if the ledger does not hold what was delivered."""
-    from discreet.queries.gateway import _unpacked
+    from discreet.queries.packing import unpacked
 
     with open_ledger(ledger) as book:
         verification = book.verify()
@@ -92,7 +92,7 @@ def compare(ledger: str, delivered: list[list[object]]) -> int:
         for number, value, question in delivered:
             entry = entries[number]
             assert entry.question == question
-            assert _unpacked(entry.answer).column("m0")[0].as_py() == value
+            assert unpacked(entry.answer).column("m0")[0].as_py() == value
         accountant = Accountant("basic")
         charged = sum(1 for e in entries.values() if e.kind == "noisy")
         total = accountant.epsilon(book.spent("people", "dataset"))

@@ -112,6 +112,14 @@ class Audit(Report):
             f"too closely, {self.disclosed:,} of them exactly"
         )
 
+    @property
+    def promise(self) -> str:
+        """The verdict as it may be published: without how many cells are sensitive."""
+        who = "an outsider" if self.attacker == "outsider" else "an outsider or a contributor"
+        if self.safe:
+            return f"safe: {who} cannot bring any sensitive cell within its protection levels"
+        return f"not safe: {who} can infer sensitive cells too closely"
+
     def rows(self) -> Rows:
         """Return the counts, one line each; no interval and no value."""
         names = ("attacker", "suppressed", "sensitive", "unsafe", "disclosed", "shortfall")

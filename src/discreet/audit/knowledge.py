@@ -16,10 +16,10 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from discreet.data.table import Table
+from discreet.data.table import Status, Table
 from discreet.errors import InputError
 
-__all__ = ["ATTACKERS", "Bounds", "Contributors", "a_priori", "aliases", "needs"]
+__all__ = ["ATTACKERS", "Bounds", "Contributors", "a_priori", "aliases", "least", "needs"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -33,11 +33,11 @@ Bounds = tuple[Floats, Floats]
 def a_priori(table: Table, value: Floats, bounds: Bounds | None = None) -> tuple[Floats, Floats]:
     """Return how far each cell may fall and rise by what everybody knows.
 
-    Without given bounds values are at least zero, unless the table has negative ones.
+    Without given bounds values are at least zero, unless the table has negative ones; a count
+    that is not zero is at least one, since zeros are not withheld (`least`).
     """
     if bounds is None:
-        low = 0.0 if value.min(initial=0.0) >= 0 else -np.inf
-        lower, upper = np.full(len(value), low), np.full(len(value), np.inf)
+        lower, upper = least(table, value), np.full(len(value), np.inf)
     else:
         lower, upper = (np.asarray(b, np.float64) for b in bounds)
         if lower.shape != value.shape or upper.shape != value.shape:
@@ -58,6 +58,44 @@ def a_priori(table: Table, value: Floats, bounds: Bounds | None = None) -> tuple
     return np.maximum(value - lower, 0.0), np.maximum(upper - value, 0.0)
 
 
+def least(table: Table, value: Floats) -> Floats:
+    """Return what everybody knows each cell not to fall below.
+
+    In a table of counts empty cells are published as such, unless a rule makes zeros sensitive.
+    So whatever is withheld counts somebody, and an alternative with a zero in its place is none.
+
+    >>> import pandas as pd
+    >>> cells = pd.DataFrame({"age": ["Total", "0-19", "20-64", "65+"], "n": [9, 5, 4, 0]})
+    >>> table = Table.from_cells(cells, by=["age"], value="n", statistic="count")
+    >>> least(table, table.value).tolist()
+    [2.0, 1.0, 1.0, 0.0]
+    """
+    if value.min(initial=0.0) < 0:
+        return np.full(len(value), -np.inf)
+    if table.statistic != "count" or (value != np.round(value)).any():
+        return np.zeros(len(value))
+    if table.status is not None and ((table.status == Status.PRIMARY) & (value == 0)).any():
+        return np.zeros(len(value))
+    return _added_up(table, np.minimum(value, 1.0))
+
+
+def _added_up(table: Table, low: Floats) -> Floats:
+    """Return lower bounds in which no total is below the sum of the bounds of its parts."""
+    entries = table.equations.tocoo()
+    parts = entries.data < 0
+    total = np.zeros(entries.shape[0], dtype=np.int64)
+    total[entries.row[~parts]] = entries.col[~parts]
+    below = sparse.csr_matrix(
+        (-entries.data[parts], (entries.row[parts], entries.col[parts])), shape=entries.shape
+    )
+    while True:  # once per level of totals
+        raised = low.copy()
+        np.maximum.at(raised, total, below @ low)
+        if np.array_equal(raised, low):
+            return low
+        low = raised
+
+
 def needs(table: Table, value: Floats, room: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     """Return how far below and above its value each sensitive cell must remain possible.
 
@@ -71,8 +109,8 @@ def needs(table: Table, value: Floats, room: tuple[Floats, Floats]) -> tuple[Flo
     none = (lower <= 0) & (upper <= 0)
     magnitude = np.abs(value)
     middle = float(np.median(magnitude[magnitude > 0])) if magnitude.any() else 1.0
-    least = 1e-3 * np.where(magnitude > 0, magnitude, middle)
-    lower, upper = np.where(none, least, lower), np.where(none, least, upper)
+    slight = 1e-3 * np.where(magnitude > 0, magnitude, middle)
+    lower, upper = np.where(none, slight, lower), np.where(none, slight, upper)
     return np.minimum(lower, room[0]), np.minimum(upper, room[1])
 
 

@@ -191,8 +191,7 @@ class Table:
             codes=np.stack(codes, axis=1),
             value=source.numbers(value),
             count=None if count is None else source.counts(count),
-            # Rules read them as largest, second largest …, whatever the columns' order.
-            contributions=np.sort(np.stack(largest, axis=1), axis=1)[:, ::-1] if largest else None,
+            contributions=_by_size(np.stack(largest, axis=1)) if largest else None,
             lower=None if lower is None else source.numbers(lower, least=0.0),
             upper=None if upper is None else source.numbers(upper, least=0.0),
             cost=None if cost is None else source.numbers(cost),
@@ -316,7 +315,7 @@ class Table:
                 f"{wrong.size} totals differ from the sum of their parts, such as "
                 + "; ".join(names),
                 code="table-not-additive",
-                hint="correct the cells, or leave the totals out and let discreet compute them",
+                hint="correct the cells, or the hierarchy that says what adds up to them",
                 cells=names,
             )
 
@@ -370,6 +369,12 @@ class Table:
                 code="duplicate-cells",
                 hint="give each combination of codes one row",
             )
+
+
+def _by_size(contributions: Floats) -> Floats:
+    """Return contributions as rules read them: largest first in size, whatever the columns' order."""
+    order = np.argsort(-np.abs(contributions), axis=1, kind="stable")
+    return np.take_along_axis(contributions, order, axis=1)
 
 
 def _flat(name: str, values: Sequence[str], total: str) -> Dimension:

@@ -21,6 +21,7 @@ from discreet.ledger.store import Ledger, open_ledger
 from discreet.queries.answer import Answer, Explanation, ResultColumn
 from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected
 from discreet.queries.lookups import catalog_of, wide
+from discreet.queries.packing import packed, unpacked
 from discreet.queries.policies import Policies, Policy
 from discreet.queries.turns import Turns
 
@@ -216,7 +217,7 @@ class Gateway:
             with self._turn(keeper, settings, names):
                 check()  # whoever waited for the others may have been ended
                 seen = self._seen[settings] if keeper.serial else None
-                if seen is not None and (seen.lost or self._is_behind(seen)):
+                if seen is not None and seen.lost:
                     continue
                 try:
                     proposal = keeper.answer(query, user, ready)
@@ -259,7 +260,7 @@ class Gateway:
             query.digest,
             settings,
             details,
-            _packed(proposal.rows),
+            proposal.packed or packed(proposal.rows),
         )
 
     def _record_refusal(self, error: RefusedError, query: Query, user: str, settings: str) -> None:
@@ -301,7 +302,7 @@ class Gateway:
             keeper.forget()
             seen = self._seen[settings] = Seen()
         for entry in self.ledger.history(self.data.name, after=seen.number, kind="exact"):
-            keeper.replay(entry, parse(entry.question, self.catalog), _unpacked(entry.answer))
+            keeper.replay(entry, parse(entry.question, self.catalog), unpacked(entry.answer))
             seen.number = entry.number
 
     def _count(self, seen: Seen | None, step: int) -> None:
@@ -342,7 +343,7 @@ class Gateway:
         repeated: bool,
         frame: bool,
     ) -> Answer:
-        released = _unpacked(entry.answer)
+        released = unpacked(entry.answer)
         table = finish(query, released)
         return Answer(
             kind=entry.kind,
@@ -401,22 +402,6 @@ class Gateway:
 
 def _digest(guard: Guard) -> str:
     return guard.digest
-
-
-def _packed(rows: pa.Table) -> bytes:
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    return bytes(sink.getvalue())
-
-
-def _unpacked(data: bytes) -> pa.Table:
-    import pyarrow as pa
-
-    with pa.ipc.open_stream(data) as reader:
-        return reader.read_all()
 
 
 _TYPES = {"integer": "bigint", "number": "double"}

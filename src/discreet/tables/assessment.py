@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.intervals import Audit, audit_table
+from discreet.audit.knowledge import least, needs
 from discreet.data.table import Bools, Floats, Ints, Table
 from discreet.progress import Progress, silent
 from discreet.report import Report, Rows
@@ -26,6 +27,8 @@ class Assessment(Report):
 
     safe: bool
     verdict: str
+    #: The verdict as it may be published: without how many cells are sensitive.
+    promise: str
     sensitive: int
     unsafe: int
     #: Sensitive cells that are published as they are.
@@ -106,13 +109,11 @@ def _with_full_needs(table: Table, audit: Audit, lower: Floats, upper: Floats) -
     Here the release itself gives them away: where they do not leave room for the protection
     interval the cell is not safe, whatever the equations say.
     """
-    assert table.lower is not None
-    assert table.upper is not None
     cells = audit.cells
     value = table.value[cells]
-    floor = 0.0 if not (table.value < 0).any() else -np.inf
-    need_lower = np.maximum(value - table.lower[cells], floor)
-    need_upper = value + table.upper[cells]
+    low, high = _levels(table)
+    need_lower = np.maximum(value - low[cells], least(table, table.value)[cells])
+    need_upper = value + high[cells]
     slack = 1e-6 * np.maximum(1.0, np.abs(value))
     roomy = (lower[cells] <= need_lower + slack) & (upper[cells] >= need_upper - slack)
     safe = audit._safe & roomy
@@ -135,8 +136,9 @@ def _with_full_needs(table: Table, audit: Audit, lower: Floats, upper: Floats) -
 def _of_distance(protected: Protected, cells: Ints) -> Assessment:
     table = protected.table
     moved = (protected.value - table.value)[cells]
-    lower = np.zeros(len(cells)) if table.lower is None else table.lower[cells]
-    upper = np.zeros(len(cells)) if table.upper is None else table.upper[cells]
+    lower, upper = (level[cells] for level in _levels(table))
+    # What cannot fall, such as a zero, is not protected by a fall of nothing.
+    lower = np.where(lower > 0, lower, upper)
     slack = 1e-6 * np.maximum(1.0, np.abs(table.value[cells]))
     safe = (moved >= upper - slack) | (moved <= -lower + slack)
     same = np.abs(moved) <= 1e-9 * np.maximum(1.0, np.abs(table.value[cells]))
@@ -149,6 +151,9 @@ def _of_distance(protected: Protected, cells: Ints) -> Assessment:
     return Assessment(
         safe=not unsafe,
         verdict=verdict,
+        promise="safe: every sensitive cell was moved by at least its protection level"
+        if not unsafe
+        else "not safe: sensitive cells were moved by less than their level",
         sensitive=number,
         unsafe=unsafe,
         disclosed=int((same & ~safe).sum()),
@@ -159,11 +164,19 @@ def _of_distance(protected: Protected, cells: Ints) -> Assessment:
     )
 
 
+def _levels(table: Table) -> tuple[Floats, Floats]:
+    """Return the protection levels; a sensitive cell without any must not be told exactly."""
+    endless = np.full(len(table), np.inf)
+    return needs(table, table.value, (endless, endless))
+
+
 def _of_noise(protected: Protected, method: TableMethod, cells: Ints) -> Assessment:
     promise = str(protected.facts.get("promise", f"noise of {method.name}"))
+    verdict = f"safe by promise: {promise}, whatever anybody else knows"
     return Assessment(
         safe=True,
-        verdict=f"safe by promise: {promise}, whatever anybody else knows",
+        verdict=verdict,
+        promise=verdict,
         sensitive=len(cells),
         unsafe=0,
         disclosed=0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from discreet.data.table import Status, Table
+from discreet.data.table import Table
 from discreet.report import Rows, shown
 
 if TYPE_CHECKING:
@@ -16,13 +16,15 @@ __all__ = ["layout", "legend", "published_text", "sides"]
 _ROWS, _CODES = 400, 40
 #: What fits a terminal.
 _LINES, _ACROSS = 40, 10
-_MARK = {Status.PRIMARY: "c", Status.SECONDARY: "x"}
+_MARK = "c"
 
 
 def legend(release: TableRelease) -> str:
     """Return what the marks in the layout mean."""
+    if release.protected.prints_intervals:
+        return "Two numbers: the value lies between them."
     if release.withholds:
-        return "c: withheld, confidential; x: withheld to protect another cell."
+        return "c: withheld, confidential or to protect another cell."
     return "Values were changed to protect contributors; see below how."
 
 
@@ -42,7 +44,7 @@ def _text(release: TableRelease, cell: int) -> str:
         return shown(float(frame["value"][cell]))
     if protected.prints_intervals:
         return f"{shown(float(frame['lower'][cell]))} – {shown(float(frame['upper'][cell]))}"
-    return _MARK.get(Status(int(protected.status[cell])), "c")
+    return _MARK
 
 
 def sides(table: Table) -> tuple[int, int]:

@@ -24,6 +24,8 @@ class TableLoss(Report):
     cells: int
     sensitive: int
     secondaries: int
+    #: Cells that are not published, or as an interval.
+    withheld: int
     #: Cells whose published value differs from the true one.
     changed: int
     #: Sum of the values of the secondary cells, in size.
@@ -42,10 +44,12 @@ class TableLoss(Report):
     merged: int = 0
 
     def public(self) -> dict[str, Any]:
-        """Return what may be published of it: counts."""
-        # How many values happen to be unchanged is left out, too: it narrows down which.
-        names = ("cells", "sensitive", "secondaries", "merged")
-        return {name: getattr(self, name) for name in names}
+        """Return what may be published of it: what can be counted in the published cells anyway.
+
+        How many withheld cells are sensitive, or how many values happen to be unchanged, narrows
+        down which.
+        """
+        return {name: getattr(self, name) for name in ("cells", "withheld", "merged")}
 
 
 def measure_loss(protected: Protected, *, before: int | None = None) -> TableLoss:
@@ -64,6 +68,7 @@ def measure_loss(protected: Protected, *, before: int | None = None) -> TableLos
         cells=len(table),
         sensitive=int((table.status == Status.PRIMARY).sum()) if table.status is not None else 0,
         secondaries=int(secondary.sum()),
+        withheld=int((~shown).sum()),
         changed=int((gap > 1e-9 * np.maximum(1.0, size[shown])).sum()),
         suppressed_value=float(size[secondary].sum()),
         suppressed_cost=float(cost[secondary].sum()),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.data.table import Status, Table
+from discreet.data.table import Table
 from discreet.page import Page, Section, svg
 from discreet.tables.layout import layout, legend, sides
 
@@ -17,6 +17,7 @@ __all__ = ["curator_page", "release_page"]
 
 #: Larger tables are shown from the top, and drawn by their coarsest codes.
 _ROWS, _CODES, _INTERVALS = 400, 40, 400
+_COLOURS = {"safe": "#dbe7ea", "changed": "#8fb8de", "withheld": "#b5413a"}
 
 
 def release_page(release: TableRelease) -> Page:
@@ -95,23 +96,20 @@ def _heat_map(release: TableRelease) -> Any:
     import altair as alt
     import pandas as pd
 
-    table, protected = release.table, release.protected
+    table = release.table
     cells, (down, right) = _drawn(table), sides(table)
     single = down == right
     data = pd.DataFrame(
         {
             "row": [table.labels(cell)[down] for cell in cells],
             "column": ["" if single else table.labels(cell)[right] for cell in cells],
-            "status": [Status(int(protected.status[cell])).word for cell in cells],
+            "status": release.told[cells],
         }
     )
     order = list(table.dimensions[down].codes)
     across = [""] if single else list(table.dimensions[right].codes)
     title = None if single else table.by[right]
-    colours = alt.Scale(
-        domain=["safe", "changed", "secondary", "primary"],
-        range=["#dbe7ea", "#8fb8de", "#f2b366", "#b5413a"],
-    )
+    colours = alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
     return (
         alt.Chart(data)
         .mark_rect(stroke="white")
@@ -131,7 +129,10 @@ def _public_widths(release: TableRelease) -> Any:
     if not release.withholds or int(release.protected.withheld.sum()) > _INTERVALS:
         return None
     hierarchies = {d.name: d.hierarchies for d in release.table.dimensions}
-    audit = audit_published(release._frame, hierarchies)
+    counts = release.table.statistic == "count" and not any(
+        rule.name == "zero-cells" for rule in release.rules
+    )
+    audit = audit_published(release.published, hierarchies, counts=counts)
     lower, upper = (audit.intervals[name].to_numpy() for name in ("lower", "upper"))
     middle = np.abs(lower + upper) / 2
     ok = np.isfinite(middle) & (middle > 0)
@@ -161,18 +162,11 @@ def _statuses(release: TableRelease) -> Any:
     dimension = table.dimensions[0]
     size = min(len(dimension.codes), _CODES)
     rows = []
-    for status in Status:
-        number = np.bincount(
-            table.codes[release.protected.status == status, 0], minlength=len(dimension.codes)
-        )
-        rows += [
-            (dimension.codes[c], status.word, int(number[c])) for c in range(size) if number[c]
-        ]
+    for status in _COLOURS:
+        number = np.bincount(table.codes[release.told == status, 0], minlength=len(dimension.codes))
+        rows += [(dimension.codes[c], status, int(number[c])) for c in range(size) if number[c]]
     data = pd.DataFrame(rows, columns=["code", "status", "cells"])
-    colours = alt.Scale(
-        domain=["safe", "changed", "secondary", "primary"],
-        range=["#dbe7ea", "#8fb8de", "#f2b366", "#b5413a"],
-    )
+    colours = alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
     return (
         alt.Chart(data)
         .mark_bar()

@@ -16,6 +16,7 @@ from discreet.errors import InfeasibleError, InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.tables.methods import FAMILY, Protected, TableMethod
+from discreet.tables.published import OWN
 from discreet.tables.release import LinkedRelease, TableRelease
 
 __all__ = ["protect"]
@@ -83,6 +84,7 @@ def protect(
     method = FAMILY.get("suppression")() if method is None else method
     rng = Randomness.secure() if rng is None else rng
     tables = [table] if isinstance(table, Table) else list(table)
+    _require_names(tables)
     if method.needs_rules and not rules and all(one.status is None for one in tables):
         raise InputError(
             f"nothing says which cells are sensitive, and {method.name} protects only those",
@@ -94,6 +96,18 @@ def protect(
     release = _protect_one(table, rules, method, rng, progress)
     _require_safe(release)
     return release
+
+
+def _require_names(tables: Sequence[Table]) -> None:
+    """Refuse attributes that are called as the columns of a release."""
+    for name in (name for table in tables for name in table.by):
+        if name in OWN:
+            raise InputError(
+                f"an attribute cannot be called {name!r}, as a column of every release is",
+                code="reserved-name",
+                hint="rename the column",
+                column=name,
+            )
 
 
 def _protect_one(
@@ -156,10 +170,19 @@ def _protect_linked(
     rng: Randomness,
     progress: Progress,
 ) -> LinkedRelease:
+    if method.acting.linked == "refused":
+        raise InputError(
+            f"{method.name} cannot promise for several linked tables at once",
+            code="linked-method",
+            hint="cross all their attributes in one table, or release each with its share of the "
+            "budget",
+        )
     for table in tables:
         table.require_additive()
     # Each table knows best what its own cells hold; what is shared gets the greater need.
     linked = LinkedTables.of(_told_apart([mark(table, rules) for table in tables]))
+    if method.linked == "apart":
+        return _protect_apart(linked, rules, method, rng, progress)
     joint = _protect_one(linked.joint, (), method, rng, progress)
     joint = dataclasses.replace(joint, rules=tuple(rules))
     if len(joint.table) != len(linked.joint):
@@ -186,11 +209,38 @@ def _protect_linked(
             None if done.lower is None else done.lower[place],
             None if done.upper is None else done.upper[place],
             done.prints_intervals,
+            done.grid,
+            None if done.steps is None else done.steps[place],
             done.facts,
             done.confidential,
         )
         parts.append(TableRelease(part, method, tuple(rules), joint.randomness, before=len(table)))
     return LinkedRelease(joint, tuple(parts))
+
+
+def _protect_apart(
+    linked: LinkedTables,
+    rules: Sequence[Rule],
+    method: TableMethod,
+    rng: Randomness,
+    progress: Progress,
+) -> LinkedRelease:
+    """Protect each table on its own by a method that treats a cell alike in all of them."""
+    key = rng.bytes(32)  # where no key is kept in a file, the tables still share one
+    size = len(linked.joint)
+    value, status = np.zeros(size), np.zeros(size, dtype=np.int8)
+    lower, upper = np.full(size, -np.inf), np.full(size, np.inf)
+    parts = []
+    for table, place in zip(linked.tables, linked.places, strict=True):
+        same = Randomness(key, secure=rng.is_secure)
+        done = method.hide(table, rng=same, progress=progress)
+        value[place], status[place] = done.value, done.status
+        if done.lower is not None and done.upper is not None:
+            np.maximum.at(lower, place, done.lower)
+            np.minimum.at(upper, place, done.upper)
+        parts.append(TableRelease(done, method, tuple(rules), rng.kind, before=len(table)))
+    whole = Protected(linked.joint, value, status, lower, upper, facts=parts[0].protected.facts)
+    return LinkedRelease(TableRelease(whole, method, tuple(rules), rng.kind), tuple(parts))
 
 
 def _told_apart(tables: Sequence[Table]) -> list[Table]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.audit.exposure import Exposures, expose
 from discreet.audit.intervals import Audit
@@ -19,10 +20,17 @@ from discreet.progress import Progress, silent
 from discreet.report import plain
 from discreet.tables.assessment import Assessment, assess
 from discreet.tables.loss import TableLoss, measure_loss
-from discreet.tables.methods._base import Protected, TableMethod, sensitive
+from discreet.tables.methods._base import (
+    Protected,
+    TableMethod,
+    floor_of,
+    round_up,
+    sensitive,
+)
+from discreet.tables.published import file_name, hierarchy_file
 from discreet.tables.tabulation import mean_count
 
-__all__ = ["CONF_STATUS", "LinkedRelease", "TableRelease"]
+__all__ = ["CONF_STATUS", "WITHHELD", "LinkedRelease", "TableRelease"]
 
 #: More rows than this are no help in a workbook, and take minutes to write.
 _SHEET = 200_000
@@ -35,14 +43,18 @@ CONF_STATUS = {
     Status.PRIMARY: "C",
     Status.SECONDARY: "D",
 }
+_NOT_JUDGED = "not judged: no rule says what is sensitive"
+#: The status of withheld cells in files.
+WITHHELD = "withheld"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TableRelease(Release):
     """A protected table and its evidence.
 
-    `cells` is what is published. `loss`, `audit()` and `exposures()` are for the curator: they are
-    computed with the true values, and only what gives none of them away goes into files.
+    `published` is what is written. `cells` also says which withheld cells are sensitive and which
+    only protect others. `loss`, `audit()` and `exposures()` are computed with the true values. All
+    of these are for the curator: only what gives no value away goes into files.
     """
 
     protected: Protected
@@ -82,12 +94,18 @@ class TableRelease(Release):
         # A printed interval replaces the value of every cell that is not safe.
         shown = ~protected.withheld
         divisor = mean_count(table) if table.statistic == "mean" else np.ones(len(table))
-        data["value"] = np.where(shown, _tidy(protected.value / divisor), np.nan)
+        value = protected.value / divisor
+        drawn = self.method.acting.is_random and protected.grid is None
+        if table.statistic == "mean" and not self.withholds and not drawn:
+            value = _without_count(value, protected.grid)
+        data["value"] = np.where(shown, _tidy(value), np.nan)
         if protected.prints_intervals:
             assert protected.lower is not None
             assert protected.upper is not None
-            for name, end in (("lower", protected.lower), ("upper", protected.upper)):
-                data[name] = _tidy(end / divisor)
+            ends = protected.lower, protected.upper
+            if table.statistic == "mean":
+                ends = _intervals_of_means(protected, divisor)
+            data["lower"], data["upper"] = _tidy(ends[0]), _tidy(ends[1])
         if table.statistic == "mean" and self.withholds:
             # With it sums can be computed, and audited. Where values are changed instead of
             # withheld it would tell how few stand behind a cell.
@@ -98,11 +116,33 @@ class TableRelease(Release):
         data["conf_status"] = letters[protected.status]
         return pd.DataFrame(data)
 
+    @functools.cached_property
+    def published(self) -> Any:
+        """What is written into files: as `cells`, with all withheld cells marked alike.
+
+        Together with the rule, which is told, the statuses would give values away: of a table of
+        counts with a minimum frequency of 3 a sensitive cell is 1 or 2 and a secondary one at
+        least 3, from which most of them can be computed. Any: a pandas frame.
+        """
+        frame = self._frame.copy()
+        frame["status"] = self.told
+        hidden = self.told == WITHHELD
+        frame["conf_status"] = np.where(hidden, CONF_STATUS[Status.PRIMARY], frame["conf_status"])
+        return frame
+
+    @functools.cached_property
+    def told(self) -> npt.NDArray[np.object_]:
+        """The status of each cell as anybody may know it: safe, changed or withheld."""
+        words = np.array([status.word for status in Status], dtype=object)
+        hidden = np.isin(self.protected.status, (Status.PRIMARY, Status.SECONDARY))
+        return np.where(hidden, WITHHELD, words[self.protected.status])
+
     @property
     def cells(self) -> Any:
-        """What is published: codes, value (missing where withheld), status, SDMX status.
+        """The released cells: codes, value (missing where withheld), status, SDMX status.
 
-        Any: a frame of the library the records came in, pandas otherwise.
+        The statuses tell sensitive (primary) cells from secondary ones: see `published`. Any: a
+        frame of the library the records came in, pandas otherwise.
         """
         source = getattr(self.table, "source", None)
         library = "pandas" if source is None else source.dataset.library
@@ -158,21 +198,23 @@ class TableRelease(Release):
     @property
     def verdict(self) -> str:
         """One sentence in plain words."""
-        return self._audit.verdict
+        return self._audit.verdict if self._is_judged else _NOT_JUDGED
+
+    @property
+    def _is_judged(self) -> bool:
+        """Whether anything says what is sensitive, or the method promises without."""
+        given = bool(self.rules) or sensitive(self.table).any()
+        return bool(given) or self.method.acting.risk == "noise"
 
     def evidence(self) -> Evidence:
         """Return what was done and what it promises; nothing from which a value could be computed."""
         audit = self._audit
-        risk: dict[str, Any] = {
-            "safe": audit.safe,
-            "attacker": self.attacker,
-            "sensitive": audit.sensitive,
-            "unsafe": audit.unsafe,
-            "disclosed": audit.disclosed,
-        }
+        # Neither how many cells are sensitive nor how many of them are not safe: where the rule
+        # is told, their number narrows down the values nearly as much as which they are.
+        safe = audit.safe if self._is_judged else None
+        risk: dict[str, Any] = {"safe": safe, "attacker": self.attacker}
         loss = self.loss.public()
         if self.method.acting.risk == "noise":
-            # How many cells are sensitive is a count of the data, which has no noise.
             risk, loss = {"safe": audit.safe}, {"cells": len(self.table)}
         settings = {
             "by": list(self.table.by),
@@ -187,7 +229,7 @@ class TableRelease(Release):
             settings=settings,
             risk=risk,
             loss=loss,
-            verdict=self.verdict,
+            verdict=audit.promise if self._is_judged else _NOT_JUDGED,
             randomness=self.randomness,
         )
 
@@ -196,7 +238,7 @@ class TableRelease(Release):
         from discreet.tables.page import release_page
 
         self.require_releasable()
-        frame = self._frame
+        frame = self.published
         frame.to_csv(folder / "cells.csv", index=False)
         frame.to_parquet(folder / "cells.parquet", index=False)
         _write_excel(frame, folder / "cells.xlsx")
@@ -239,7 +281,7 @@ class LinkedRelease(Release):
 
     @property
     def cells(self) -> tuple[Any, ...]:
-        """What is published of each table."""
+        """The released cells of each table, with statuses for the curator."""
         return tuple(release.cells for release in self.releases)
 
     @property
@@ -271,9 +313,36 @@ class LinkedRelease(Release):
     def write_files(self, folder: Path) -> None:
         """Write each table into a folder of its own, named by its attributes."""
         for number, release in enumerate(self.releases, start=1):
-            part = folder / f"{number}-{'-'.join(_file_name(name) for name in release.table.by)}"
+            part = folder / f"{number}-{'-'.join(file_name(name) for name in release.table.by)}"
             part.mkdir()
             release.write_files(part)
+
+
+def _without_count(means: Floats, grid: float | None) -> Floats:
+    """Return means from which nobody can tell by how many a sum was divided.
+
+    Of sums that are multiples of a number, so are the means; of others three digits are left.
+    """
+    if grid is not None:
+        return np.asarray(np.floor(means / grid + 0.5) * grid)
+    with np.errstate(all="ignore"):
+        scale = 10.0 ** (2 - np.floor(np.log10(np.abs(means))))
+        return np.where(means == 0, 0.0, np.round(means * scale) / scale)
+
+
+def _intervals_of_means(protected: Protected, count: Floats) -> tuple[Floats, Floats]:
+    """Return intervals of means, with ends that are round for means and not for sums.
+
+    The ends of sums, which are round numbers, divided by the number of records would tell it.
+    """
+    table = protected.table
+    lower, upper = table.value / count, table.value / count
+    steps = np.zeros(len(table)) if protected.steps is None else protected.steps
+    for cell in np.flatnonzero(steps > 0):
+        step = round_up(steps[cell] / count[cell])
+        middle = np.floor(lower[cell] / step + 0.5) * step
+        lower[cell], upper[cell] = middle - step, middle + step
+    return np.maximum(lower, floor_of(table)), upper
 
 
 def _tidy(value: Floats) -> Floats:
@@ -285,16 +354,11 @@ def _tidy(value: Floats) -> Floats:
         return np.where(whole, near + 0.0, np.round(value * scale) / scale)
 
 
-def _file_name(name: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)
-
-
 def _write_hierarchies(hierarchies: tuple[Any, ...], name: str, folder: Path) -> None:
     import csv
 
     for number, hierarchy in enumerate(hierarchies):
-        suffix = f"_{number + 1}" if number else ""
-        path = folder / f"hierarchy_{_file_name(name)}{suffix}.csv"
+        path = folder / hierarchy_file(name, number)
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["child", "parent"])
@@ -313,12 +377,8 @@ def _write_excel(frame: Any, path: Path) -> None:
 
     legend = pd.DataFrame(
         {
-            "conf_status": ["F", "C", "D"],
-            "meaning": [
-                "free for publication",
-                "withheld: confidential",
-                "withheld to protect another cell",
-            ],
+            "conf_status": ["F", "C"],
+            "meaning": ["free for publication", "withheld: confidential"],
         }
     )
     with pd.ExcelWriter(path, engine="openpyxl") as writer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "RESERVED",
     "Source",
     "Tabulation",
     "mean_count",
@@ -28,6 +30,10 @@ __all__ = [
 ]
 
 Statistic = Literal["sum", "mean"]
+#: Columns that tables and releases have besides their attributes.
+RESERVED = re.compile(
+    r"value|lower|upper|count|status|conf_status|sum|sum_squares|units|weight|(top|unit)_\d+"
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -40,6 +46,9 @@ class Source:
     unit: str | None
     weight: str | None
     hierarchies: Mapping[str, tuple[Hierarchy, ...]]
+    #: The column of those who asked for protection, and the code for missing values.
+    request: str | None = None
+    missing: str | None = None
 
     def identities(self) -> list[str]:
         """Return for each record a text that stays the same from run to run and table to table.
@@ -50,10 +59,14 @@ class Source:
         columns = [self.dataset.arrow([name]).column(0).to_pylist() for name in names]
         return ["\x1f".join(map(str, row)) for row in zip(*columns, strict=True)]
 
-    def numbers(self, name: str) -> Floats:
-        """Return a numeric column of the records; missing values are zero."""
+    def numbers(self, name: str, *, missing: float = 0.0) -> Floats:
+        """Return a numeric column of the records."""
         column = self.dataset.arrow([name]).column(0).to_pylist()
-        return np.array([0.0 if value is None else float(value) for value in column])
+        return np.array([missing if value is None else float(value) for value in column])
+
+    def undeclared(self) -> list[str]:
+        """Return the attributes whose codes are those found in the records."""
+        return [name for name in self.by if not self.dataset.schema.hierarchies(name)]
 
     def sums(
         self, table: Table, columns: Mapping[str, Floats], *, weighted: bool = True
@@ -228,7 +241,8 @@ def tabulate(
         missing=missing,
     )
     dimensions = tuple(_dimension(name, hierarchies[name], rows, total) for name in names)
-    source = Source(data, names, measure, unit, weight, {d.name: d.hierarchies for d in dimensions})
+    declared = {d.name: d.hierarchies for d in dimensions}
+    source = Source(data, names, measure, unit, weight, declared, request, missing)
     table = _table(dimensions, rows, source, statistic, largest)
     return _with_signs(_with_requests(table, request))
 
@@ -285,7 +299,28 @@ def retabulate(
         unit=source.unit,
         weight=source.weight,
         largest=largest,
+        request=source.request,
+        missing=_missing_after(source, codes),
     )
+
+
+def _missing_after(source: Source, codes: Mapping[str, Mapping[str, str]]) -> str | None:
+    """Return the code for missing values after recoding: what it was merged into, if it was."""
+    missing = source.missing
+    if missing is None:
+        return None
+    there = [
+        name for name in source.by if any(missing in h.codes for h in source.hierarchies[name])
+    ]
+    after = {codes.get(name, {}).get(missing, missing) for name in there}
+    if len(after) > 1:
+        raise InputError(
+            f"the code {missing!r} for missing values of {', '.join(there)} cannot be merged in "
+            "one of them only",
+            code="recoding-missing",
+            hint="write a code of its own for each into the records, or keep one of them",
+        )
+    return after.pop() if after else missing
 
 
 def require_columns(
@@ -303,6 +338,14 @@ def require_columns(
     for name in (*by, measure, *columns):
         if name is not None:
             data.schema[name]
+    taken = [name for name in by if RESERVED.fullmatch(name)]
+    if taken:
+        raise InputError(
+            f"an attribute cannot be called {taken[0]!r}, as a column of every table is",
+            code="reserved-name",
+            hint="rename the column",
+            column=taken[0],
+        )
     if len(set(by)) < len(by):
         raise InputError("an attribute is crossed with itself", code="duplicate-attribute")
     if measure in by:

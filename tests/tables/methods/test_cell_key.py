@@ -139,3 +139,16 @@ def test_key_files_are_checked(tmp_path):
     short.write_text("abc")
     with pytest.raises(dc.InputError, match="can be guessed"):
         dc.CellKey(key_file=str(short)).hide(table, rng=dc.Randomness.seeded(1))
+
+
+def test_weights_do_not_change_the_noise_of_records(key_file):
+    people = random_table(8, (4, 3)).source.dataset.arrow().to_pandas()
+    people["id"] = [f"p{n}" for n in range(len(people))]
+    people["w"] = 1.0 + np.arange(len(people)) / 7
+    method = dc.CellKey(key_file=key_file)
+    plain = dc.tabulate(dc.read(people, unit="id"), ["d0", "d1"])
+    weighted = dc.tabulate(dc.read(people, unit="id", weight="w"), ["d0", "d1"])
+    step = method.hide(plain, rng=dc.Randomness.seeded(1)).value - plain.value
+    moved = method.hide(weighted, rng=dc.Randomness.seeded(1)).value - weighted.value
+    assert np.allclose(moved / (weighted.value / weighted.count), step)
+    assert (step != 0).any()

@@ -222,3 +222,196 @@ def test_recoding_says_what_it_cannot_merge():
     assert caught.value.code == "recoding-several-hierarchies"
     with pytest.raises(dc.InfeasibleError, match=r"\(r: several hierarchies, not merged\)"):
         dc.protect(dc.tabulate(data, ["r", "c"]), [dc.MinimumFrequency(8)], dc.Recoding())
+
+
+def several_records() -> dc.Dataset:
+    frame = pd.DataFrame(
+        {"who": [1, 1, 1, 1, 2, 3, 4, 5], "a": list("xyxyxyxy"), "b": list("uuwwuuww")}
+    )
+    return dc.read(frame.assign(w=100.0, x=np.arange(8) + 1.5), unit="who", weight="w")
+
+
+def test_dp_noise_makes_no_promise_for_linked_tables():
+    """Joined tables have no records behind them to check the promise with."""
+    tables = dc.tabulate(several_records(), by=[["a", "b"], ["b"]])
+    with pytest.raises(dc.InputError, match="several linked tables") as caught:
+        dc.protect(tables, [], dc.DPTableNoise())
+    assert caught.value.code == "linked-method"
+
+
+def test_dp_noise_does_not_follow_recoding():
+    with pytest.raises(dc.InputError, match="cannot keep its promise"):
+        dc.Recoding(then=dc.DPTableNoise())
+    with pytest.raises(dc.InputError, match="cannot keep its promise"):
+        dc.Recoding(then=dc.Recoding(then=dc.DPTableNoise()))
+
+
+def test_dp_noise_says_which_codes_come_from_the_records():
+    frame = pd.DataFrame({"a": list("xxyy"), "b": list("uvuv")})
+    data = dc.read(frame, hierarchies={"b": dc.Hierarchy.flat(["u", "v", "w"])})
+    release = dc.tabulate(data, ["a", "b"]).protect([], dc.DPTableNoise())
+    assert "the codes of a, found in the records" in release.evidence().verdict
+    told = dc.tabulate(data, ["b"]).protect([], dc.DPTableNoise()).evidence().verdict
+    assert "found in" not in told
+
+
+def test_dp_sums_do_not_depend_on_the_order_of_records():
+    """One record changes a sum by no more than its bound, last bits included."""
+    rng = np.random.default_rng(1)
+    amount = np.append(rng.uniform(0, 1, 5000), 3e9)
+    low, high = 0.0, 1.0
+    sums = []
+    for order in (np.arange(5001), rng.permutation(5001), np.argsort(amount)):
+        frame = pd.DataFrame({"g": "a", "x": amount[order]})
+        table = dc.tabulate(dc.read(frame), ["g"], "x")
+        method = dc.DPTableNoise(bounds=(low, high))
+        sums.append(method._clipped(table, table.source).value[0])
+    assert len(set(sums)) == 1
+    assert sums[0] == pytest.approx(np.clip(amount, low, high).sum(), rel=1e-6)
+
+
+def test_dp_noise_adds_nothing_for_missing_amounts():
+    frame = pd.DataFrame({"g": list("aab"), "x": [10.0, None, 20.0]})
+    table = dc.tabulate(dc.read(frame), ["g"], "x")
+    clipped = dc.DPTableNoise(bounds=(5, 50))._clipped(table, table.source)
+    assert clipped.value[clipped.cell("a")] == pytest.approx(10, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", [dc.CellKey, dc.RecordNoise], ids=lambda m: m.name)
+def test_linked_tables_get_the_noise_they_get_alone(tmp_path, method):
+    key = tmp_path / "key"
+    key.write_text("ab" * 32)
+    people = random_table(8, (4, 3, 2)).source.dataset
+    tables = dc.tabulate(people, by=[["d0", "d1"], ["d1", "d2"], ["d1"]], measure="amount")
+    kept = method(key_file=str(key))
+    together = dc.protect(tables, [dc.MinimumFrequency(2)], kept)
+    for table, cells in zip(tables, together.cells, strict=True):
+        pd.testing.assert_frame_equal(cells, table.protect([dc.MinimumFrequency(2)], kept).cells)
+    # Without a key file the tables still share one.
+    drawn = dc.protect(tables, [dc.MinimumFrequency(2)], method())
+    both = drawn.cells[0].query("d0 == 'Total'").merge(drawn.cells[2], on="d1", suffixes=("", "_1"))
+    assert np.allclose(both.value, both.value_1)
+    assert drawn.joint.loss.distance > 0
+    drawn.write(tmp_path / "out")
+    seeded = dc.protect(tables, [], method(), rng=SEEDED(1))
+    with pytest.raises(dc.RefusedError):
+        seeded.write(tmp_path / "seeded")
+
+
+def recodable(**changes) -> pd.DataFrame:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(
+        {
+            "g": rng.choice(list("abcdef"), 80, p=[0.4, 0.3, 0.2, 0.06, 0.02, 0.02]),
+            "h": rng.choice(list("uv"), 80),
+            "x": rng.lognormal(3, 1, 80),
+        }
+    )
+    return frame.assign(**changes)
+
+
+def test_recoding_remembers_who_asked_for_protection():
+    frame = recodable()
+    frame["ask"] = frame.x == frame.x.max()
+    table = dc.tabulate(dc.read(frame), ["g", "h"], "x", request="ask")
+    rules = [dc.Request(20), dc.MinimumFrequency(4)]
+    release = table.protect(rules, dc.Recoding(percent=5, then=dc.Suppression()))
+    assert release.loss.merged > 0
+    assert release.table.requested.max() == frame.x.max()
+    asked = mark(release.table, [dc.Request(20)]).status == 2
+    assert release.protected.withheld[asked].all()
+
+
+def test_recoding_keeps_missing_values_together():
+    frame = recodable()
+    frame.loc[:5, "g"] = None
+    table = dc.tabulate(dc.read(frame), ["g", "h"], "x", missing="?")
+    release = table.protect([dc.MinimumFrequency(6)], dc.Recoding(percent=5, then=dc.Suppression()))
+    total = frame.x.sum()
+    assert release.table.value[release.table.cell("Total", "Total")] == pytest.approx(total)
+    assert any("?" in code for code in release.table.dimensions[0].codes)
+
+
+def test_recoding_of_codes_with_a_plus_in_their_name():
+    names = {"a": "x + y", "b": "z", "c": "q", "d": "w", "e": "x", "f": "y"}
+    frame = recodable()
+    plain = dc.tabulate(dc.read(frame), ["g", "h"], "x")
+    named = dc.tabulate(dc.read(frame.assign(g=frame.g.map(names))), ["g", "h"], "x")
+    rules = [dc.MinimumFrequency(6)]
+    for table in (plain, named):
+        release = table.protect(rules, dc.Recoding())
+        single = [c for c in release.table.dimensions[0].codes if c in table.dimensions[0].index]
+        for code in single:  # what was not merged is as it was
+            assert release.table.value[release.table.cell(code, "Total")] == pytest.approx(
+                table.value[table.cell(code, "Total")]
+            )
+
+
+MEANS = [
+    dc.Intervals(),
+    dc.ControlledRounding(10_000),
+    dc.RandomRounding(10_000),
+    dc.ConventionalRounding(10_000),
+    dc.ControlledTabularAdjustment(),
+]
+
+
+@pytest.mark.parametrize("method", MEANS, ids=lambda m: m.name)
+def test_means_do_not_tell_how_many_records_they_are_of(method):
+    """Sums that are multiples of a number, divided by a count, would."""
+    frame = pd.DataFrame(
+        {
+            "g": list("aabbbccccddddddd"),
+            "x": [1000.0 * n for n in (41, 1, 3, 50, 7, *range(20, 31))],
+        }
+    )
+    table = dc.tabulate(dc.read(frame), ["g"], "x", "mean")
+    release = table.protect([dc.PPercent(10), dc.MinimumFrequency(3)], method)
+    cells = release.cells
+    if release.withholds:
+        numbers = cells.loc[cells.value.isna(), ["lower", "upper"]].stack()
+        digits = {f"{number:e}".split("e")[0].rstrip("0").rstrip(".") for number in numbers}
+        assert all(len(digit.replace(".", "").lstrip("-")) <= 2 for digit in digits)
+    else:
+        assert (cells.value % release.protected.grid == 0).all()
+
+
+def test_intervals_of_means_hold_them_and_can_be_audited(tmp_path):
+    table = dc.tabulate(salaries(), ["sector", "region"], "salary", "mean")
+    release = table.protect([dc.PPercent(10), dc.MinimumFrequency(3)], dc.Intervals())
+    cells = release.cells
+    truth = table.mean
+    assert (cells.lower <= truth + 1e-6).all()
+    assert (cells.upper >= truth - 1e-6).all()
+    folder = release.write(tmp_path / "out")
+    found = dc.audit_published(folder / "cells.csv").intervals
+    both = found.merge(table.to_frame()[["sector", "region", "value"]])
+    assert ((both.lower <= both.value + 1e-3) & (both.value <= both.upper + 1e-3)).all()
+
+
+@pytest.mark.parametrize("name", ["status", "value", "count", "weight", "lower", "unit_1"])
+def test_attributes_called_as_our_own_columns_are_refused(name):
+    frame = recodable().rename(columns={"g": name})
+    with pytest.raises(dc.InputError, match=f"cannot be called '{name}'") as caught:
+        dc.tabulate(dc.read(frame), [name, "h"], "x")
+    assert caught.value.code == "reserved-name"
+
+
+def test_ready_made_attributes_called_as_our_own_columns_are_refused():
+    cells = pd.DataFrame({"status": ["Total", "a", "b"], "n": [9, 7, 2]})
+    table = dc.Table.from_cells(cells, ["status"], "n", count="n", statistic="count")
+    with pytest.raises(dc.InputError, match="cannot be called 'status'"):
+        table.protect([dc.MinimumFrequency(3)], dc.RandomRounding())
+
+
+def test_linked_means_are_printed_as_those_of_one_table():
+    tables = dc.tabulate(
+        salaries(), [["sector", "region"], ["region"]], measure="salary", statistic="mean"
+    )
+    rules = [dc.PPercent(10), dc.MinimumFrequency(3)]
+    alone = tables[0].protect(rules, dc.Intervals()).cells
+    together = dc.protect(tables, rules, dc.Intervals())
+    pd.testing.assert_frame_equal(together.cells[0], alone)
+    rounded = dc.protect(tables, rules, dc.ControlledRounding(10_000))
+    assert rounded.releases[1].protected.facts["base"] == 10_000
+    assert (rounded.cells[1].value % 10_000 == 0).all()

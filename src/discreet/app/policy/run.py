@@ -54,6 +54,10 @@ class Record(Report):
     time: str
     inputs: tuple[Input, ...]
     done: tuple[Done, ...]
+    note: str = (
+        "for the curator: publish the folders of the releases, not this file. With the fingerprint "
+        "of confidential data a guess at its last unknown value can be verified."
+    )
 
     def rows(self) -> Rows:
         """One line per job."""

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from sqlglot import exp
 
+from discreet.data.sql.spelling import spelled
 from discreet.errors import RefusedError, nearest
 
 __all__ = ["Scope", "Typed", "literal", "rebuild", "refuse", "require_arguments"]
@@ -299,7 +300,7 @@ def _connector(node: exp.Expression, scope: Scope) -> Typed:
     for part in parts:
         inner = part.tree.this if isinstance(part.tree, exp.Paren) else part.tree
         closed = exp.Paren(this=inner) if isinstance(inner, exp.Connector) else inner
-        wrapped.setdefault(closed.sql(dialect="postgres"), closed)
+        wrapped.setdefault(spelled(closed), closed)
     ordered = [wrapped[text] for text in sorted(wrapped)]
     tree = ordered[0]
     for right in ordered[1:]:
@@ -406,7 +407,7 @@ def _in(node: exp.Expression, scope: Scope) -> Typed:
         raise refuse("IN needs a list of values", "unsupported-expression", "write IN ('a', 'b')")
     known = [item for item in items if item.kind != "null"]
     items = [_comparable(known[0], item, "IN")[1] for item in items] if known else items
-    trees = {item.tree.sql(dialect="postgres"): item.tree for item in items}
+    trees = {spelled(item.tree): item.tree for item in items}
     ordered = [trees[text] for text in sorted(trees)]
     return _merge(exp.In(this=_closed(value.tree), expressions=ordered), "boolean", value)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from discreet.data.schema import Role
+from discreet.data.sql.spelling import spelled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -218,11 +219,6 @@ class Query:
 
     #: Set once; a property would spell the trees again and again.
     _question: str = dataclasses.field(default="", init=False, repr=False)
-
-
-def spelled(tree: exp.Expression) -> str:
-    """Return the canonical text of an expression."""
-    return tree.sql(dialect="postgres", comments=False)
 
 
 def conjunction(left: exp.Expression | None, right: exp.Expression | None) -> exp.Expression | None:

@@ -8,7 +8,8 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.data.sql.expression import Scope, Typed, rebuild, refuse, require_arguments
-from discreet.data.sql.query import Catalog, Key, Measure, Output, Query, Sort, spelled
+from discreet.data.sql.query import Catalog, Key, Measure, Output, Query, Sort
+from discreet.data.sql.spelling import spelled
 from discreet.errors import RefusedError
 
 __all__ = ["Released"]

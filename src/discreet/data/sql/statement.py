@@ -14,7 +14,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -30,8 +29,9 @@ from discreet.data.sql.expression import (
     refuse,
     require_arguments,
 )
-from discreet.data.sql.query import Catalog, Field, Key, Query, conjunction, spelled
+from discreet.data.sql.query import Catalog, Field, Key, Query, conjunction
 from discreet.data.sql.released import Released
+from discreet.data.sql.spelling import POSTGRES, spelled
 from discreet.data.sql.wrapping import unwrapped
 from discreet.errors import nearest
 
@@ -93,7 +93,7 @@ def _statement(sql: str) -> exp.Select:
             f"stay below {LONGEST} characters and {DEEPEST} levels",
         )
     try:
-        statements = [s for s in sqlglot.parse(sql, dialect="postgres") if s is not None]
+        statements = [s for s in POSTGRES.parse(sql) if s is not None]
     except (
         SqlglotError,
         RecursionError,

@@ -74,6 +74,8 @@ class Proposal:
     kind: str
     #: Columns `k0` … and `m0` … or `m0_lower`, `m0_upper` …
     rows: pa.Table
+    #: The rows as the ledger keeps them, where that was done ahead.
+    packed: bytes = b""
     charges: Sequence[Charge] = ()
     #: Recorded with the entry and shown with the answer.
     spent: Mapping[str, float] = dataclasses.field(default_factory=dict)

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from discreet.data.sql.query import Key, Measure, Query, raw_query, spelled
+from discreet.data.sql.query import Key, Measure, Query, raw_query
+from discreet.data.sql.spelling import spelled
 from discreet.dp.selection import Selection, select_lowest
 from discreet.queries.guards._ranges import bounds_of
 

@@ -23,7 +23,8 @@ from sqlglot import exp
 from discreet.data.engines.base import Engine, Relation, connect
 from discreet.data.schema import Role
 from discreet.data.sql.expression import operands
-from discreet.data.sql.query import Catalog, Query, from_clause, raw_query, spelled
+from discreet.data.sql.query import Catalog, Query, from_clause, raw_query
+from discreet.data.sql.spelling import spelled
 from discreet.errors import EngineError
 from discreet.queries.guards._base import Protected
 

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from discreet.data.sql.query import Catalog, Measure, Query, spelled
+from discreet.data.sql.query import Catalog, Measure, Query
+from discreet.data.sql.spelling import spelled
 from discreet.errors import RefusedError
 from discreet.queries.guards._ladder import Ladder
 from discreet.queries.guards._ranges import bounds_of

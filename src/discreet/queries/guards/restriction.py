@@ -20,6 +20,7 @@ from discreet.queries.guards._partition import partition
 from discreet.queries.guards._profiles import Profiles
 from discreet.queries.guards._room import Plan, Room
 from discreet.queries.history.auditor import Auditor, Decision, answer_groups, warm
+from discreet.queries.packing import packed
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from discreet.queries.guards._grouping import Parts
 
     #: Groups, and their values or why these cannot be computed.
-    _Ready = tuple[Parts, pa.Table | EngineError]
 
 __all__ = ["Restriction"]
 
@@ -126,6 +126,19 @@ class Restriction(Guard):
 
 
 @dataclasses.dataclass(eq=False)
+class _Ready:
+    """What is known of a question before it is its turn."""
+
+    groups: Parts
+    #: In which groups are decided.
+    order: Ids
+    #: Their values; that these cannot be computed tells something of them.
+    rows: pa.Table | EngineError
+    #: All of them, as the ledger keeps them.
+    packed: bytes = b""
+
+
+@dataclasses.dataclass(eq=False)
 class _Step:
     """What one answer changes for one attribute."""
 
@@ -167,44 +180,46 @@ class _Keeper(Keeper):
     # -- deciding --------------------------------------------------------------------------------
     def ready(self, query: Query) -> _Ready:
         """Find the groups and their values; which may be told is another matter."""
+        from discreet.queries.guards._grouping import summed
+
         self._check(query)
         keys, groups = self._profiles.grouping(query)
+        # Largest first, so that what must be withheld to protect a small group is small too.
+        order = np.argsort(-summed(self._profiles.counts, groups[0], groups[1]), kind="stable")
         try:
-            return groups, self._exact(query, keys, groups)
+            rows = self._exact(query, keys, groups)
         except EngineError as error:
             if error.code.startswith("interrupted"):
                 raise
-            return groups, error  # that values cannot be computed tells something of them
+            return _Ready(groups, order, error)
+        return _Ready(groups, order, rows, packed(rows))
 
     def attributes(self, query: Query) -> list[str]:
         return list(dict.fromkeys(_attribute(measure) for measure in query.measures))
 
     def answer(self, query: Query, user: str, ready: _Ready | None = None) -> Proposal:
-        groups, rows = ready or self.ready(query)
-        shown = self._shown(query, groups)
+        ready = ready or self.ready(query)
+        shown = self._shown(query, ready)
         if shown.size and not shown.any():
             raise _too_few(self._guard)
-        if isinstance(rows, EngineError):
-            raise rows
-        return Proposal("exact", rows.filter(shown), withheld=int((~shown).sum()))
+        if isinstance(ready.rows, EngineError):
+            raise ready.rows
+        if shown.all():
+            return Proposal("exact", ready.rows, ready.packed)
+        return Proposal("exact", ready.rows.filter(shown), withheld=int((~shown).sum()))
 
     def prepare(self, query: Query) -> None:
         warm()
         self.ready(query)
 
-    def _shown(self, query: Query, groups: Parts) -> npt.NDArray[np.bool_]:
+    def _shown(self, query: Query, ready: _Ready) -> npt.NDArray[np.bool_]:
         """Decide on each group and take what is answered into the history."""
-        from discreet.queries.guards._grouping import summed
-
-        flat, ends, _ = groups
-        sizes = summed(self._profiles.counts, flat, ends)
-        # Largest first, so that what must be withheld to protect a small group is small too.
-        order = np.argsort(-sizes, kind="stable")
+        flat, ends, _ = ready.groups
         same = all(self._is_complete(m) or _attribute(m) != "*" for m in query.measures)
         if self._cells is None and self._guard.interval is None and same:
-            return answer_groups(self._asked(query), flat, ends, order)
+            return answer_groups(self._asked(query), flat, ends, ready.order)
         shown = np.zeros(ends.size, bool)
-        for place in order:
+        for place in ready.order:
             inside = flat[ends[place - 1] if place else 0 : ends[place]]
             decided = self._decide(query, inside)
             if decided is not None:

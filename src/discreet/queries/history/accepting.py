@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.queries.history.compiling import entry, inner
+from discreet.queries.history.compiling import entry, inner, low_bit
 from discreet.queries.history.deciding import NEW, UNSAFE, Plan, decide
 from discreet.queries.history.field import (
     Vector,
@@ -17,7 +17,7 @@ from discreet.queries.history.field import (
     times,
 )
 from discreet.queries.history.light_words import adopt, reduce_by_own
-from discreet.queries.history.state import ATOMS, COLUMNS, RANK, WORDS, State
+from discreet.queries.history.state import ATOMS, COLUMNS, RANK, SMALL, WORDS, State
 
 __all__ = ["accept", "lacks", "sweep", "sweep_both"]
 
@@ -70,7 +70,7 @@ def accept(state: State, plan: Plan, places: Ids) -> None:
 def _put_apart(state: State, atom: int, queries: Ids, n: int, coefficients: Vector) -> None:
     """Take a row that lives on small parts only from the others; the last takes its place."""
     last, place, query = state.used[RANK] - 1, state.row_at[atom], queries[n]
-    take_out(state.square, state.marks, last + 1, place, query, state.prime)
+    take_out(state.square, state.marks, state.turned, last + 1, place, query, state.prime)
     state.row_at[atom] = -1
     if place != last:
         state.pivots[place] = state.pivots[last]
@@ -79,22 +79,25 @@ def _put_apart(state: State, atom: int, queries: Ids, n: int, coefficients: Vect
     coefficients[last] = 0
     for which in range(2):
         state.prints[which, query] = state.prints[which, last]
+        state.large_prints[which, query] = state.large_prints[which, last]
     for later in range(n + 1, queries.size):
         if queries[later] == last:
             queries[later] = query
-    here, there = state.members[query >> 3], state.members[last >> 3]
+    here, there = state.members[query >> 6], state.members[last >> 6]
+    to, source = np.uint64(query & 63), np.uint64(last & 63)
     for a in range(state.used[ATOMS]):
-        bit = (there[a] >> (last & 7)) & 1
-        there[a] &= ~(1 << (last & 7)) & 0xFF
+        bit = there[a] >> source & np.uint64(1)
+        there[a] &= ~(np.uint64(1) << source)
         if query != last:
-            here[a] = (here[a] & (~(1 << (query & 7)) & 0xFF)) | (bit << (query & 7))
+            here[a] = (here[a] & ~(np.uint64(1) << to)) | (bit << to)
     state.used[RANK] = last
 
 
 @inner
 def _split(state: State, plan: Plan) -> None:
     """Give the inner part of each split atom a number of its own."""
-    groups = (state.used[RANK] + 7) >> 3
+    p = state.prime
+    marks = (state.used[RANK] + 63) >> 6
     for place in range(plan.touched.size):
         atom, inner = plan.touched[place], plan.inner[place]
         size = state.sizes[atom]
@@ -104,8 +107,20 @@ def _split(state: State, plan: Plan) -> None:
         state.used[ATOMS] += 1
         state.held[atom] = new
         state.sizes[new], state.sizes[atom] = inner, size - inner
-        for group in range(groups):
-            state.members[group, new] = state.members[group, atom]
+        for which in range(2):
+            value = plan.inner_prints[which, place]
+            state.atom_prints[which, new] = value
+            rest = residue(state.atom_prints[which, atom] + negative(value, p), p)
+            state.atom_prints[which, atom] = rest
+        for w in range(marks):
+            state.members[w, new] = state.members[w, atom]
+        if size >= state.k:
+            for part in (atom, new):
+                if state.sizes[part] < state.k:
+                    _make_small(state, part, marks)
+        else:
+            state.small[state.used[SMALL]] = new
+            state.used[SMALL] += 1
         row = state.row_at[atom]
         state.row_at[new] = -1
         if row >= 0 and 2 * inner >= size:  # the pivot is in the larger part
@@ -118,6 +133,22 @@ def _split(state: State, plan: Plan) -> None:
                 state.words[word, own] = state.words[word, column]
             for w in range(state.holders.shape[1]):
                 state.holders[own, w] = state.holders[column, w]
+
+
+@inner
+def _make_small(state: State, atom: int, marks: int) -> None:
+    """Count an atom no longer among the large ones of the answers that hold it."""
+    p = state.prime
+    state.small[state.used[SMALL]] = atom
+    state.used[SMALL] += 1
+    for which in range(2):
+        less = negative(state.atom_prints[which, atom], p)
+        for w in range(marks):
+            left = state.members[w, atom]
+            while left != np.uint64(0):
+                j = (w << 6) + low_bit(left)
+                left &= left - np.uint64(1)
+                state.large_prints[which, j] = residue(state.large_prints[which, j] + less, p)
 
 
 @inner
@@ -177,28 +208,37 @@ def _add_row(state: State, plan: Plan, coefficients: Vector, beside: int) -> Non
         column[beside] = 1
         value = 1 if within == 1 else p - 1
     else:
-        column = times(state.square, state.marks, state.members, atom, r, state.prime)
+        column = times(state.square, state.turned, state.members, atom, r, state.prime)
         total = 0
         for j in range(r):
-            if coefficients[j] != 0 and (state.members[j >> 3, atom] >> (j & 7)) & 1:
+            holds = state.members[j >> 6, atom] >> np.uint64(j & 63) & np.uint64(1)
+            if coefficients[j] != 0 and holds != np.uint64(0):
                 total += coefficients[j]
         value = residue(within + negative(residue(total, p), p), p)
-    border(state.square, state.marks, r, column, coefficients[:r], inverse(value, p), p)
+    scale = inverse(value, p)
+    border(state.square, state.marks, state.turned, r, column, coefficients[:r], scale, p)
     for which in range(2):
         state.prints[which, r] = plan.prints[which]
     state.pivots[r] = atom
     state.row_at[atom] = r
-    bits, bit = state.members[r >> 3], 1 << (r & 7)
+    bits, bit = state.members[r >> 6], np.uint64(1) << np.uint64(r & 63)
+    first = second = 0
     for place in range(plan.touched.size):
         inside = state.held[plan.touched[place]]
-        bits[inside if inside > 0 else plan.touched[place]] |= bit
+        if inside == 0:
+            inside = plan.touched[place]
+        bits[inside] |= bit
+        if state.sizes[inside] >= state.k:
+            first += state.atom_prints[0, inside]
+            second += state.atom_prints[1, inside]
+    state.large_prints[0, r], state.large_prints[1, r] = residue(first, p), residue(second, p)
     state.used[RANK] = r + 1
 
 
 @entry
 def sweep(
-    state: State, k: int, records: int, flat: Ids, starts: Ids, ends: Ids, order: Ids,
-    shown: Bools, first: int, needed: Vector,
+    state: State, flat: Ids, starts: Ids, ends: Ids, order: Ids, shown: Bools, first: int,
+    needed: Vector,
 ) -> int:  # fmt: skip
     """Decide on sums one after another, and take the safe ones; return how far it came.
 
@@ -207,7 +247,7 @@ def sweep(
     for n in range(first, order.size):
         group = order[n]
         places = flat[starts[group] : ends[group]]
-        plan = decide(state, places, k, records, False)
+        plan = decide(state, places, False)
         if plan.status == NEW:
             if lacks(state, plan, needed):
                 return n
@@ -218,17 +258,17 @@ def sweep(
 
 @entry
 def sweep_both(
-    one: State, other: State, k: Vector, records: Vector, flat: Ids, starts: Ids, ends: Ids,
-    order: Ids, shown: Bools, first: int, needed: npt.NDArray[np.int64],
+    one: State, other: State, flat: Ids, starts: Ids, ends: Ids, order: Ids, shown: Bools,
+    first: int, needed: npt.NDArray[np.int64],
 ) -> int:  # fmt: skip
     """Decide as `sweep` does on sums of two attributes, that are answered both or not at all."""
     for n in range(first, order.size):
         group = order[n]
         places = flat[starts[group] : ends[group]]
-        a = decide(one, places, k[0], records[0], False)
+        a = decide(one, places, False)
         if a.status == UNSAFE:
             continue
-        b = decide(other, places, k[1], records[1], False)
+        b = decide(other, places, False)
         if b.status == UNSAFE:
             continue
         needed[0], needed[1] = 0, 0

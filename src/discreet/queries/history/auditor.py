@@ -60,9 +60,7 @@ class Auditor:
     """
 
     def __init__(self, counts: npt.NDArray[np.int64], k: int) -> None:
-        self.k = k
-        self.records = int(counts.sum())
-        self._state = blank(counts)
+        self._state = blank(counts, k)
 
     @property
     def atoms(self) -> int:
@@ -80,7 +78,7 @@ class Auditor:
         atoms, rank, words, columns = (int(number) for number in state.used[:4])
         profiles = state.counts.nbytes + state.secret.nbytes + state.atom.nbytes
         inverse = rank * (4 * rank + rank // 8)
-        return profiles + atoms * (32 + rank // 8) + inverse + 8 * words * columns
+        return profiles + atoms * (72 + rank // 8) + inverse + 8 * words * columns
 
     def decide(self, inside: npt.NDArray[np.integer]) -> Decision:
         """Return whether the sum over the profiles `inside` may be answered."""
@@ -88,7 +86,7 @@ class Auditor:
 
     def _decide(self, inside: npt.NDArray[np.integer], *, given: bool) -> Decision:
         places = np.ascontiguousarray(inside, np.int64)
-        plan = decide(self._state, places, self.k, self.records, given)
+        plan = decide(self._state, places, given)
         return Decision(plan.status != UNSAFE, plan.status == KNOWN, places, plan)
 
     def learn(self, inside: npt.NDArray[np.integer]) -> bool:
@@ -149,18 +147,16 @@ _Given = tuple[Ids, Ids, Ids, Ids, npt.NDArray[np.bool_]]
 def _one(auditor: Auditor, given: _Given) -> None:
     done, needed = 0, np.zeros(4, np.int64)
     while True:
-        done = sweep(auditor._state, auditor.k, auditor.records, *given, done, needed)
+        done = sweep(auditor._state, *given, done, needed)
         if done == given[3].size:
             return
         auditor.grow(needed)
 
 
 def _both(one: Auditor, other: Auditor, given: _Given) -> None:
-    k = np.array([one.k, other.k])
-    records = np.array([one.records, other.records])
     done, needed = 0, np.zeros((2, 4), np.int64)
     while True:
-        done = sweep_both(one._state, other._state, k, records, *given, done, needed)
+        done = sweep_both(one._state, other._state, *given, done, needed)
         if done == given[3].size:
             return
         one.grow(needed[0])

@@ -9,20 +9,21 @@ import numpy.typing as npt
 
 from discreet.queries.history.compiling import entry, inner
 from discreet.queries.history.field import (
+    Marks,
     Matrix,
     Vector,
     combine,
     inverse,
     lookup,
+    masked,
     negative,
     replace_pivot,
     residue,
-    tables,
     times,
     values_at,
 )
 from discreet.queries.history.light_words import EFFORT, any_light, is_light, reduce_by_own
-from discreet.queries.history.state import ATOMS, COLUMNS, HINT, RANK, WORDS, State
+from discreet.queries.history.state import ATOMS, COLUMNS, HINT, RANK, SMALL, WORDS, State
 
 __all__ = ["KNOWN", "NEW", "UNSAFE", "Plan", "decide"]
 
@@ -41,6 +42,7 @@ class Plan(NamedTuple):
     status: int
     touched: Ids  # atoms that hold records of the query set …
     inner: Vector  # … and how many
+    inner_prints: Matrix  # two fingerprints of these
     prints: Vector  # of the query set
     coefficients: Vector  # of the answers that equal it at all pivots
     pivot: Vector  # of the new row less these: atom, whether inside, whether others cannot tell
@@ -52,39 +54,67 @@ class Plan(NamedTuple):
     new_prints: Matrix
 
 
+class Combination(NamedTuple):
+    """A combination of answers."""
+
+    coefficients: Vector
+    used: Vector  # words of the mask that are not zero
+    mask: Marks  # which coefficients are not zero
+
+
+@inner
+def _combined(coefficients: Vector) -> Combination:
+    used, mask = masked(coefficients)
+    return Combination(coefficients, used, mask)
+
+
+@inner
+def _value(members: Marks, given: Combination, atom: int, p: int) -> int:
+    """Return the value of a combination at an atom."""
+    return lookup(given.coefficients, given.used, given.mask, members, atom, p)
+
+
+@inner
+def _values_at(state: State, given: Combination, atoms: Ids, out: Vector) -> None:
+    """Put down the values of a combination at some atoms."""
+    values_at(given.coefficients, given.used, given.mask, state.members, atoms, out, state.prime)
+
+
 @entry
-def decide(state: State, places: Ids, k: int, records: int, given: bool) -> Plan:
+def decide(state: State, places: Ids, given: bool) -> Plan:
     """Say what the sum over some profiles would mean; nothing is taken into the history.
 
     If the sum has been `given` already, it counts whatever it means.
     """
-    touched, prints = _touch(state, places)
+    touched = _touch(state, places)
     touched.sort()
     inner = state.held[touched]
+    inner_prints, prints = _take_prints(state, touched)
     total = inner.sum()
-    if total == 0 or (not given and (total < k or 0 < records - total < k)):
-        plan = _bare(UNSAFE, touched, inner, prints)
+    apart = state.records - total
+    if total == 0 or (not given and (total < state.k or 0 < apart < state.k)):
+        plan = _bare(UNSAFE, touched, inner, inner_prints, prints)
     else:
-        plan = _judged(state, touched, inner, prints, k, given)
+        plan = _judged(state, touched, inner, inner_prints, prints, given)
     state.held[touched] = 0
     return plan
 
 
 @inner
-def _bare(status: int, touched: Ids, inner: Vector, prints: Vector) -> Plan:
+def _bare(status: int, touched: Ids, inner: Vector, inner_prints: Matrix, prints: Vector) -> Plan:
     none = np.empty(0, np.int64)
     nothing = np.empty((0, 0), np.int64)
     return Plan(
-        status, touched, inner, prints, none, none, none, none, none, nothing, nothing, nothing
-    )
+        status, touched, inner, inner_prints, prints, none, none, none, none, none, nothing,
+        nothing, nothing,
+    )  # fmt: skip
 
 
 @inner
-def _touch(state: State, places: Ids) -> tuple[Ids, Vector]:
-    """Hold the records of some profiles; return the atoms they lie in, and their fingerprints."""
-    p = state.prime
+def _touch(state: State, places: Ids) -> Ids:
+    """Hold the records of some profiles; return the atoms they lie in."""
     found = np.empty(min(places.size, state.used[ATOMS]), np.int64)
-    number = first = second = 0
+    number = 0
     for place in places:
         count = state.counts[place]
         if count > 0:
@@ -93,36 +123,58 @@ def _touch(state: State, places: Ids) -> tuple[Ids, Vector]:
                 found[number] = atom
                 number += 1
             state.held[atom] += count
-            first += state.secret[0, place]
-            second += state.secret[1, place]
-    return found[:number], np.array([residue(first, p), residue(second, p)])
+            state.held_prints[0, atom] += state.secret[0, place]
+            state.held_prints[1, atom] += state.secret[1, place]
+    return found[:number]
 
 
 @inner
-def _judged(state: State, touched: Ids, inner: Vector, prints: Vector, k: int, given: bool) -> Plan:
+def _take_prints(state: State, touched: Ids) -> tuple[Matrix, Vector]:
+    """Return the fingerprints of what is held in each atom and in all, which no longer are kept."""
+    each, total = np.empty((2, touched.size), np.int64), np.zeros(2, np.int64)
+    for which in range(2):
+        for place in range(touched.size):
+            value = residue(state.held_prints[which, touched[place]], state.prime)
+            state.held_prints[which, touched[place]] = 0
+            each[which, place] = value
+            total[which] += value
+        total[which] = residue(total[which], state.prime)
+    return each, total
+
+
+@inner
+def _judged(
+    state: State, touched: Ids, inner: Vector, inner_prints: Matrix, prints: Vector, given: bool
+) -> Plan:
     r = state.used[RANK]
-    sizes = state.sizes[touched]
-    lost = _lost_pivots(state, touched, inner, k)
+    lost = _lost_pivots(state, touched, inner)
     coefficients = combine(state.square, state.marks, _ones(state, touched, inner), r, state.prime)
     queries, freed = _taken_out(state, lost, coefficients)
-    used, sums = tables(coefficients)
+    combination = _combined(coefficients)
     left = _left(state, coefficients, prints)
+    pivot, values = np.array([-1, 0, 0]), np.zeros(0, np.int64)
     whole = True
     for place in range(touched.size):
-        whole = whole and inner[place] == sizes[place]
-    if whole and _is_known(state, used, sums, left):
-        return _bare(KNOWN, touched, inner, prints)
-    pivot = _pivot(state, touched, inner, used, sums, k)
-    values = np.zeros(state.used[ATOMS] if pivot[0] < 0 else 0, np.int64)
-    if pivot[0] < 0 and used.size > 0:
-        _pivot_elsewhere(state, used, sums, values, pivot, k)
+        whole = whole and inner[place] == state.sizes[touched[place]]
+    if not whole:  # there mostly is a pivot in what is split
+        _pivot(state, touched, inner, combination, pivot)
+    if pivot[0] < 0:
+        if _vanishes(state, touched, inner, inner_prints, combination):
+            if whole and _is_known(state, combination, left):
+                return _bare(KNOWN, touched, inner, inner_prints, prints)
+            values = _small_values(state, touched, inner, combination)
+        else:
+            if whole:
+                _pivot(state, touched, inner, combination, pivot)
+            if pivot[0] < 0:
+                _pivot_elsewhere(state, combination, pivot)
     is_word = pivot[0] < 0
     number = lost.size + (1 if is_word else 0)
     if number == 0:
         nothing = np.empty((0, 0), np.int64)
         return Plan(
-            NEW, touched, inner, prints, coefficients, pivot, lost, queries, lost, nothing,
-            nothing, nothing,
+            NEW, touched, inner, inner_prints, prints, coefficients, pivot, lost, queries, lost,
+            nothing, nothing, nothing,
         )  # fmt: skip
     atoms, outside, inside = _new_words(state, values, freed, is_word)
     new_prints = np.empty((number, 2), np.int64)
@@ -130,16 +182,74 @@ def _judged(state: State, touched: Ids, inner: Vector, prints: Vector, k: int, g
         new_prints[row] = _printed(state, freed[row])
     if is_word:
         new_prints[lost.size] = left
-    light = not given and _are_light(state, atoms, outside, inside, k)
+    light = not given and _are_light(state, atoms, outside, inside)
     return Plan(
-        UNSAFE if light else NEW, touched, inner, prints, coefficients, pivot, lost, queries,
+        UNSAFE if light else NEW, touched, inner, inner_prints, prints, coefficients, pivot, lost, queries,
         atoms, outside, inside, new_prints,
     )  # fmt: skip
 
 
+# -- large atoms ---------------------------------------------------------------------------------
+@inner
+def _vanishes(
+    state: State, touched: Ids, inner: Vector, inner_prints: Matrix, combination: Combination
+) -> bool:
+    """Whether the new row equals a combination of answers in all parts of k records or more.
+
+    Told from their fingerprints: what is looked for otherwise at every atom is nearly always there.
+    """
+    p, k, coefficients = state.prime, state.k, combination.coefficients
+    for place in range(touched.size):
+        if min(inner[place], state.sizes[touched[place]] - inner[place]) >= k:
+            return False  # the two parts of a split atom differ by one
+    for which in range(2):
+        left = 0
+        for j in range(coefficients.size):
+            if coefficients[j] != 0:
+                left += residue(coefficients[j] * state.large_prints[which, j], p)
+        left = negative(residue(left, p), p)
+        for place in range(touched.size):
+            atom, held = touched[place], inner[place]
+            if held >= k:
+                left += inner_prints[which, place]
+            if _has_small_part(state.sizes[atom], held, k):
+                # Its fingerprint counts among the large ones of each answer.
+                part = 0
+                if held < k:
+                    part = inner_prints[which, place]
+                if state.sizes[atom] - held < k:
+                    part += state.atom_prints[which, atom] + p - inner_prints[which, place]
+                value = _value(state.members, combination, atom, state.prime)
+                left += residue(value * residue(part, p), p)
+        if residue(left, p) != 0:
+            return False
+    return True
+
+
+@inner
+def _has_small_part(size: int, held: int, k: int) -> bool:
+    """Whether a large atom, of which some records are held, has a part that is small."""
+    return size >= k and (held < k or 0 < size - held < k)
+
+
+@inner
+def _small_values(state: State, touched: Ids, inner: Vector, combination: Combination) -> Vector:
+    """Return the values at all atoms of a combination that equals the new row in large parts."""
+    values = np.zeros(state.used[ATOMS], np.int64)
+    small = state.small[: state.used[SMALL]]
+    _values_at(state, combination, small, values)
+    for place in range(touched.size):
+        atom = touched[place]
+        if _has_small_part(state.sizes[atom], inner[place], state.k):
+            values[atom] = _value(state.members, combination, atom, state.prime)
+        elif state.sizes[atom] >= state.k:
+            values[atom] = 1
+    return values
+
+
 # -- pivots --------------------------------------------------------------------------------------
 @inner
-def _lost_pivots(state: State, touched: Ids, inner: Vector, k: int) -> Ids:
+def _lost_pivots(state: State, touched: Ids, inner: Vector) -> Ids:
     """Return the pivots that would have no part of k records and cannot be others.
 
     Those that can are changed: another pivot is as good whether or not the question is answered.
@@ -149,18 +259,18 @@ def _lost_pivots(state: State, touched: Ids, inner: Vector, k: int) -> Ids:
     for place in range(touched.size):
         atom = touched[place]
         part = max(inner[place], state.sizes[atom] - inner[place])
-        if part < k and state.row_at[atom] >= 0 and not _move_pivot(state, atom, k):
+        if part < state.k and state.row_at[atom] >= 0 and not _move_pivot(state, atom):
             lost[number] = atom
             number += 1
     return lost[:number]
 
 
 @inner
-def _move_pivot(state: State, atom: int, k: int) -> bool:
+def _move_pivot(state: State, atom: int) -> bool:
     """Give the row with a pivot another one, in the largest part where it is not zero."""
     r, place = state.used[RANK], state.row_at[atom]
     values = _combination(state, state.square[place])
-    best, found = k - 1, -1
+    best, found = state.k - 1, -1
     for other in range(values.size):
         if values[other] != 0:
             part = max(state.held[other], state.sizes[other] - state.held[other])
@@ -168,8 +278,8 @@ def _move_pivot(state: State, atom: int, k: int) -> bool:
                 best, found = part, other
     if found < 0:
         return False
-    column = times(state.square, state.marks, state.members, found, r, state.prime)
-    replace_pivot(state.square, state.marks, r, place, column, state.prime)
+    column = times(state.square, state.turned, state.members, found, r, state.prime)
+    replace_pivot(state.square, state.marks, state.turned, r, place, column, state.prime)
     state.row_at[atom] = -1
     state.row_at[found] = place
     state.pivots[place] = found
@@ -182,9 +292,8 @@ def _combination(state: State, row: npt.NDArray[np.int64]) -> Vector:
     coefficients = np.empty(state.used[RANK], np.int64)
     for j in range(coefficients.size):
         coefficients[j] = row[j]
-    used, sums = tables(coefficients)
     values = np.empty(state.used[ATOMS], np.int64)
-    values_at(used, sums, state.members, 0, values.size, values, state.prime)
+    _values_at(state, _combined(coefficients), np.arange(values.size), values)
     return values
 
 
@@ -231,8 +340,11 @@ def _clear(vector: Vector, row: Vector, place: int, p: int) -> None:
 
 
 @inner
-def _pivot(state: State, touched: Ids, inner: Vector, used: Vector, sums: Matrix, k: int) -> Vector:
-    """Return a pivot of the new row among the atoms it touches: −1, 0, 0 if there is none."""
+def _pivot(
+    state: State, touched: Ids, inner: Vector, combination: Combination, pivot: Vector
+) -> None:
+    """Find a pivot of the new row among the atoms it touches, if there is one."""
+    k = state.k
     best, chosen = ROOMY * k - 1, -1
     for place in range(touched.size):
         atom = touched[place]
@@ -242,18 +354,16 @@ def _pivot(state: State, touched: Ids, inner: Vector, used: Vector, sums: Matrix
     if chosen >= 0:
         # The combination equals the row in the part of the pivot, so not in the other one.
         atom = touched[chosen]
-        return np.array([atom, 1 if 2 * inner[chosen] < state.sizes[atom] else 0, 1])
-    pivot = np.array([-1, 0, 0])
+        pivot[0], pivot[1], pivot[2] = atom, 1 if 2 * inner[chosen] < state.sizes[atom] else 0, 1
+        return
     for roomy in (True, False):
         best = k - 1
         for place in range(touched.size):
-            if best >= ROOMY * k:
-                break
             atom, held = touched[place], inner[place]
             rest = state.sizes[atom] - held
             if (min(held, rest) >= k) != roomy or (held <= best and rest <= best):
                 continue
-            value = lookup(used, sums, state.members, atom, state.prime)
+            value = _value(state.members, combination, atom, state.prime)
             if held > best and value != 1:
                 best = held
                 pivot[0], pivot[1] = atom, 1
@@ -262,26 +372,24 @@ def _pivot(state: State, touched: Ids, inner: Vector, used: Vector, sums: Matrix
                 pivot[0], pivot[1] = atom, 0
         # The two parts of a split atom differ by one, so in one of them the row is not zero.
         if pivot[0] >= 0:
-            break
-    return pivot
+            return
 
 
 @inner
-def _pivot_elsewhere(
-    state: State, used: Vector, sums: Matrix, values: Vector, pivot: Vector, k: int
-) -> None:
-    """Find a pivot at an atom that the question does not touch, and stop; else know all values."""
+def _pivot_elsewhere(state: State, combination: Combination, pivot: Vector) -> None:
+    """Find a pivot at an atom that the question does not touch: there is one."""
+    values = np.zeros(state.used[ATOMS], np.int64)
     chunks = (values.size + _CHUNK - 1) // _CHUNK
     for n in range(chunks):
         # Where one was found the last time there may be more.
         chunk = (state.used[HINT] + n) % chunks
-        start, stop, best = chunk * _CHUNK, min((chunk + 1) * _CHUNK, values.size), k - 1
-        values_at(used, sums, state.members, start, stop, values, state.prime)
+        start, stop, best = chunk * _CHUNK, min((chunk + 1) * _CHUNK, values.size), state.k - 1
+        _values_at(state, combination, np.arange(start, stop), values)
         for atom in range(start, stop):
             if values[atom] != 0 and state.held[atom] == 0 and state.sizes[atom] > best:
                 best = state.sizes[atom]
                 pivot[0], pivot[1] = atom, 0
-        if best >= k:
+        if best >= state.k:
             state.used[HINT] = chunk
             return
 
@@ -309,20 +417,17 @@ def _left(state: State, coefficients: Vector, prints: Vector) -> Vector:
 
 
 @inner
-def _is_known(state: State, used: Vector, sums: Matrix, left: Vector) -> bool:
+def _is_known(state: State, combination: Combination, left: Vector) -> bool:
     """Whether a row that is constant on atoms is a combination of answers and of words."""
     p = state.prime
     first = second = 0
     if left[0] != 0 or left[1] != 0:
-        number = state.used[WORDS]
-        values = np.zeros(number, np.int64)
-        for row in range(used.size):
-            subsets, bits = sums[row], state.members[used[row]]
-            for word in range(number):
-                values[word] += subsets[bits[state.own_atoms[word]]]
-        for word in range(number):
-            value = 1 if state.held[state.own_atoms[word]] > 0 else 0
-            factor = residue(value + negative(residue(values[word], p), p), p)
+        for word in range(state.used[WORDS]):
+            atom = state.own_atoms[word]
+            value = 1 if state.held[atom] > 0 else 0
+            factor = residue(
+                value + negative(_value(state.members, combination, atom, state.prime), p), p
+            )
             if factor != 0:
                 first += residue(factor * state.word_prints[0, word], p)
                 second += residue(factor * state.word_prints[1, word], p)
@@ -348,7 +453,10 @@ def _new_words(
     found = np.empty(atoms, np.int64)
     count = 0
     for atom in range(atoms):
-        met = is_word and (values[atom] != 0 or state.held[atom] > 0)
+        held = state.held[atom]
+        # Wholly inside or wholly outside, there is one part, where the new word may be zero.
+        outer = is_word and held < state.sizes[atom] and values[atom] != 0
+        met = outer or (is_word and held > 0 and values[atom] != 1)
         for row in range(freed.shape[0]):
             met = met or dense[row, atom] != 0
         if met:
@@ -374,12 +482,12 @@ def _new_words(
 
 
 @inner
-def _are_light(state: State, atoms: Ids, outside: Matrix, inside: Matrix, k: int) -> bool:
+def _are_light(state: State, atoms: Ids, outside: Matrix, inside: Matrix) -> bool:
     """Whether new words, with those there, would isolate fewer than k records."""
     if outside.shape[0] > 1:
-        return _are_light_together(state, atoms, outside, inside, k)
+        return _are_light_together(state, atoms, outside, inside)
     m, columns = state.used[WORDS], state.used[COLUMNS]
-    budget = k - 1
+    budget = state.k - 1
     within = np.zeros(columns, np.int64)
     word = state.words[m]
     for column in range(2 * columns):
@@ -422,7 +530,7 @@ def _are_light(state: State, atoms: Ids, outside: Matrix, inside: Matrix, k: int
 
 
 @inner
-def _are_light_together(state: State, atoms: Ids, outside: Matrix, inside: Matrix, k: int) -> bool:
+def _are_light_together(state: State, atoms: Ids, outside: Matrix, inside: Matrix) -> bool:
     """Whether several new words, with those there, would isolate fewer than k records."""
     m, columns, count = state.used[WORDS], state.used[COLUMNS], outside.shape[0]
     # Every atom has a column, and one more for its inner part: empty if it is not split.
@@ -448,7 +556,7 @@ def _are_light_together(state: State, atoms: Ids, outside: Matrix, inside: Matri
     own = np.full(m + count, -1, np.int64)
     for row in range(m):
         own[row] = 2 * state.own[row]
-    return any_light(rows, own, sizes, m, 2 * number, k, EFFORT, state.prime)
+    return any_light(rows, own, sizes, m, 2 * number, state.k, EFFORT, state.prime)
 
 
 @inner

@@ -158,7 +158,7 @@ def is_light(
     held = np.flatnonzero(word[:columns])
     if held.size == 0:
         return True  # a combination of the rows is nothing at all
-    order = np.empty(columns, np.int64)
+    order = np.empty(held.size, np.int64)
     ways = np.empty(held.size, np.int64)
     for place in range(held.size):
         column = held[place]
@@ -173,11 +173,6 @@ def is_light(
             order[at], ways[at] = order[at - 1], ways[at - 1]
             at -= 1
         order[at], ways[at] = column, few
-    filled = held.size
-    for column in range(columns):
-        if word[column] == 0:
-            order[filled] = column
-            filled += 1
     # Of the first columns, which each row could clear.
     first = min(held.size, 64)
     covers = np.zeros(number, np.uint64)
@@ -188,66 +183,62 @@ def is_light(
                 covers[(w << 6) + low_bit(left)] |= np.uint64(1) << np.uint64(place)
                 left &= left - np.uint64(1)
     return _search(
-        rows, sizes, own, holders, usable, order, first, covers, number, budget, effort, p
+        rows, sizes, own, holders, usable, order, first, covers, number, columns, budget, effort, p
     )
 
 
 @inner
 def _obstacle(
-    rows: Matrix, order: Ids, chosen: Ids, number: int, paid: Bools, p: int
-) -> tuple[Ids, int]:
-    """Return columns that no combination of the chosen rows clears all of, and how many.
+    rows: Matrix, spread: Ids, supports: Matrix, chosen: Ids, number: int, paid: Bools,
+    equations: Matrix, found: Ids, p: int,
+) -> int:  # fmt: skip
+    """Find columns that no combination of the chosen rows clears all of; return how many.
 
     None at all means that a combination with the first row clears every column not paid for.
     Each column is an equation for the coefficients of the rows but the first.
     """
-    found = np.empty(number, np.int64)
-    unknowns = number - 1
-    equations = np.zeros((unknowns, number), np.int64)
-    lead = np.empty(unknowns, np.int64)
+    lead = np.empty(number, np.int64)
     held = 0
-    equation = np.empty(number, np.int64)
-    for column in order:
-        if paid[column]:
-            continue
-        some = False
-        for n in range(number):
-            equation[n] = rows[chosen[n], column]
-            some = some or equation[n] != 0
-        if not some:
-            continue
-        for e in range(held):
-            if equation[lead[e]] != 0:
-                factor = negative(equation[lead[e]], p)
-                for n in range(number):
-                    equation[n] = residue(equation[n] + factor * equations[e, n], p)
-        place = -1
-        for n in range(1, number):
-            if equation[n] != 0:
-                place = n
-                break
-        if place < 0 and equation[0] == 0:
-            continue
-        found[held] = column
-        if place < 0:
-            return found, held + 1
-        scale = inverse(equation[place], p)
-        for n in range(number):
-            equations[held, n] = residue(equation[n] * scale, p)
-        lead[held] = place
-        for e in range(held):
-            if equations[e, place] != 0:
-                factor = negative(equations[e, place], p)
-                for n in range(number):
-                    equations[e, n] = residue(equations[e, n] + factor * equations[held, n], p)
-        held += 1
-    return found, 0
+    for source in range(number):
+        for at in range(spread[source]):
+            column = supports[source, at]  # again in each row that holds it, then to no effect
+            if paid[column]:
+                continue
+            equation = equations[held]
+            for n in range(number):
+                equation[n] = rows[chosen[n], column]
+            for e in range(held):
+                if equation[lead[e]] != 0:
+                    factor = negative(equation[lead[e]], p)
+                    for n in range(number):
+                        equation[n] = residue(equation[n] + factor * equations[e, n], p)
+            place = -1
+            for n in range(1, number):
+                if equation[n] != 0:
+                    place = n
+                    break
+            if place < 0 and equation[0] == 0:
+                continue
+            found[held] = column
+            if place < 0:
+                return held + 1
+            scale = inverse(equation[place], p)
+            for n in range(number):
+                equation[n] = residue(equation[n] * scale, p)
+            lead[held] = place
+            for e in range(held):
+                if equations[e, place] != 0:
+                    factor = negative(equations[e, place], p)
+                    for n in range(number):
+                        equations[e, n] = residue(equations[e, n] + factor * equation[n], p)
+            held += 1
+    return 0
 
 
 @inner
 def _search(
     rows: Matrix, sizes: Vector, own: Ids, holders: Marks, usable: Marks, order: Ids, first: int,
-    covers: Marks, word: int, budget: int, effort: int, p: int,
+    covers: Marks, word: int, columns: int, budget: int, effort: int, p: int,
 ) -> bool:  # fmt: skip
     """Whether a row, with others that are usable, makes a word within the budget.
 
@@ -261,6 +252,11 @@ def _search(
     chosen[0] = word
     paid = np.zeros(rows.shape[1], np.bool_)
     obstacles = np.zeros((levels, levels), np.int64)
+    equations = np.empty((levels, levels), np.int64)
+    # Where each chosen row is not zero.
+    supports = np.empty((levels, columns), np.int64)
+    spread = np.zeros(levels, np.int64)
+    supports[0, : order.size], spread[0] = order, order.size
     # Of each level: columns in the way, those paid for so far, rows chosen, records left to pay,
     # whether the column of the row chosen was paid for, and what is undone on the way back.
     count, step, taken, left, was_paid, last = np.zeros((6, levels), np.int64)
@@ -275,10 +271,15 @@ def _search(
             effort -= 1
             if effort < 0:
                 return True
-            _meet(
-                rows, sizes, own, order, covers, chosen, paid, usable, taken[level], left[level],
-                open_[level], obstacles[level], count, level, p,
-            )  # fmt: skip
+            if open_[level] != np.uint64(0):
+                enough = _can_cover(sizes, own, covers, usable, left[level], open_[level])
+                count[level] = 1 if enough else -1
+                obstacles[level, 0] = order[low_bit(open_[level])]
+            else:
+                count[level] = _obstacle(
+                    rows, spread, supports, chosen, taken[level], paid, equations,
+                    obstacles[level], p,
+                )  # fmt: skip
             if count[level] == 0:
                 return True
             step[level], last[level] = 0, -1
@@ -315,6 +316,8 @@ def _search(
             if row >= 0:
                 last[level] = row
                 chosen[taken[level]] = row
+                held = np.flatnonzero(rows[row, :columns])
+                supports[taken[level], : held.size], spread[taken[level]] = held, held.size
                 was_paid[level] = 1 if paid[own[row]] else 0
                 paid[own[row]] = True
                 left[level + 1] = left[level] - sizes[own[row]]
@@ -346,16 +349,10 @@ def _next(could: Marks, chosen: Ids, taken: int, sizes: Vector, own: Ids, left: 
 
 
 @inner
-def _meet(
-    rows: Matrix, sizes: Vector, own: Ids, order: Ids, covers: Marks, chosen: Ids, paid: Bools,
-    usable: Marks, taken: int, left: int, uncovered: int, obstacles: Ids, count: Ids, level: int, p: int,
-) -> None:  # fmt: skip
-    """Find columns in the way at a level; −1 of them if no steps that are left could suffice."""
-    if uncovered == np.uint64(0):
-        found, count[level] = _obstacle(rows, order, chosen, taken, paid, p)
-        for place in range(count[level]):
-            obstacles[place] = found[place]
-        return
+def _can_cover(
+    sizes: Vector, own: Ids, covers: Marks, usable: Marks, left: int, uncovered: int
+) -> bool:
+    """Whether steps within the budget could suffice for the columns that nobody clears yet."""
     most = 1
     for w in range(usable.size):
         some = usable[w]
@@ -364,6 +361,4 @@ def _meet(
             some &= some - np.uint64(1)
             if sizes[own[row]] <= left:
                 most = max(most, bits_set(covers[row] & uncovered))
-    enough = bits_set(uncovered) <= left * most
-    count[level] = 1 if enough else -1
-    obstacles[0] = order[low_bit(uncovered)]
+    return bool(bits_set(uncovered) <= left * most)

@@ -8,17 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from discreet.queries.history.field import Bits, Marks, Matrix, Square, Vector, secret_prime
+from discreet.queries.history.field import Marks, Matrix, Square, Vector, secret_prime
 
-__all__ = ["ATOMS", "COLUMNS", "HINT", "RANK", "WORDS", "State", "blank", "grown"]
+__all__ = ["ATOMS", "COLUMNS", "HINT", "RANK", "SMALL", "WORDS", "State", "blank", "grown"]
 
 #: Places in `State.used`: how much of each array is in use, and where a pivot was found last.
-ATOMS, RANK, WORDS, COLUMNS, HINT = range(5)
+ATOMS, RANK, WORDS, COLUMNS, HINT, SMALL = range(6)
 
 
 class State(NamedTuple):
     """Answered sums over atoms, the inverse at their pivots, and the words on small atoms.
 
+    Small atoms hold fewer than k records, large ones at least k.
     Answers and pivots are numbered independently: of the inverse, rows are pivots, columns answers.
     """
 
@@ -29,14 +30,19 @@ class State(NamedTuple):
     # Of each atom:
     sizes: Vector  # records
     held: Vector  # those inside the question looked at; zero between questions
+    atom_prints: Matrix  # two fingerprints of the records …
+    held_prints: Matrix  # … and of those held, zero between questions
     row_at: Vector  # row of the inverse whose pivot it is, or −1
     column_at: Vector  # column of the words, or −1
-    members: Bits
+    members: Marks  # which answers hold it: 64 in a word
+    small: Vector  # the small ones, in no order
     # Of each answer that has a pivot, and of each pivot:
     square: Square
-    marks: Marks
+    marks: Marks  # which places of it are not zero …
+    turned: Marks  # … and the same by columns
     pivots: Vector  # atoms
-    prints: Matrix  # two fingerprints of each answer
+    prints: Matrix  # two fingerprints of each answer …
+    large_prints: Matrix  # … and of what it holds of large atoms
     # Of each word, and of each atom words live on:
     words: Matrix
     own: Vector  # column where only this word is not zero …
@@ -47,9 +53,11 @@ class State(NamedTuple):
     # Everything:
     used: Vector
     prime: int
+    k: int
+    records: int
 
 
-def blank(counts: npt.NDArray[np.int64]) -> State:
+def blank(counts: npt.NDArray[np.int64], k: int) -> State:
     """Return the state before the first answer: the total alone is taken as known.
 
     So a complement below k is a difference below k.
@@ -68,18 +76,24 @@ def blank(counts: npt.NDArray[np.int64]) -> State:
     state = State(
         counts=counts, secret=secret, atom=np.zeros(counts.size, np.int32),
         sizes=np.zeros(atoms, np.int64), held=np.zeros(atoms, np.int64),
-        row_at=np.zeros(atoms, np.int64), column_at=np.zeros(atoms, np.int64),
-        members=np.zeros((rank >> 3, atoms), np.uint8), square=np.zeros((rank, rank), np.int32),
-        marks=np.zeros((rank, rank >> 6), np.uint64), pivots=np.zeros(rank, np.int64),
-        prints=np.zeros((2, rank), np.int64), words=np.zeros((words, columns), np.int64),
+        atom_prints=np.zeros((2, atoms), np.int64), held_prints=np.zeros((2, atoms), np.int64),
+        row_at=np.zeros(atoms, np.int64), column_at=np.zeros(atoms, np.int64), small=np.zeros(atoms, np.int64),
+        members=np.zeros((rank >> 6, atoms), np.uint64), square=np.zeros((rank, rank), np.int32),
+        marks=np.zeros((rank, rank >> 6), np.uint64), turned=np.zeros((rank, rank >> 6), np.uint64), pivots=np.zeros(rank, np.int64),
+        prints=np.zeros((2, rank), np.int64), large_prints=np.zeros((2, rank), np.int64), words=np.zeros((words, columns), np.int64),
         own=np.zeros(words, np.int64), own_atoms=np.zeros(words, np.int64), word_prints=np.zeros((2, words), np.int64),
         holders=np.zeros((columns, (words + 63) >> 6), np.uint64),
-        word_atoms=np.zeros(columns, np.int64), used=np.array([1, 1, 0, 0, 0], np.int64), prime=prime,
+        word_atoms=np.zeros(columns, np.int64), used=np.array([1, 1, 0, 0, 0, 0], np.int64), prime=prime,
+        k=k, records=int(counts.sum()),
     )  # fmt: skip
     state.column_at[0] = -1
-    state.sizes[0] = counts.sum()
-    state.members[0, 0] = state.square[0, 0] = state.marks[0, 0] = 1
-    state.prints[:, 0] = secret.sum(axis=1) % prime
+    state.sizes[0] = state.records
+    state.members[0, 0] = state.square[0, 0] = state.marks[0, 0] = state.turned[0, 0] = 1
+    state.atom_prints[:, 0] = state.prints[:, 0] = secret.sum(axis=1) % prime
+    if state.records >= k:
+        state.large_prints[:, 0] = state.prints[:, 0]
+    else:
+        state.used[SMALL] = 1
     return state
 
 
@@ -91,7 +105,8 @@ def grown(state: State, needed: npt.NDArray[np.int64]) -> State:
     there = state.used
     shapes: dict[str, tuple[int, ...]] = {
         "sizes": (atoms,), "held": (atoms,), "row_at": (atoms,), "column_at": (atoms,),
-        "members": (rank >> 3, atoms), "square": (rank, rank), "marks": (rank, rank >> 6),
+        "atom_prints": (2, atoms), "held_prints": (2, atoms), "small": (atoms,), "large_prints": (2, rank),
+        "members": (rank >> 6, atoms), "square": (rank, rank), "marks": (rank, rank >> 6), "turned": (rank, rank >> 6),
         "pivots": (rank,), "prints": (2, rank), "words": (words, columns), "own": (words,), "own_atoms": (words,),
         "word_prints": (2, words), "holders": (columns, (words + 63) >> 6), "word_atoms": (columns,),
     }  # fmt: skip

@@ -54,7 +54,7 @@ class TableJob(Job):
                 code="no-attributes",
                 parameter="by",
             )
-        if not self.rules:
+        if not self.rules and (self.method is None or self.method.needs_rules):
             raise InputError(
                 "table: without a rule nothing is sensitive and nothing would be protected",
                 code="no-rules",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -15,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.audit.rules import Rule
+from discreet.audit.rules._base import magnitude
 from discreet.audit.sensitivity import mark
 from discreet.data.table import Floats, Status, Table
+from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import Member
@@ -44,6 +47,11 @@ class Protected:
     upper: Floats | None = None
     #: Whether `lower` and `upper` are printed in place of the values.
     prints_intervals: bool = False
+    #: Published sums are multiples of it; means of them are printed as multiples, too, since their
+    #: other digits would tell how many stand behind them.
+    grid: float | None = None
+    #: Half the width of each printed interval, before the ends were cut at zero.
+    steps: Floats | None = None
     #: What may be told about how it was done (iterations, optimality gap); goes into the evidence.
     facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     #: What only the curator may see.
@@ -74,6 +82,9 @@ class TableMethod(Member):
     is_random: ClassVar[bool] = False
     #: Whether published totals are the sums of the published parts.
     is_additive: ClassVar[bool] = True
+    #: What is done with linked tables: "joined" into one; "apart", for methods by which a cell
+    #: comes out the same in whatever table it stands; "refused".
+    linked: ClassVar[str] = "joined"
 
     @property
     def acting(self) -> TableMethod:
@@ -99,6 +110,36 @@ def sensitive(table: Table) -> npt.NDArray[np.bool_]:
     return np.asarray(table.status == Status.PRIMARY)
 
 
+def with_levels(table: Table, name: str) -> Table:
+    """Return the table with a protection level for every sensitive cell.
+
+    Statuses may come without levels. Of a count another one must remain possible; of a zero, whose
+    level is no part of it, a tenth of the middle value; of other magnitudes nobody can guess.
+    """
+    assert table.lower is not None
+    assert table.upper is not None
+    none = sensitive(table) & (table.lower <= 0) & (table.upper <= 0)
+    if not none.any():
+        return table
+    size = np.abs(table.value)
+    if table.statistic == "count":
+        level = np.ones(len(table))
+    else:
+        unknown = np.flatnonzero(none & (size > 0))
+        if unknown.size:
+            names = [" × ".join(table.labels(int(cell))) for cell in unknown[:5]]
+            raise InputError(
+                f"{unknown.size} sensitive cells have no protection level, which {name} needs, "
+                "such as " + "; ".join(names),
+                code="missing-levels",
+                hint="give the columns lower= and upper=, or a rule",
+                cells=names,
+            )
+        level = np.full(len(table), 0.1 * float(np.median(size[size > 0])) if size.any() else 1.0)
+    lower = np.where(none, np.minimum(level, size), table.lower)
+    return table.replace(lower=lower, upper=np.where(none, level, table.upper))
+
+
 def changed(table: Table) -> npt.NDArray[np.int8]:
     """Return the status of every cell of a table whose values were changed.
 
@@ -122,12 +163,38 @@ def floor_of(table: Table) -> float:
     return -np.inf if (table.value < 0).any() else 0.0
 
 
+def within_share(table: Table, value: Floats, most: float) -> tuple[Floats, Floats]:
+    """Return between what the true values lie if each was changed by at most a share of itself.
+
+    Where contributions of both signs meet, the share is one of their sizes, which nobody knows.
+    """
+    ends = np.stack([value / (1 + most), value / (1 - most)])
+    known = table.contributions is not None or table.magnitude is not None
+    if known or floor_of(table) == 0:
+        mixed = magnitude(table) > np.abs(table.value) * (1 + 1e-9)
+    else:
+        mixed = np.ones(len(table), dtype=bool)
+    return np.where(mixed, -np.inf, ends.min(axis=0)), np.where(mixed, np.inf, ends.max(axis=0))
+
+
 def is_total(table: Table) -> npt.NDArray[np.bool_]:
     """Return which cells are the sum of others."""
     entries = table.equations.tocoo()
     total = np.zeros(len(table), dtype=bool)
     total[entries.col[entries.data > 0]] = True
     return total
+
+
+def told_gap(gap: float | None) -> float | None:
+    """Return an optimality gap as it may be published: rounded upwards to a twentieth.
+
+    It is a fraction of what protection costs; its digits would tell the cost, and that the number
+    of secondaries or a distance over few cells.
+
+    >>> told_gap(1 / 7), told_gap(0.0)
+    (0.15, 0.0)
+    """
+    return None if gap is None else math.ceil(gap * 20 - 1e-9) / 20
 
 
 def rounding_base(table: Table, base: float | None) -> float:

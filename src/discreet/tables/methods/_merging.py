@@ -112,9 +112,24 @@ def _added(
         contributions=_largest(table.contributions, rows, cell, size),
         cost=added(table.cost),
         magnitude=added(table.magnitude),
+        requested=_largest_asked(table.requested, rows, cell, size),
         statistic=table.statistic,
         measure=table.measure,
     )
+
+
+def _largest_asked(
+    requested: npt.NDArray[np.float64] | None,
+    rows: npt.NDArray[np.int64],
+    cell: npt.NDArray[np.int64],
+    size: int,
+) -> npt.NDArray[np.float64] | None:
+    """Return the largest contribution of cells added up among those who asked for protection."""
+    if requested is None:
+        return None
+    largest = np.zeros(size)
+    np.maximum.at(largest, cell, np.abs(requested[rows]))
+    return largest
 
 
 def _largest(
@@ -139,9 +154,27 @@ def _largest(
     return largest
 
 
+def _parts(code: str, before: Dimension) -> list[str]:
+    """Return the codes that were merged into one; their own names may hold a plus, too.
+
+    >>> _parts("f + m + m/f + x", Dimension.of("sex", Hierarchy.flat(["f", "f + m", "m/f", "x"])))
+    ['f + m', 'm/f', 'x']
+    """
+    words, found = code.split(" + "), []
+    while words:
+        for size in range(len(words), 0, -1):
+            name = " + ".join(words[:size])
+            if name in before.index or size == 1:
+                found.append(name)
+                words = words[size:]
+                break
+    return found
+
+
 def codes_after(before: Dimension, after: Dimension) -> dict[str, str]:
     """Return what has become of each single code: itself, the merged one it is in, or a total."""
-    inside = {part: code for code in after.codes for part in code.split(" + ")}
+    merged = [code for code in after.codes if code not in before.index]
+    inside = {part: code for code in merged for part in _parts(code, before)}
     result = {}
     for code in (before.codes[place] for place in np.flatnonzero(before.is_leaf)):
         chain = before.hierarchies[0].ancestors(code)

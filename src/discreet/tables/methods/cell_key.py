@@ -12,7 +12,7 @@ from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
-from discreet.tables.methods._base import Protected, TableMethod, changed, floor_of, is_whole
+from discreet.tables.methods._base import Protected, TableMethod, changed, is_whole, within_share
 from discreet.tables.methods._keys import Words, cell_keys, read_key, rehash, unit_interval
 from discreet.tables.methods._perturbation import deviations, transition
 
@@ -47,6 +47,7 @@ class CellKey(TableMethod):
     reference: ClassVar[str] = "Fraser and Wooton (2005), ABS; Thompson et al. (2013), UNECE"
     needs_rules: ClassVar[bool] = False
     is_random: ClassVar[bool] = True
+    linked: ClassVar[str] = "apart"
     is_additive: ClassVar[bool] = False
 
     deviation: int = parameter(4, help="largest change of a count", low=1, high=100)
@@ -93,7 +94,9 @@ class CellKey(TableMethod):
 
     def _counts(self, table: Table, keys: Words) -> Protected:
         records, scale = np.round(table.value).astype(np.int64), np.ones(len(table))
-        if table.count is not None and not is_whole(table, strictly=True):
+        source = getattr(table, "source", None)
+        weighted = source is not None and source.weight is not None
+        if table.count is not None and (weighted or not is_whole(table, strictly=True)):
             # Weighted counts: the noise of the records, as much as a record counts on average.
             records = table.count
             scale = table.value / np.maximum(records, 1)
@@ -110,7 +113,8 @@ class CellKey(TableMethod):
             table,
             value,
             changed(table),
-            np.maximum(value - reach, 0.0),
+            # Zeros stay zero: who is counted at all was counted before.
+            np.maximum(value - reach, np.where(value > 0, np.minimum(scale, value), 0.0)),
             np.where(table.value == 0, 0.0, value + reach),
             facts={"deviation": self.deviation, "variance": self.variance},
         )
@@ -120,12 +124,8 @@ class CellKey(TableMethod):
         up = np.where(keys & np.uint64(1), 1.0, -1.0)
         share = (self.least + (self.most - self.least) * unit_interval(keys)) / 100
         value = table.value + up * share * top
-        most = self.most / 100
-        if floor_of(table) == 0:
-            # The largest contribution is at most the cell, and that is all anybody knows of it.
-            lower, upper = value / (1 + most), value / (1 - most)
-        else:
-            lower, upper = np.full(len(table), -np.inf), np.full(len(table), np.inf)
+        # The largest contribution is at most the cell, and that is all anybody knows of it.
+        lower, upper = within_share(table, value, self.most / 100)
         return Protected(
             table,
             value,

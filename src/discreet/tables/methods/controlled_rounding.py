@@ -131,7 +131,7 @@ def _protected(near: Multiples, base: float, found: Rounded, *, impossible: bool
     table = near.table
     left = near.left(found.multiples)
     rounded = found.multiples * base
-    whole = is_whole(table) and float(base).is_integer()
+    whole = is_whole(table, strictly=True) and float(base).is_integer()
     # In a table of whole numbers the distance to an adjacent multiple is at most base − 1. Which
     # totals moved by a whole base is not told, so that it may have been any.
     reach = np.full(len(table), base - 1 if whole else base)
@@ -144,6 +144,7 @@ def _protected(near: Multiples, base: float, found: Rounded, *, impossible: bool
         changed(table),
         np.maximum(rounded - reach, floor_of(table)),
         rounded + reach,
+        grid=base,
         facts=facts,
         confidential={
             "beyond_adjacent": [" × ".join(table.labels(c)) for c in np.flatnonzero(left).tolist()],

@@ -20,6 +20,8 @@ from discreet.tables.methods._base import (
     is_total,
     is_whole,
     sensitive,
+    told_gap,
+    with_levels,
 )
 
 __all__ = ["ControlledTabularAdjustment"]
@@ -72,14 +74,17 @@ class ControlledTabularAdjustment(TableMethod):
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return the closest table found."""
         table.require_additive()
+        table = with_levels(table, self.name)
         integer = is_whole(table) if self.integer is None else self.integer
         assert table.lower is not None  # the contract of `hide`
         assert table.upper is not None
+        # What cannot fall, such as a zero, is not protected by a fall of nothing.
+        lower = np.where(table.lower > 0, table.lower, table.upper)
         found = Adjustment(
             table=table,
             equations=table.equations.tocsc(),
             sensitive=np.flatnonzero(sensitive(table)),
-            lower=np.ceil(table.lower - 1e-9) if integer else table.lower,
+            lower=np.ceil(lower - 1e-9) if integer else lower,
             upper=np.ceil(table.upper - 1e-9) if integer else table.upper,
             weight=self._weight(table),
             room=self._room(table),
@@ -88,14 +93,15 @@ class ControlledTabularAdjustment(TableMethod):
         ).solve(squared=self.distance == "squared", progress=progress)
         value = _tidy(table.value + found.change, integer)
         gap = 1 - found.bound / found.objective if found.objective > 0 else 0.0
-        facts = {"optimal": found.optimal, "gap": gap, "integer": integer}
+        facts = {"optimal": found.optimal, "gap_at_most": told_gap(gap), "integer": integer}
         return Protected(
             table,
             value,
             changed(table),
+            grid=1.0 if integer else None,
             facts=facts,
             # Over a single changed cell the objective would be its change.
-            confidential={"objective": found.objective, "bound": found.bound},
+            confidential={"objective": found.objective, "bound": found.bound, "gap": gap},
         )
 
     def _weight(self, table: Table) -> Floats:
@@ -110,7 +116,7 @@ class ControlledTabularAdjustment(TableMethod):
         size = np.abs(table.value)
         fall = np.full(len(table), np.inf) if floor_of(table) < 0 else table.value.copy()
         rise = np.full(len(table), np.inf)
-        fixed = size == 0
+        fixed = (size == 0) & ~sensitive(table)
         if self.totals == "fixed":
             fixed |= is_total(table)
         elif self.totals == "grand":

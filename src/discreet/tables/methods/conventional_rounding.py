@@ -11,7 +11,14 @@ from discreet.data.table import Table
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
-from discreet.tables.methods._base import Protected, TableMethod, changed, floor_of, rounding_base
+from discreet.tables.methods._base import (
+    Protected,
+    TableMethod,
+    changed,
+    floor_of,
+    is_whole,
+    rounding_base,
+)
 
 __all__ = ["ConventionalRounding"]
 
@@ -46,6 +53,11 @@ class ConventionalRounding(TableMethod):
         """Return every cell rounded."""
         base = rounding_base(table, self.base)
         rounded = np.floor(table.value / base + 0.5) * base
-        lower = np.maximum(rounded - base / 2, floor_of(table))
-        upper = rounded + base / 2
-        return Protected(table, rounded, changed(table), lower, upper, facts={"base": base})
+        below = above = base / 2
+        if is_whole(table, strictly=True) and float(base).is_integer():
+            # Of whole numbers base 5 takes two from either side, base 10 five and four.
+            below, above = base // 2, (base - 1) // 2
+        lower, upper = np.maximum(rounded - below, floor_of(table)), rounded + above
+        return Protected(
+            table, rounded, changed(table), lower, upper, grid=base, facts={"base": base}
+        )

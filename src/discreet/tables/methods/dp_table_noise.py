@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["DPTableNoise"]
 
 
+#: Bits kept of a contribution: sums of 2**28 of them are exact.
+_BITS = 24
+
+
 @dataclasses.dataclass(frozen=True)
 class DPTableNoise(TableMethod):
     """Adds Laplace noise drawn by OpenDP to every cell, empty ones too, and makes totals add up.
@@ -30,7 +35,8 @@ class DPTableNoise(TableMethod):
     The budget is split over the levels of totals that are published ("views"): a person is in
     one cell of each. With totals="levels" each view gets its own noise and the closest additive
     table is published; with totals="bottom-up" only single cells get noise and totals are their
-    sums. The codes of the table are taken as public; which cells are empty is not.
+    sums. The codes of the table are taken as public; which cells are empty is not. Where an
+    attribute has no hierarchy its codes are those found in the records, and the promise says so.
 
     Examples
     --------
@@ -48,6 +54,7 @@ class DPTableNoise(TableMethod):
     needs_rules: ClassVar[bool] = False
     risk: ClassVar[str] = "noise"
     is_random: ClassVar[bool] = True
+    linked: ClassVar[str] = "refused"
 
     epsilon: float = parameter(1.0, help="privacy budget of the whole table", above=0)
     bounds: tuple[float, ...] | None = parameter(
@@ -65,11 +72,20 @@ class DPTableNoise(TableMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not math.isfinite(self.epsilon):
+            raise InputError(
+                "dp-noise: epsilon is a finite number: without end there is no noise",
+                code="parameter-range",
+                hint="write epsilon=1",
+                parameter="epsilon",
+            )
         if self.bounds is not None and (
-            len(self.bounds) != 2 or not self.bounds[0] < self.bounds[1]
+            len(self.bounds) != 2
+            or not self.bounds[0] < self.bounds[1]
+            or not all(map(math.isfinite, self.bounds))
         ):
             raise InputError(
-                "dp-noise: bounds are two numbers, the smaller first",
+                "dp-noise: bounds are two finite numbers, the smaller first",
                 code="parameter-range",
                 hint="write bounds=(0, 500000)",
                 parameter="bounds",
@@ -115,6 +131,9 @@ class DPTableNoise(TableMethod):
         # Totals anew from the single cells: the last digits of a projection do not add up.
         value = add_up(cube, value)
         promise = f"ε-differential privacy with ε = {self.epsilon:g} for each contributor"
+        found = [] if source is None else source.undeclared()
+        if found:
+            promise += f" (the codes of {', '.join(found)}, found in the records, count as known)"
         return Protected(
             cube,
             value,
@@ -138,7 +157,12 @@ class DPTableNoise(TableMethod):
             return table
         low, high = self._bounds()
         if source is not None and table.measure is not None:
-            clipped = np.clip(source.numbers(table.measure), low, high)
+            amounts = source.numbers(table.measure, missing=np.nan)
+            clipped = np.where(np.isnan(amounts), 0.0, np.clip(amounts, low, high))
+            # Sums of multiples of a power of two are exact, in whatever order they are added:
+            # rounding errors would make one record change a sum by more than its bound.
+            step = 2.0 ** (np.floor(np.log2(max(abs(low), abs(high)))) - _BITS)
+            clipped = np.trunc(clipped / step) * step
             return table.replace(value=source.sums(table, {"__clipped": clipped})[0])
         top = table.contributions
         if top is None or (np.abs(top).max(initial=0.0) > max(abs(low), abs(high))):

@@ -19,8 +19,10 @@ from discreet.tables.methods._base import (
     TableMethod,
     floor_of,
     is_total,
+    is_whole,
     round_up,
     sensitive,
+    with_levels,
 )
 
 __all__ = ["Intervals"]
@@ -32,8 +34,9 @@ class Intervals(TableMethod):
 
     Partial suppression: instead of withholding cells wholly, each gets the narrowest interval with
     which every sensitive cell can still take both ends of its protection interval. For one
-    sensitive cell after the other a linear program finds the cheapest widening. The ends are
-    rounded outwards to round numbers, so that the middle of an interval is not the value.
+    sensitive cell after the other a linear program finds the cheapest widening. An interval is as
+    wide as four times that, at least, and reaches from one round number to another: somebody who
+    knows all of this knows that the value lies in the middle half, and no more.
 
     Examples
     --------
@@ -48,7 +51,7 @@ class Intervals(TableMethod):
     ... )
     >>> shown = Intervals().hide(table, rng=Randomness.seeded(1))
     >>> float(shown.lower[1]), float(shown.upper[1]), int(shown.withheld.sum())
-    (5.0, 15.0, 2)
+    (0.0, 20.0, 2)
     """
 
     name: ClassVar[str] = "intervals"
@@ -61,18 +64,31 @@ class Intervals(TableMethod):
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return values where they can stay, intervals elsewhere."""
         table.require_additive()
+        table = with_levels(table, self.name)
         fall, rise = self._widths(table, progress)
         widened = (fall > 0) | (rise > 0)
-        lower, upper = table.value.copy(), table.value.copy()
+        # Of whole numbers several must remain, however small the levels are.
+        smallest = 2.0 if is_whole(table, strictly=True) else 1e-9
+        lower, upper, steps = table.value.copy(), table.value.copy(), np.zeros(len(table))
         for cell in np.flatnonzero(widened):
-            step = round_up(max((fall[cell] + rise[cell]) / 2, 1e-9))
-            lower[cell] = np.floor((table.value[cell] - fall[cell]) / step) * step
-            upper[cell] = np.ceil((table.value[cell] + rise[cell]) / step) * step
+            # Which multiple of the step is nearest does not tell where around it the value is; the
+            # ends of what it needs, rounded outwards, would: of counts they leave one possibility.
+            step = round_up(max(2 * fall[cell], 2 * rise[cell], smallest))
+            middle = np.floor(table.value[cell] / step + 0.5) * step
+            lower[cell], upper[cell], steps[cell] = middle - step, middle + step, step
         lower = np.maximum(lower, floor_of(table))
         status = np.where(widened, np.int8(Status.SECONDARY), np.int8(Status.SAFE))
         status[sensitive(table)] = Status.PRIMARY
         value = np.where(widened, np.nan, table.value)
-        return Protected(table, value, status, lower, upper, prints_intervals=True)
+        return Protected(
+            table,
+            value,
+            status,
+            lower,
+            upper,
+            prints_intervals=True,
+            steps=steps,
+        )
 
     def _widths(self, table: Table, progress: Progress) -> tuple[Floats, Floats]:
         """Return how far below and above its value each cell's interval must reach."""

@@ -60,7 +60,7 @@ class RandomRounding(TableMethod):
         up = rng.bernoulli(share, len(table)) & (share > 1e-9)
         rounded = (below + up) * base
         # In a table of whole numbers the distance to the printed multiple is at most base − 1.
-        reach = base - 1 if is_whole(table) and base >= 1 else base
+        reach = base - 1 if is_whole(table, strictly=True) and float(base).is_integer() else base
         lower = np.maximum(rounded - reach, floor_of(table))
         return Protected(
             table,
@@ -68,5 +68,6 @@ class RandomRounding(TableMethod):
             changed(table),
             lower,
             rounded + reach,
+            grid=base,
             facts={"base": base},
         )

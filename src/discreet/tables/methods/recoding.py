@@ -53,6 +53,17 @@ class Recoding(TableMethod):
     )
     keep: tuple[str, ...] = parameter((), help="attributes whose categories are not merged")
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.then is not None and self.then.acting.risk == "noise":
+            raise InputError(
+                f"recoding: which categories are merged depends on the records, so that "
+                f"{self.then.name} afterwards cannot keep its promise",
+                code="recoding-then",
+                hint="merge categories by what is publicly known, in a hierarchy",
+                parameter="then",
+            )
+
     @property
     def acting(self) -> TableMethod:
         """The method that protects what remains sensitive."""

@@ -12,7 +12,7 @@ from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
-from discreet.tables.methods._base import Protected, TableMethod, changed, floor_of
+from discreet.tables.methods._base import Protected, TableMethod, changed, within_share
 from discreet.tables.methods._keys import read_key, record_words, unit_interval
 
 __all__ = ["RecordNoise"]
@@ -43,6 +43,7 @@ class RecordNoise(TableMethod):
     reference: ClassVar[str] = "Evans, Zayatz and Slanta (1998), Journal of Official Statistics 14"
     needs_rules: ClassVar[bool] = False
     is_random: ClassVar[bool] = True
+    linked: ClassVar[str] = "apart"
 
     least: float = parameter(10.0, help="smallest push in percent", low=0, below=100)
     most: float = parameter(20.0, help="largest push in percent", above=0, below=100)
@@ -81,11 +82,7 @@ class RecordNoise(TableMethod):
         noisy = source.numbers(table.measure) * factors
         (value,) = source.sums(table, {"__noisy": noisy})
         progress("adding up", 1, 1)
-        most = self.most / 100
-        if floor_of(table) == 0:
-            lower, upper = value / (1 + most), value / (1 - most)
-        else:
-            lower, upper = np.full(len(table), -np.inf), np.full(len(table), np.inf)
+        lower, upper = within_share(table, value, self.most / 100)
         return Protected(table, value, changed(table), lower, upper)
 
     def _factors(self, identities: list[str], key: bytes) -> Floats:

@@ -13,7 +13,7 @@ from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
-from discreet.tables.methods._base import Protected, TableMethod
+from discreet.tables.methods._base import Protected, TableMethod, told_gap
 
 __all__ = ["Suppression"]
 
@@ -83,18 +83,13 @@ class Suppression(TableMethod):
             prefer=prefer,
             progress=progress,
         )
-        facts = {
-            "primaries": pattern.primaries,
-            "secondaries": pattern.secondaries,
-            "optimal": pattern.optimal,
-            "gap": pattern.gap,
-        }
+        facts = {"optimal": pattern.optimal, "gap_at_most": told_gap(pattern.gap)}
         return Protected(
             table,
             np.where(pattern.withheld, np.nan, table.value),
             pattern.status,
             facts=facts,
-            confidential={"audit": pattern.audit, "pattern": pattern},
+            confidential={"audit": pattern.audit, "pattern": pattern, "gap": pattern.gap},
         )
 
 

@@ -91,9 +91,13 @@ def _first(
     search.build()
     if not improve:
         return search
-    more = min(_FAST[windows > 0] * search.work, _FAST_PIVOTS[windows > 0])
-    search.improve(int(search.work + more))
+    search.improve(_little(search.work, windows))
     return search
+
+
+def _little(work: int, windows: int) -> int:
+    """Return up to how many pivots "fast" improves what took so many to build."""
+    return int(work + min(_FAST[windows > 0] * work, _FAST_PIVOTS[windows > 0]))
 
 
 def _cornered(task: Task, passes: int, progress: Progress) -> Found:
@@ -186,7 +190,9 @@ def _guided(
             search = Search(task, guide, deadline, windows=windows, progress=progress)
             search.build()
         limit = _TIMES * search.work if windows else _LONG * budget
-        search.improve(min(limit, search.work + _IMPROVING[windows > 0]))
+        limit = min(limit, search.work + _IMPROVING[windows > 0])
+        # Never less than "fast", where building alone takes most of the budget.
+        search.improve(max(limit, _little(search.work, windows)))
         spent += search.work
         dearest = max(dearest, search.work)
         if best is None or search.cost < best.cost * (1 - 1e-12):

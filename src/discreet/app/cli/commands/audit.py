@@ -33,6 +33,12 @@ def add(app: typer.Typer) -> None:
             float | None,
             typer.Option(help="Percent of its value a withheld cell must remain unknown by."),
         ] = None,
+        counts: Annotated[
+            bool | None,
+            typer.Option(
+                help="Values are counts, of which no zero is withheld; else as told beside the table."
+            ),
+        ] = None,
         intervals: Annotated[
             Path | None, typer.Option(help="Write the intervals to this CSV file.")
         ] = None,
@@ -55,6 +61,7 @@ def add(app: typer.Typer) -> None:
                 total=total,
                 within=within,
                 protection=protection,
+                counts=counts,
                 progress=progress,
             )
         frame = found.intervals.drop(columns=["need_lower", "need_upper"])
@@ -67,6 +74,8 @@ def add(app: typer.Typer) -> None:
             console.show(found)
             head = frame.sort_values("safe", kind="stable").head(20)
             console.show((list(head.columns), head.to_numpy().tolist()), title="intervals")
+            if found.is_of_means:
+                console.note("of means the intervals are those of the sums, value times count")
             if len(frame) > len(head):
                 console.note(f"{len(frame) - len(head)} more; write all with --intervals FILE")
         if not found.safe:

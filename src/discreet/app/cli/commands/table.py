@@ -229,13 +229,14 @@ def _protect(
     from discreet.tables.protection import protect
 
     rules = _rules(rule)
-    if not rules and value is None and argus is None and apriori is None:
+    chosen = parse_member(TableMethod, method)
+    given_status = value is not None or argus is not None or apriori is not None
+    if chosen.needs_rules and not rules and not given_status:
         raise InputError(
             "without a rule nothing is sensitive and nothing would be protected",
             code="no-rules",
             hint="write --rule minimum-frequency=3, or see: discreet methods",
         )
-    chosen = parse_member(TableMethod, method)
     given = _Input(
         file,
         _split(by),
@@ -273,7 +274,8 @@ def _protect(
         console.show(report, title="What publishing as it is would give away (confidential)")
     for part in getattr(release, "releases", (release,)):
         console.show(f"{published_text(part)}\n{legend(part)}\n")
-    rows = [("verdict", evidence.verdict), *evidence.loss.items()]
+    counts = [(name, getattr(release.loss, name)) for name in ("cells", "sensitive", "secondaries")]
+    rows = [("verdict", release.verdict), *counts]
     console.show((("", ""), rows))
     console.note(
         f"wrote {output}" if output is not None else "nothing was written: name a folder with -o"

@@ -1,0 +1,20 @@
+"""The canonical text of expressions, and the dialect they are read in."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+
+__all__ = ["POSTGRES", "spelled"]
+
+#: Looked up once: by name, each use would make another.
+POSTGRES = Dialect.get_or_raise("postgres")
+
+
+def spelled(tree: exp.Expression) -> str:
+    """Return the canonical text of an expression.
+
+    >>> spelled(exp.EQ(this=exp.column("n"), expression=exp.Literal.number(5)))
+    'n = 5'
+    """
+    return tree.sql(dialect=POSTGRES, comments=False)
