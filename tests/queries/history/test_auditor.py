@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.queries.history.auditor import Auditor
 from discreet.queries.history.light_words import has_light_word
+from discreet.queries.history.state import RANK, SMALL
 
 
 def rank(rows):
@@ -221,3 +222,48 @@ def test_sets_that_are_dependent_modulo_a_known_number_are_told_apart():
         if any(row):
             auditor.learn(np.flatnonzero(row))
     assert auditor.rank == rank(rows) == n
+
+
+def bits(words, count):
+    """Rows of 64 bits each as zeros and ones."""
+    places = np.arange(count)
+    return (words[:, places >> 6] >> (places & 63).astype(np.uint64)) & np.uint64(1)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_the_state_tells_in_short_is_what_it_holds(seed):
+    """Fingerprints, marks and the inverse are kept up to date step by step: compute them anew."""
+    chance = np.random.default_rng(seed)
+    counts, k = chance.integers(0, 9, 120), int(chance.integers(2, 7))
+    auditor = Auditor(counts, k)
+    line = chance.permutation(120)
+    for _ in range(60):
+        low, high = np.sort(chance.integers(0, 121, 2))
+        inside = (
+            line[low:high] if chance.random() < 0.6 else np.flatnonzero(chance.random(120) < 0.4)
+        )
+        if chance.random() < 0.1:
+            auditor.learn(inside)
+        elif (decision := auditor.decide(inside)).safe:
+            auditor.accept(decision)
+    state = auditor._state
+    atoms, rank = auditor.atoms, int(state.used[RANK])
+    p, sizes = state.prime, np.bincount(state.atom, weights=counts, minlength=atoms)
+    assert rank > 5
+    assert (state.sizes[:atoms] == sizes).all()
+    assert set(state.small[: state.used[SMALL]]) == set(np.flatnonzero(sizes < k))
+    members = bits(state.members[:, :atoms].T, rank).astype(np.int64)  # atoms × answers
+    for which in range(2):
+        prints = np.zeros(atoms, np.int64)
+        np.add.at(prints, state.atom, state.secret[which])
+        assert (state.atom_prints[which, :atoms] == prints % p).all()
+        assert (state.prints[which, :rank] == prints % p @ members % p).all()
+        large = np.where(sizes >= k, prints % p, 0)
+        assert (state.large_prints[which, :rank] == large @ members % p).all()
+    square = state.square[:rank, :rank].astype(object)
+    assert (bits(state.marks[:rank], rank) == (square != 0)).all()
+    assert ((square != 0) == bits(state.turned[:rank], rank).T).all()
+    product = square @ members[state.pivots[:rank]].T.astype(object) % p
+    assert (product == np.eye(rank, dtype=object)).all()
+    assert not state.held.any()
+    assert not state.held_prints.any()
