@@ -14,7 +14,7 @@ CASES = [
     ("ssb_sosialFiktiv", "fast", "value"),
     ("synth_89x111", "fast", "count"),
     ("synth_26x21x19", "fast", "value"),
-    ("testW_ind4_region_size", "fast", "value"),
+    ("testW_ind4_region_size", "fast", "count"),
 ]
 
 
