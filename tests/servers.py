@@ -120,11 +120,28 @@ def postgres_server(folder: Path) -> Iterator[str]:
                 **who,
             )
         _wait(port, process, log, 30)
-        yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        address = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        _wait_for_postgres(address, 30)
+        yield address
     finally:
         if process is not None:
             _stop([process], signal.SIGINT)
         shutil.rmtree(home, ignore_errors=True)
+
+
+def _wait_for_postgres(address: str, seconds: float) -> None:
+    """Wait until sessions are taken: the port is open while the server still starts up."""
+    import psycopg
+
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            psycopg.connect(address).close()
+            return
+        except psycopg.OperationalError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
 
 
 # -- Spark -----------------------------------------------------------------------------------------

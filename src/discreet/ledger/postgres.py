@@ -66,14 +66,26 @@ class PostgresLedger(Ledger):
     @contextlib.contextmanager
     def transaction(self, *, write: bool) -> Iterator[Cursor]:
         """Run one transaction; writers take the database's advisory lock first."""
+        with self._cursor() as cursor, cursor.connection.transaction():
+            if write:
+                cursor.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+            yield _Cursor(cursor)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Cursor]:
+        """Run one statement that reads."""
+        with self._cursor() as cursor:
+            yield _Cursor(cursor)
+
+    @contextlib.contextmanager
+    def _cursor(self) -> Iterator[Any]:
+        # Any: as above.
         connection = self._free.get()
         try:
             if connection is None or connection.closed:
                 connection = self._connect()
-            with connection.transaction(), connection.cursor() as cursor:
-                if write:
-                    cursor.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-                yield _Cursor(cursor)
+            with connection.cursor() as cursor:
+                yield cursor
         except self._psycopg.Error as error:
             raise EngineError(
                 f"the ledger failed: {type(error).__name__}",

@@ -56,24 +56,34 @@ class SqliteLedger(Ledger):
         lock, connection = (
             (self._lock, self._connection) if write else (self._reading, self._reader)
         )
-        with lock:
-            cursor = connection.cursor()
+        with lock, self._cursor(connection) as cursor:
+            cursor.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
-                cursor.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                try:
-                    yield cursor
-                except BaseException:
-                    cursor.execute("ROLLBACK")
-                    raise
-                cursor.execute("COMMIT")
-            except sqlite3.Error as error:
-                if connection.in_transaction:
-                    connection.rollback()
-                raise EngineError(
-                    f"the ledger failed: {error}", code="ledger-failed", file=self.path
-                ) from error
-            finally:
-                cursor.close()
+                yield cursor
+            except BaseException:
+                cursor.execute("ROLLBACK")
+                raise
+            cursor.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Cursor]:
+        """Run one statement that reads."""
+        with self._reading, self._cursor(self._reader) as cursor:
+            yield cursor
+
+    @contextlib.contextmanager
+    def _cursor(self, connection: sqlite3.Connection) -> Iterator[sqlite3.Cursor]:
+        cursor = connection.cursor()
+        try:
+            yield cursor
+        except sqlite3.Error as error:
+            if connection.in_transaction:
+                connection.rollback()
+            raise EngineError(
+                f"the ledger failed: {error}", code="ledger-failed", file=self.path
+            ) from error
+        finally:
+            cursor.close()
 
     def close(self) -> None:
         """Close the file; what was recorded is already on disk."""

@@ -84,6 +84,10 @@ class Ledger(abc.ABC):
         """Return a transaction; a writing one is alone, across processes, until it is durable."""
 
     @abc.abstractmethod
+    def reading(self) -> contextlib.AbstractContextManager[Cursor]:
+        """Return a cursor for one statement, which sees one state without a transaction."""
+
+    @abc.abstractmethod
     def close(self) -> None:
         """Let go of the database."""
 
@@ -146,10 +150,8 @@ class Ledger(abc.ABC):
     def _charge(
         self, cursor: Cursor, draft: Draft, charges: Sequence[Charge]
     ) -> dict[str, dict[str, int]]:
-        totals = {
-            charge.scope: _added(self._balance(cursor, draft.dataset, charge.scope), charge.events)
-            for charge in charges
-        }
+        spent = self._balances(cursor, draft.dataset, [charge.scope for charge in charges])
+        totals = {charge.scope: _added(spent[charge.scope], charge.events) for charge in charges}
         for charge in charges:
             if not charge.admits(totals[charge.scope]):
                 raise ExhaustedError(
@@ -221,13 +223,13 @@ class Ledger(abc.ABC):
     # -- reading ---------------------------------------------------------------------------------
     def find(self, dataset: str, user: str, digest: str, policy: str) -> Entry | None:
         """Return the answer this user was given to this question, if any."""
-        with self.transaction(write=False) as cursor:
+        with self.reading() as cursor:
             return self._find(cursor, dataset, user, digest, policy)
 
     def history(self, dataset: str, *, after: int = 0, kind: str | None = None) -> list[Entry]:
         """Return the answers (of a kind) given to anybody beyond a number, in order."""
         condition, values = ("kind <> 'refused'", ()) if kind is None else ("kind = ?", (kind,))
-        with self.transaction(write=False) as cursor:
+        with self.reading() as cursor:
             cursor.execute(
                 f"SELECT {_FIELDS} FROM discreet_entries "  # noqa: S608 - names of this module
                 f"WHERE dataset = ? AND number > ? AND {condition} ORDER BY number",
@@ -237,7 +239,7 @@ class Ledger(abc.ABC):
 
     def policies(self, dataset: str, kind: str) -> set[str]:
         """Return the digests of the settings under which answers of a kind were given."""
-        with self.transaction(write=False) as cursor:
+        with self.reading() as cursor:
             cursor.execute(
                 "SELECT DISTINCT policy FROM discreet_entries WHERE dataset = ? AND kind = ?",
                 (dataset, kind),
@@ -246,14 +248,14 @@ class Ledger(abc.ABC):
 
     def last(self, dataset: str, kind: str) -> int:
         """Return the number of the last answer of a kind about a dataset; 0 if there is none."""
-        with self.transaction(write=False) as cursor:
+        with self.reading() as cursor:
             return self._last(cursor, dataset, kind)
 
     def entries(self) -> Iterator[Entry]:
         """Return everything recorded, in order."""
         number = 0
         while True:
-            with self.transaction(write=False) as cursor:
+            with self.reading() as cursor:
                 cursor.execute(
                     f"SELECT {_FIELDS} FROM discreet_entries WHERE number > ? "  # noqa: S608 - as above
                     "ORDER BY number LIMIT 500",
@@ -267,8 +269,12 @@ class Ledger(abc.ABC):
 
     def spent(self, dataset: str, scope: str) -> dict[str, int]:
         """Return the events charged to a budget so far."""
-        with self.transaction(write=False) as cursor:
-            return self._balance(cursor, dataset, scope)
+        return self.balances(dataset, [scope])[scope]
+
+    def balances(self, dataset: str, scopes: Sequence[str]) -> dict[str, dict[str, int]]:
+        """Return the events charged to several budgets so far."""
+        with self.reading() as cursor:
+            return self._balances(cursor, dataset, scopes)
 
     def _find(
         self, cursor: Cursor, dataset: str, user: str, digest: str, policy: str
@@ -288,12 +294,16 @@ class Ledger(abc.ABC):
         )
         return int(cursor.fetchone()[0] or 0)
 
-    def _balance(self, cursor: Cursor, dataset: str, scope: str) -> dict[str, int]:
+    def _balances(
+        self, cursor: Cursor, dataset: str, scopes: Sequence[str]
+    ) -> dict[str, dict[str, int]]:
         cursor.execute(
-            "SELECT events FROM discreet_balances WHERE dataset = ? AND scope = ?", (dataset, scope)
+            "SELECT scope, events FROM discreet_balances WHERE dataset = ? "  # noqa: S608 - placeholders
+            f"AND scope IN ({', '.join('?' * len(scopes))})",
+            (dataset, *scopes),
         )
-        row = cursor.fetchone()
-        return {} if row is None else dict(json.loads(row[0]))
+        found = {str(scope): dict(json.loads(events)) for scope, events in cursor.fetchall()}
+        return {scope: found.get(scope, {}) for scope in scopes}
 
     # -- checking --------------------------------------------------------------------------------
     def verify(self, *, head: str | None = None) -> Verification:

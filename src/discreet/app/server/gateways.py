@@ -14,16 +14,14 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from discreet.app.server.desk import Rate, Reply, User
 from discreet.app.server.metrics import Metrics
 from discreet.app.server.postgres.catalog import Catalog
 from discreet.data.schema import Role
 from discreet.data.sql import Query, parse
-from discreet.data.sql.statement import LONGEST
+from discreet.data.sql.reading import read_statements
 from discreet.errors import DiscreetError, InputError, RefusedError, nearest
 from discreet.queries.answer import Answer
 from discreet.queries.gateway import Gateway
@@ -192,15 +190,11 @@ def _result_schema(query: Query, ranged: set[str]) -> pa.Schema:
 
 
 def _tables(sql: str) -> list[str]:
-    text = _EXPLAIN.sub("", sql, count=1)
-    if len(text) > LONGEST:
-        return []
     try:
-        return [
-            table.name for table in sqlglot.parse_one(text, read="postgres").find_all(exp.Table)
-        ]
-    except (SqlglotError, RecursionError, ValueError, AttributeError, TypeError, IndexError):
+        trees = read_statements(_EXPLAIN.sub("", sql, count=1))
+    except RefusedError:
         return []  # the gateway says what is wrong with it
+    return [table.name for tree in trees for table in tree.find_all(exp.Table)]
 
 
 def explained(sql: str) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
+from sqlglot.generator import Generator
 
 __all__ = ["POSTGRES", "spelled"]
 
@@ -17,4 +20,14 @@ def spelled(tree: exp.Expression) -> str:
     >>> spelled(exp.EQ(this=exp.column("n"), expression=exp.Literal.number(5)))
     'n = 5'
     """
-    return tree.sql(dialect=POSTGRES, comments=False)
+    return _OWN.generator.generate(tree)
+
+
+class _Own(threading.local):
+    """What writes expressions for one thread: it notes things while it writes."""
+
+    def __init__(self) -> None:
+        self.generator: Generator = POSTGRES.generator(comments=False)
+
+
+_OWN = _Own()

@@ -8,14 +8,13 @@ that stay one row per unit.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
-import logging
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from discreet.data.schema import Role
 from discreet.data.sql.expression import (
@@ -30,18 +29,13 @@ from discreet.data.sql.expression import (
     require_arguments,
 )
 from discreet.data.sql.query import Catalog, Field, Key, Query, conjunction
+from discreet.data.sql.reading import read_statements
 from discreet.data.sql.released import Released
-from discreet.data.sql.spelling import POSTGRES, spelled
+from discreet.data.sql.spelling import spelled
 from discreet.data.sql.wrapping import unwrapped
 from discreet.errors import nearest
 
 __all__ = ["parse"]
-
-#: A statement beyond this size or nesting is refused before it is parsed.
-LONGEST = 20_000
-DEEPEST = 60
-# sqlglot announces on its logger what it could not parse; the refusal says it already.
-logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 
 def parse(
@@ -86,24 +80,7 @@ def _numbered(sql: str) -> str:
 
 
 def _statement(sql: str) -> exp.Select:
-    if len(sql) > LONGEST or _depth(sql) > DEEPEST or "\x00" in sql:
-        raise refuse(
-            "the statement is too long or nested too deeply",
-            "too-complex",
-            f"stay below {LONGEST} characters and {DEEPEST} levels",
-        )
-    try:
-        statements = [s for s in POSTGRES.parse(sql) if s is not None]
-    except (
-        SqlglotError,
-        RecursionError,
-        ValueError,
-        AttributeError,
-        TypeError,
-        IndexError,
-    ) as error:
-        # A parser that stumbles over hostile text has not understood it.
-        raise refuse("the statement is not valid SQL", "syntax", _place(error)) from None
+    statements = read_statements(sql)
     if len(statements) != 1:
         raise refuse("one statement at a time is accepted", "several-statements", "send one SELECT")
     (statement,) = statements
@@ -117,24 +94,6 @@ def _statement(sql: str) -> exp.Select:
             f"{kind} is not accepted", "not-a-select", "ask SELECT aggregates FROM the relation"
         )
     return statement
-
-
-def _depth(sql: str) -> int:
-    depth = deepest = 0
-    for letter in sql:
-        if letter in "([":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif letter in ")]":
-            depth -= 1
-    return deepest + sql.upper().count("CASE") + sql.upper().count(" NOT ") // 2
-
-
-def _place(error: Exception) -> str:
-    found = getattr(error, "errors", None)
-    if found:
-        return f"look at line {found[0].get('line')}, column {found[0].get('col')}"
-    return "check spelling, quotes and parentheses"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -300,14 +259,23 @@ def _table(node: exp.Expression) -> tuple[exp.Identifier, str | None]:
     return node.this, None if alias is None else _alias(alias)
 
 
-def _relation(catalog: Catalog) -> dict[str, Typed]:
-    hidden = {catalog.unit} if catalog.unit else set()
-    own = {f.name: _own(f, catalog.relation, f.name, f.name in hidden) for f in catalog.fields}
+def _relation(catalog: Catalog) -> Mapping[str, Typed]:
+    return _meanings(catalog.relation, catalog.fields, catalog.unit, tuple(catalog.lookups.items()))
+
+
+@functools.lru_cache(maxsize=64)  # the same for each question; what is used of it is copied
+def _meanings(
+    relation: str,
+    fields: tuple[Field, ...],
+    unit: str | None,
+    lookups: tuple[tuple[str, tuple[Field, ...]], ...],
+) -> Mapping[str, Typed]:
+    own = {f.name: _own(f, relation, f.name, f.name == unit) for f in fields}
     # The canonical text of a question with a join names the lookup's columns like this.
-    for lookup, fields in catalog.lookups.items():
-        for f in fields:
+    for lookup, theirs in lookups:
+        for f in theirs:
             name = f"{lookup}.{f.name}"
-            own[name] = _own(f, catalog.relation, name, False)
+            own[name] = _own(f, relation, name, False)
     return own
 
 

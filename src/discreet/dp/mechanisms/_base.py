@@ -7,7 +7,6 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from discreet.errors import EngineError
 from discreet.registry import Member
 
 __all__ = ["Mechanism", "Noise", "opendp"]
@@ -49,13 +48,3 @@ def opendp() -> Any:
 
     dp.enable_features("contrib")
     return dp
-
-
-def drawn(measurement: Any, values: Sequence[int]) -> list[int]:
-    """Return the values with noise; an empty list needs none."""
-    if not values:
-        return []
-    try:
-        return [int(value) for value in measurement([int(value) for value in values])]
-    except Exception as error:  # OpenDP raises its own exception for overflow and bad domains
-        raise EngineError("OpenDP could not draw noise", code="noise-failed") from error

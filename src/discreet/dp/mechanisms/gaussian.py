@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from discreet.dp.accountant import gaussian_event
-from discreet.dp.mechanisms._base import Mechanism, Noise, drawn, opendp
+from discreet.dp.mechanisms._base import Mechanism, Noise, opendp
+from discreet.dp.mechanisms._source import Source
 
 __all__ = ["Gaussian"]
 
@@ -32,21 +33,20 @@ class Gaussian(Mechanism):
     def noise(self, *, epsilon: float, sensitivity: int) -> Noise:
         """Return noise with ρ = ε²/2, of standard deviation sensitivity / epsilon."""
         scale = sensitivity / epsilon
-        measurement = _measurement(scale)
-        cost = float(measurement.map(float(sensitivity)))
+        source = _source(scale)
+        cost = float(source.measurement.map(float(sensitivity)))
         return Noise(
             scale,
             gaussian_event(cost),
             1.959964 * scale,
             scale,
-            functools.partial(drawn, measurement),
+            source.draw,
             lambda chance: max(1, math.ceil(scale * math.sqrt(2 * math.log(1 / chance)))),
         )
 
 
 @functools.lru_cache(maxsize=256)
-def _measurement(scale: float) -> Any:
-    # Any: OpenDP's generated functions are not annotated.
+def _source(scale: float) -> Source:
     dp = opendp()
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
-    return dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale)
+    return Source(dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale), scale)

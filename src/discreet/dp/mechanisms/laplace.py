@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from discreet.dp.accountant import pure_event
-from discreet.dp.mechanisms._base import Mechanism, Noise, drawn, opendp
+from discreet.dp.mechanisms._base import Mechanism, Noise, opendp
+from discreet.dp.mechanisms._source import Source
 
 __all__ = ["Laplace"]
 
@@ -35,23 +36,22 @@ class Laplace(Mechanism):
     def noise(self, *, epsilon: float, sensitivity: int) -> Noise:
         """Return noise of scale sensitivity / epsilon."""
         scale = sensitivity / epsilon
-        measurement = _measurement(scale)
+        source = _source(scale)
         # OpenDP's own map, rounded up there, is what is charged.
-        cost = float(measurement.map(sensitivity))
+        cost = float(source.measurement.map(sensitivity))
         ratio = math.exp(-1 / scale) if scale > 0 else 0.0
         return Noise(
             scale,
             pure_event(cost),
             scale * math.log(2 / (0.05 * (1 + ratio))),
             math.sqrt(2 * ratio) / (1 - ratio) if ratio < 1 else math.inf,
-            functools.partial(drawn, measurement),
+            source.draw,
             lambda chance: max(1, math.ceil(scale * math.log(1 / (chance * (1 + ratio))))),
         )
 
 
 @functools.lru_cache(maxsize=256)
-def _measurement(scale: float) -> Any:
-    # Any: OpenDP's generated functions are not annotated.
+def _source(scale: float) -> Source:
     dp = opendp()
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
-    return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale)
+    return Source(dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale), scale)

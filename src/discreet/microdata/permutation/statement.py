@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal, NoReturn, cast
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.dialects.dialect import Dialect
 
+from discreet.data.sql.reading import read_statements
 from discreet.errors import InputError, RefusedError, nearest
 
 __all__ = ["Aggregate", "Key", "Statement", "parse"]
@@ -31,6 +31,7 @@ _ALLOWED: tuple[type[exp.Expression], ...] = (
 
 #: Finer quantiles would overflow whole numbers where there are many records.
 _FINEST = 1_000_000
+_DUCKDB = Dialect.get_or_raise("duckdb")
 
 Kind = Literal["count", "sum", "avg", "min", "max", "quantile", "variance", "weighted"]
 
@@ -119,15 +120,9 @@ def refuse(reason: str, *, code: str = "not-answerable", hint: str | None = None
 
 def _one_select(sql: str) -> exp.Select:
     try:
-        trees = [tree for tree in sqlglot.parse(sql, read="duckdb") if tree is not None]
-    except (SqlglotError, RecursionError) as error:
-        place = getattr(error, "errors", None) or [{}]
-        raise InputError(
-            "this is not SQL that can be read",
-            code="bad-sql",
-            hint="write one SELECT statement",
-            line=place[0].get("line"),
-        ) from None
+        trees = read_statements(sql, _DUCKDB)
+    except RefusedError as error:
+        raise InputError(error.message, code="bad-sql", hint=error.hint) from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Select):
         refuse("exactly one SELECT statement is answered")
     return trees[0]

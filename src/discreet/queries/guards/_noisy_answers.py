@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -33,9 +32,11 @@ if TYPE_CHECKING:
 __all__ = ["Budgets", "NoisyAnswers", "bounded_rows"]
 
 Whole = npt.NDArray[np.int64]
-#: Kinds of noise that are kept at hand.
-MOST_NOISES = 1000
+#: Plans and kinds of noise that are kept at hand.
+MOST_KEPT = 1000
 Choices = dict[str, tuple[Ladder, Selection]]
+#: Statistics, how measures are made of them, their noises, what they cost, and quantiles.
+Plan = tuple[dict[str, Statistic], list[Recipe], dict[str, Noise], dict[str, int], Choices]
 
 
 class Budgets:
@@ -63,11 +64,12 @@ class Budgets:
         """Return what is left, in ε."""
         if self._ledger is None:
             return {}
-        found = {}
-        for name, scope in (("user", f"user:{user}"), ("dataset", "dataset")):
-            spent = self.accountant.epsilon(self._ledger.spent(self._data.name, scope))
-            found[name] = round(max(self.limit(scope) - spent, 0.0), 12)
-        return found
+        scopes = {"user": f"user:{user}", "dataset": "dataset"}
+        spent = self._ledger.balances(self._data.name, list(scopes.values()))
+        return {
+            name: round(max(self.limit(scope) - self.accountant.epsilon(spent[scope]), 0.0), 12)
+            for name, scope in scopes.items()
+        }
 
 
 class NoisyAnswers(Keeper):
@@ -77,12 +79,12 @@ class NoisyAnswers(Keeper):
         self._guard, self._data = guard, data
         self._budgets = Budgets(guard, data, ledger)
         self._mechanism = FAMILY.get(guard.mechanism)()
-        self._lock = threading.Lock()
         for name in (*guard.bounds, *guard.keys):
             data.relation.require(name)
         self._rows = bounded_rows(data, guard.contribution)
         self._shortcut = Shortcut(data, self._rows)
         self._noises: dict[tuple[float, int], Noise] = {}
+        self._plans: dict[tuple[tuple[str, ...], tuple[str, ...]], Plan] = {}
 
     def answer(self, query: Query, user: str, ready: Any = None) -> Proposal:
         import pyarrow as pa
@@ -114,9 +116,17 @@ class NoisyAnswers(Keeper):
         self._rows_of(query, self._planned(query)[0])
 
     # -- planning --------------------------------------------------------------------------------
-    def _planned(
-        self, query: Query
-    ) -> tuple[dict[str, Statistic], list[Recipe], dict[str, Noise], dict[str, int], Choices]:
+    def _planned(self, query: Query) -> Plan:
+        """Return the plan of a question; conditions do not change it, and each is made once."""
+        name = tuple(m.text for m in query.measures), tuple(key.text for key in query.keys)
+        plan = self._plans.get(name)
+        if plan is None:
+            if len(self._plans) >= MOST_KEPT:
+                self._plans.clear()
+            plan = self._plans[name] = self._plan(query)
+        return plan
+
+    def _plan(self, query: Query) -> Plan:
         guard = self._guard
         statistics, recipes = statistics_of(query, guard, self._data.catalog)
         private = bool(query.keys) and combined_keys(query, guard.keys) is None
@@ -146,11 +156,13 @@ class NoisyAnswers(Keeper):
     def _noise(self, epsilon: float, sensitivity: int) -> Noise:
         """Return the noise for a statistic; there are few kinds, and each is made once."""
         key = epsilon, sensitivity
-        if key not in self._noises:
-            if len(self._noises) >= MOST_NOISES:
+        noise = self._noises.get(key)
+        if noise is None:
+            if len(self._noises) >= MOST_KEPT:
                 self._noises.clear()
-            self._noises[key] = self._mechanism.noise(epsilon=epsilon, sensitivity=sensitivity)
-        return self._noises[key]
+            noise = self._mechanism.noise(epsilon=epsilon, sensitivity=sensitivity)
+            self._noises[key] = noise
+        return noise
 
     def _share(self, parts: int) -> float:
         # Pure costs add up, concentrated ones (ε²/2) add up as squares.
@@ -169,6 +181,7 @@ class NoisyAnswers(Keeper):
 
     # -- computing -------------------------------------------------------------------------------
     def _rows_of(self, query: Query, statistics: Mapping[str, Statistic]) -> pa.Table:
+        """Return the statistics of each group, in the order of the keys."""
         from discreet.data.sql.query import raw_query
 
         profiles = self._shortcut.profiles(query)
@@ -177,7 +190,10 @@ class NoisyAnswers(Keeper):
         columns = {f"s{n}": s.tree for n, s in enumerate(statistics.values())}
         # Quantiles alone need no sum; then the groups are all that is fetched here.
         columns = columns or {"n": exp.Count(this=exp.Star())}
-        return self._data.engine.fetch(raw_query(query, self._rows.query, columns))
+        rows = self._data.engine.fetch(raw_query(query, self._rows.query, columns))
+        # The engine's own order can depend on who is in the data.
+        order = [(f"k{n}", "ascending") for n in range(len(query.keys))]
+        return rows.sort_by(order) if order else rows
 
     def _added(
         self, query: Query, statistics: Mapping[str, Statistic], profiles: Profiles
@@ -226,11 +242,9 @@ class NoisyAnswers(Keeper):
             limit = self._guard.contribution + noises["count *"].tail(
                 self._delta() / self._guard.contribution
             )
-            shown = np.flatnonzero(noisy["count *"] >= limit)
-            # In the order of the keys: the engine's own order can depend on who is in the data.
-            order = _sorted_places(keys, shown)
-            keys = {name: column.take(order) for name, column in keys.items()}
-            noisy = {name: values[order] for name, values in noisy.items()}
+            shown = noisy["count *"] >= limit
+            keys = {name: column.filter(shown) for name, column in keys.items()}
+            noisy = {name: values[shown] for name, values in noisy.items()}
         return keys, noisy
 
     def _chosen(
@@ -355,14 +369,6 @@ def bounded_rows(data: Protected, contribution: int) -> Relation:
     )
     outer = exp.select(*(c.copy() for c in columns)).from_(from_clause(inner, "t")).where(kept)
     return data.engine.materialize(Relation(data.engine, outer, data.relation.schema))
-
-
-def _sorted_places(keys: Mapping[str, Any], places: Whole) -> Any:
-    import pyarrow as pa
-
-    table = pa.table({**keys}).take(pa.array(places))
-    table = table.append_column("__place", pa.array(places))
-    return table.sort_by([(name, "ascending") for name in keys]).column("__place").to_numpy()
 
 
 def _column(recipe: Recipe, values: npt.NDArray[np.float64]) -> Any:

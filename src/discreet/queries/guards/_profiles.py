@@ -191,14 +191,20 @@ class Profiles:
         """Return the value of a key for each profile, as codes and what they stand for."""
 
         def made() -> tuple[Codes, int]:
+            import pyarrow.compute as pc
+
             tree = exp.select(exp.alias_(key.copy(), _VALUE), exp.column(_ID, quoted=True)).from_(
                 from_clause(self.relation.query, self.catalog.relation)
             )
             rows = self.engine.fetch(tree)
             encoded = _plain(rows.column(_VALUE)).dictionary_encode("encode")
+            order = pc.sort_indices(encoded.dictionary)  # groups come in the order of their keys
+            values = encoded.dictionary.take(order)
+            place = np.empty(len(values), np.int32)
+            place[order.to_numpy()] = np.arange(len(values), dtype=np.int32)
             codes = np.empty(self.counts.size, np.int32)
-            codes[rows.column(_ID).to_numpy()] = encoded.indices.to_numpy()
-            return (codes, encoded.dictionary), codes.nbytes + encoded.dictionary.nbytes
+            codes[rows.column(_ID).to_numpy()] = place[encoded.indices.to_numpy()]
+            return (codes, values), codes.nbytes + values.nbytes
 
         # Conditions name a column as `people.age`, the columns themselves as `age`.
         name = key.name if isinstance(key, exp.Column) else spelled(key)

@@ -15,15 +15,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from discreet.app.server.postgres.system_functions import TYPES, replaced
 from discreet.app.server.postgres.system_tables import system_tables
 from discreet.app.server.postgres.types import oid_of
 from discreet.data.engines.base import connect
-from discreet.errors import DiscreetError
+from discreet.data.sql.reading import LONGEST, read_statements
+from discreet.errors import DiscreetError, RefusedError
 
 __all__ = ["Catalog"]
 
@@ -32,7 +31,6 @@ _PUBLIC, _SYSTEM, _INFORMATION = 2200, 11, 13000
 _FIRST = 16384
 #: Clients join a dozen system tables at most; more would only be meant to take long.
 _MOST_TABLES = 16
-_LONGEST = 20_000
 _SECONDS = 5.0
 # Spellings that only PostgreSQL's own parser knows.
 _OPERATOR = re.compile(r"OPERATOR\s*\(\s*(?:pg_catalog\.)?([~=<>!*@|&+-]+)\s*\)", re.IGNORECASE)
@@ -65,14 +63,16 @@ class Catalog:
     ) -> pa.Table | None:
         """Answer a question about the catalog; None if it is about anything else."""
         low = sql.lower()
-        if len(sql) > _LONGEST or not (
+        if len(sql) > LONGEST or not (
             "pg_" in low or "information_schema" in low or not _FROM.search(low)
         ):
             return None
         try:
-            tree = sqlglot.parse_one(_COLLATE.sub("", _OPERATOR.sub(r" \1 ", sql)), read="postgres")
-        except (SqlglotError, RecursionError, ValueError, AttributeError, TypeError, IndexError):
+            tree, *more = read_statements(_COLLATE.sub("", _OPERATOR.sub(r" \1 ", sql)))
+        except (RefusedError, ValueError):  # the latter for a text of nothing
             return _empty_by_text(sql)
+        if more:
+            return None
         if not isinstance(tree, exp.Query) or not self._is_catalog(tree):
             return None
         try:

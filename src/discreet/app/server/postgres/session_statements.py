@@ -8,11 +8,11 @@ import itertools
 import re
 
 import pyarrow as pa
-from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from discreet.app.server.desk import Reply
+from discreet.data.sql.spelling import POSTGRES
 from discreet.errors import InputError
 
 __all__ = ["LONGEST", "Transaction", "placeholders", "session_reply", "session_schema", "split"]
@@ -96,7 +96,7 @@ def split(sql: str) -> tuple[str, ...]:
     ("SELECT ';'", 'SHOW x')
     """
     try:
-        found = Postgres().tokenize(sql)
+        found = POSTGRES.tokenize(sql)
     except SqlglotError:
         raise InputError(
             "the text is not SQL", code="not-sql", hint="check quotes and comments"
@@ -120,7 +120,7 @@ def split(sql: str) -> tuple[str, ...]:
 def placeholders(sql: str) -> int:
     """Return how many parameters ($1 …) a statement has."""
     try:
-        found = Postgres().tokenize(sql)
+        found = POSTGRES.tokenize(sql)
     except SqlglotError:
         return 0
     numbers = [0]

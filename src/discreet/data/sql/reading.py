@@ -1,0 +1,104 @@
+"""From text to trees, within bounds: what would take the parser too long never reaches it.
+
+The parser goes back and reads again where a word may mean several things. Where such words follow
+each other, every one of them doubles or quadruples the work: twenty joins without a condition
+would keep a processor busy for minutes. Text and nesting are bounded for the same reason.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from typing import cast
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from discreet.data.sql.spelling import POSTGRES
+from discreet.errors import RefusedError
+
+__all__ = ["LONGEST", "read_statements"]
+
+#: A statement beyond this size or nesting is refused before it is parsed.
+LONGEST = 20_000
+DEEPEST = 60
+#: Words that the parser goes back for, and how often a statement may hold them.
+MOST = {
+    TokenType.JOIN: 12,
+    TokenType.LIMIT: 3,
+    TokenType.OFFSET: 3,
+    TokenType.FETCH: 3,
+    TokenType.L_BRACE: 4,
+    TokenType.L_BRACKET: 50,
+}
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
+#: What the parser raises over hostile text; it has not understood it then.
+_STUMBLES = (SqlglotError, RecursionError, ValueError, AttributeError, TypeError, IndexError)
+# It announces on its logger what it could not parse; the refusal says it already.
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+
+
+def read_statements(sql: str, dialect: Dialect = POSTGRES) -> list[exp.Expression]:
+    """Return the trees of the statements in a text, or refuse it.
+
+    Examples
+    --------
+    >>> [tree.key for tree in read_statements("SELECT 1; SELECT 2")]
+    ['select', 'select']
+    >>> read_statements("SELECT 1 FROM t" + " JOIN t" * 20)
+    Traceback (most recent call last):
+    discreet.errors.RefusedError: the statement holds JOIN 20 times; use it at most 12 times [too-complex]
+    """
+    if len(sql) > LONGEST or "\x00" in sql:
+        raise _too_complex()
+    try:
+        tokens = dialect.tokenize(sql)
+    except _STUMBLES as error:
+        raise _not_sql(error) from None
+    _require_bounds(tokens)
+    try:
+        trees = dialect.parser().parse(tokens, sql)
+    except _STUMBLES as error:
+        raise _not_sql(error) from None
+    return [cast("exp.Expression", tree) for tree in trees if tree is not None]
+
+
+def _require_bounds(tokens: Sequence[Token]) -> None:
+    depth = deepest = 0
+    for token in tokens:
+        if token.token_type in _OPENING:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif token.token_type in _CLOSING:
+            depth -= 1
+    counts = Counter(token.token_type for token in tokens)
+    if deepest + counts[TokenType.CASE] + counts[TokenType.NOT] // 2 > DEEPEST:
+        raise _too_complex()
+    for kind, most in MOST.items():
+        if counts[kind] > most:
+            word = next(token.text.upper() for token in tokens if token.token_type == kind)
+            raise RefusedError(
+                f"the statement holds {word} {counts[kind]} times",
+                code="too-complex",
+                hint=f"use it at most {most} times",
+            )
+
+
+def _too_complex() -> RefusedError:
+    return RefusedError(
+        "the statement is too long or nested too deeply",
+        code="too-complex",
+        hint=f"stay below {LONGEST} characters and {DEEPEST} levels",
+    )
+
+
+def _not_sql(error: Exception) -> RefusedError:
+    found = getattr(error, "errors", None)
+    place = "check spelling, quotes and parentheses"
+    if found:
+        place = f"look at line {found[0].get('line')}, column {found[0].get('col')}"
+    return RefusedError("the statement is not valid SQL", code="syntax", hint=place)

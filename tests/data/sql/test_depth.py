@@ -1,0 +1,72 @@
+"""Statements built to exhaust stack or patience: refused or read soon, and nothing crashes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+#: What is repeated up to the largest text, between what comes before and after.
+NESTED = {
+    "minus": ("SELECT ", "- ", "1"),
+    "not": ("SELECT COUNT(*) FROM people WHERE ", "NOT\t", "true"),
+    "plus": ("SELECT ", "1+", "1"),
+    "and": ("SELECT COUNT(*) FROM people WHERE ", "age=1 AND ", "age=2"),
+    "or": ("SELECT COUNT(*) FROM people WHERE ", "age=1 OR ", "age=2"),
+    "equal": ("SELECT COUNT(*) FROM people WHERE ", "age=", "1"),
+    "cast": ("SELECT age", "::int", ""),
+    "types": ("SELECT age::", "ARRAY<", "int"),
+    "dots": ("SELECT age", ".age", ""),
+    "union": ("SELECT 1", " UNION SELECT 1", ""),
+    "arrow": ("SELECT f(", "x->", "x)"),
+    "assignment": ("SELECT ", "a:=", "1"),
+    "power": ("SELECT ", "2^", "1"),
+    "joins": ("SELECT 1 FROM people", " JOIN people", " ON 1=1"),
+    "calls": ("SELECT COUNT(*) FROM people WHERE ", "f( t LIMIT ", "1"),
+    "objects": ("SELECT ", "{ a LIMIT ", "1"),
+    "interval": ("SELECT ", "INTERVAL ", "1"),
+    "case": ("SELECT ", "CASE\nWHEN ", "a"),
+    "parentheses": ("SELECT ", "(", "1"),
+    "from": ("", "FROM ", "people"),
+    "in": ("SELECT age", " IN age", ""),
+    "braces": ("SELECT ", "{", "1"),
+    "bang": ("SELECT ", "!", "age"),
+    "root": ("SELECT ", "|/ ", "4"),
+    "any": ("SELECT age = ", "ANY ", "age"),
+    "zone": ("SELECT age", " AT TIME ZONE age", ""),
+    "index": ("SELECT age", "[1]", ""),
+    "describe": ("", "DESCRIBE ", "people"),
+    "common": ("", "WITH a AS (SELECT 1) ", "SELECT 1"),
+}
+
+PROBE = """
+import sys, threading
+from discreet.data.sql import Catalog, Field, parse
+from discreet.errors import RefusedError
+
+before, again, after = sys.argv[1:]
+catalog = Catalog("people", (Field("age", "integer"),))
+
+def ask():
+    most = (19_900 - len(before) - len(after)) // len(again)
+    for times in (50, 300, most):
+        try:
+            parse(before + again * times + after, catalog)
+        except RefusedError:
+            pass
+    print("survived")
+
+thread = threading.Thread(target=ask)
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_no_nesting_brings_the_process_down(name):
+    done = subprocess.run(  # a crash would end the tests themselves
+        [sys.executable, "-c", PROBE, *NESTED[name]],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "survived\n", "")
