@@ -70,7 +70,7 @@ def accept(state: State, plan: Plan, places: Ids) -> None:
 def _put_apart(state: State, atom: int, queries: Ids, n: int, coefficients: Vector) -> None:
     """Take a row that lives on small parts only from the others; the last takes its place."""
     last, place, query = state.used[RANK] - 1, state.row_at[atom], queries[n]
-    take_out(state.square, state.marks, state.turned, last + 1, place, query, state.prime)
+    take_out(state.inverse, last + 1, place, query, state.prime)
     state.row_at[atom] = -1
     if place != last:
         state.pivots[place] = state.pivots[last]
@@ -208,7 +208,9 @@ def _add_row(state: State, plan: Plan, coefficients: Vector, beside: int) -> Non
         column[beside] = 1
         value = 1 if within == 1 else p - 1
     else:
-        column = times(state.square, state.turned, state.members, atom, r, state.prime)
+        column = times(
+            state.inverse.stretches, state.inverse.at, state.inverse.turned, state.members, atom, r, p
+        )
         total = 0
         for j in range(r):
             holds = state.members[j >> 6, atom] >> np.uint64(j & 63) & np.uint64(1)
@@ -216,7 +218,7 @@ def _add_row(state: State, plan: Plan, coefficients: Vector, beside: int) -> Non
                 total += coefficients[j]
         value = residue(within + negative(residue(total, p), p), p)
     scale = inverse(value, p)
-    border(state.square, state.marks, state.turned, r, column, coefficients[:r], scale, p)
+    border(state.inverse, r, column, coefficients[:r], scale, p)
     for which in range(2):
         state.prints[which, r] = plan.prints[which]
     state.pivots[r] = atom

@@ -9,7 +9,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.extending import intrinsic
 
-__all__ = ["bits_set", "entry", "inner", "low_bit"]
+__all__ = ["bits_set", "entry", "inner", "low_bit", "not_zero"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -43,3 +43,18 @@ def bits_set(_context: Any, _word: Any) -> Any:  # Any: numba's compiler
         return builder.ctpop(given[0])
 
     return types.int64(types.uint64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def not_zero(_context: Any, numbers: Any) -> Any:  # Any: numba's compiler
+    """Return which of 64 numbers of 32 bits are not zero, one bit each."""
+
+    def generate(context: Any, builder: Any, _: Any, given: Any) -> Any:
+        vector = ir.VectorType(ir.IntType(32), 64)
+        array = context.make_array(numbers)(context, builder, given[0])
+        there = builder.load(builder.bitcast(array.data, vector.as_pointer()), align=4)
+        return builder.bitcast(
+            builder.icmp_unsigned("!=", there, ir.Constant(vector, None)), ir.IntType(64)
+        )
+
+    return types.uint64(numbers), generate

@@ -19,6 +19,8 @@ from discreet.queries.history.field import (
     negative,
     replace_pivot,
     residue,
+    row_of,
+    sum_of,
     times,
     values_at,
 )
@@ -148,10 +150,15 @@ def _judged(
 ) -> Plan:
     r = state.used[RANK]
     lost = _lost_pivots(state, touched, inner)
-    coefficients = combine(state.square, state.marks, _ones(state, touched, inner), r, state.prime)
+    coefficients, mask = combine(
+        state.inverse.stretches, state.inverse.at, state.inverse.marks,
+        _ones(state, touched, inner), r, state.prime,
+    )  # fmt: skip
     queries, freed = _taken_out(state, lost, coefficients)
-    combination = _combined(coefficients)
-    left = _left(state, coefficients, prints)
+    combination = Combination(coefficients, np.flatnonzero(mask), mask)
+    if lost.size > 0:
+        combination = _combined(coefficients)
+    left = _left(state, combination, prints)
     pivot, values = np.array([-1, 0, 0]), np.zeros(0, np.int64)
     whole = True
     for place in range(touched.size):
@@ -179,7 +186,9 @@ def _judged(
     atoms, outside, inside = _new_words(state, values, freed, is_word)
     new_prints = np.empty((number, 2), np.int64)
     for row in range(lost.size):
-        new_prints[row] = _printed(state, freed[row])
+        given_ = _combined(freed[row])
+        for which in range(2):
+            new_prints[row, which] = _sum_of(given_, state.prints[which], state.prime)
     if is_word:
         new_prints[lost.size] = left
     light = not given and _are_light(state, atoms, outside, inside)
@@ -198,16 +207,12 @@ def _vanishes(
 
     Told from their fingerprints: what is looked for otherwise at every atom is nearly always there.
     """
-    p, k, coefficients = state.prime, state.k, combination.coefficients
+    p, k = state.prime, state.k
     for place in range(touched.size):
         if min(inner[place], state.sizes[touched[place]] - inner[place]) >= k:
             return False  # the two parts of a split atom differ by one
     for which in range(2):
-        left = 0
-        for j in range(coefficients.size):
-            if coefficients[j] != 0:
-                left += residue(coefficients[j] * state.large_prints[which, j], p)
-        left = negative(residue(left, p), p)
+        left = negative(_sum_of(combination, state.large_prints[which], p), p)
         for place in range(touched.size):
             atom, held = touched[place], inner[place]
             if held >= k:
@@ -268,8 +273,8 @@ def _lost_pivots(state: State, touched: Ids, inner: Vector) -> Ids:
 @inner
 def _move_pivot(state: State, atom: int) -> bool:
     """Give the row with a pivot another one, in the largest part where it is not zero."""
-    r, place = state.used[RANK], state.row_at[atom]
-    values = _combination(state, state.square[place])
+    r, place, p = state.used[RANK], state.row_at[atom], state.prime
+    values = _combination(state, row_of(state.inverse, place, r))
     best, found = state.k - 1, -1
     for other in range(values.size):
         if values[other] != 0:
@@ -278,8 +283,9 @@ def _move_pivot(state: State, atom: int) -> bool:
                 best, found = part, other
     if found < 0:
         return False
-    column = times(state.square, state.turned, state.members, found, r, state.prime)
-    replace_pivot(state.square, state.marks, state.turned, r, place, column, state.prime)
+    inverse_ = state.inverse
+    column = times(inverse_.stretches, inverse_.at, inverse_.turned, state.members, found, r, p)
+    replace_pivot(state.inverse, r, place, column, p)
     state.row_at[atom] = -1
     state.row_at[found] = place
     state.pivots[place] = found
@@ -287,11 +293,8 @@ def _move_pivot(state: State, atom: int) -> bool:
 
 
 @inner
-def _combination(state: State, row: npt.NDArray[np.int64]) -> Vector:
+def _combination(state: State, coefficients: Vector) -> Vector:
     """Return the values of a combination of answers at all atoms."""
-    coefficients = np.empty(state.used[RANK], np.int64)
-    for j in range(coefficients.size):
-        coefficients[j] = row[j]
     values = np.empty(state.used[ATOMS], np.int64)
     _values_at(state, _combined(coefficients), np.arange(values.size), values)
     return values
@@ -321,8 +324,7 @@ def _taken_out(state: State, lost: Ids, coefficients: Vector) -> tuple[Ids, Matr
     queries = np.empty(lost.size, np.int64)
     rows = np.zeros((lost.size, r), np.int64)
     for n in range(lost.size):
-        for j in range(r):
-            rows[n, j] = state.square[state.row_at[lost[n]], j]
+        rows[n] = row_of(state.inverse, state.row_at[lost[n]], r)
         for before in range(n):
             _clear(rows[n], rows[before], queries[before], state.prime)
         queries[n] = np.flatnonzero(rows[n])[0]
@@ -396,24 +398,20 @@ def _pivot_elsewhere(state: State, combination: Combination, pivot: Vector) -> N
 
 # -- what is known already -----------------------------------------------------------------------
 @inner
-def _printed(state: State, coefficients: Vector) -> Vector:
-    """Return the fingerprints of a combination of answers."""
-    p = state.prime
-    first = second = 0
-    for j in range(coefficients.size):
-        if coefficients[j] != 0:
-            first += residue(coefficients[j] * state.prints[0, j], p)
-            second += residue(coefficients[j] * state.prints[1, j], p)
-    return np.array([residue(first, p), residue(second, p)])
+def _sum_of(given: Combination, numbers: Vector, p: int) -> int:
+    """Return the sum of some numbers of answers in a combination."""
+    return sum_of(given.coefficients, given.used, given.mask, numbers, p)
 
 
 @inner
-def _left(state: State, coefficients: Vector, prints: Vector) -> Vector:
+def _left(state: State, combination: Combination, prints: Vector) -> Vector:
     """Return the fingerprints of the new row less a combination of answers."""
     p = state.prime
-    taken = _printed(state, coefficients)
-    first, second = negative(taken[0], p), negative(taken[1], p)
-    return np.array([residue(prints[0] + first, p), residue(prints[1] + second, p)])
+    left = np.empty(2, np.int64)
+    for which in range(2):
+        taken = _sum_of(combination, state.prints[which], p)
+        left[which] = residue(prints[which] + negative(taken, p), p)
+    return left
 
 
 @inner

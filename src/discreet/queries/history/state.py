@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from discreet.queries.history.field import Marks, Matrix, Square, Vector, secret_prime
+from discreet.queries.history.field import (
+    Inverse,
+    Marks,
+    Matrix,
+    Vector,
+    empty_inverse,
+    secret_prime,
+)
 
 __all__ = ["ATOMS", "COLUMNS", "HINT", "RANK", "SMALL", "WORDS", "State", "blank", "grown"]
 
@@ -37,9 +44,7 @@ class State(NamedTuple):
     members: Marks  # which answers hold it: 64 in a word
     small: Vector  # the small ones, in no order
     # Of each answer that has a pivot, and of each pivot:
-    square: Square
-    marks: Marks  # which places of it are not zero …
-    turned: Marks  # … and the same by columns
+    inverse: Inverse
     pivots: Vector  # atoms
     prints: Matrix  # two fingerprints of each answer …
     large_prints: Matrix  # … and of what it holds of large atoms
@@ -78,8 +83,7 @@ def blank(counts: npt.NDArray[np.int64], k: int) -> State:
         sizes=np.zeros(atoms, np.int64), held=np.zeros(atoms, np.int64),
         atom_prints=np.zeros((2, atoms), np.int64), held_prints=np.zeros((2, atoms), np.int64),
         row_at=np.zeros(atoms, np.int64), column_at=np.zeros(atoms, np.int64), small=np.zeros(atoms, np.int64),
-        members=np.zeros((rank >> 6, atoms), np.uint64), square=np.zeros((rank, rank), np.int32),
-        marks=np.zeros((rank, rank >> 6), np.uint64), turned=np.zeros((rank, rank >> 6), np.uint64), pivots=np.zeros(rank, np.int64),
+        members=np.zeros((rank >> 6, atoms), np.uint64), inverse=empty_inverse(rank), pivots=np.zeros(rank, np.int64),
         prints=np.zeros((2, rank), np.int64), large_prints=np.zeros((2, rank), np.int64), words=np.zeros((words, columns), np.int64),
         own=np.zeros(words, np.int64), own_atoms=np.zeros(words, np.int64), word_prints=np.zeros((2, words), np.int64),
         holders=np.zeros((columns, (words + 63) >> 6), np.uint64),
@@ -88,7 +92,8 @@ def blank(counts: npt.NDArray[np.int64], k: int) -> State:
     )  # fmt: skip
     state.column_at[0] = -1
     state.sizes[0] = state.records
-    state.members[0, 0] = state.square[0, 0] = state.marks[0, 0] = state.turned[0, 0] = 1
+    state.members[0, 0] = state.inverse.stretches[1, 0] = state.inverse.at[0, 0] = 1
+    state.inverse.marks[0, 0] = state.inverse.turned[0, 0] = state.inverse.filled[0] = 1
     state.atom_prints[:, 0] = state.prints[:, 0] = secret.sum(axis=1) % prime
     if state.records >= k:
         state.large_prints[:, 0] = state.prints[:, 0]
@@ -106,17 +111,17 @@ def grown(state: State, needed: npt.NDArray[np.int64]) -> State:
     shapes: dict[str, tuple[int, ...]] = {
         "sizes": (atoms,), "held": (atoms,), "row_at": (atoms,), "column_at": (atoms,),
         "atom_prints": (2, atoms), "held_prints": (2, atoms), "small": (atoms,), "large_prints": (2, rank),
-        "members": (rank >> 6, atoms), "square": (rank, rank), "marks": (rank, rank >> 6), "turned": (rank, rank >> 6),
+        "members": (rank >> 6, atoms),
         "pivots": (rank,), "prints": (2, rank), "words": (words, columns), "own": (words,), "own_atoms": (words,),
         "word_prints": (2, words), "holders": (columns, (words + 63) >> 6), "word_atoms": (columns,),
     }  # fmt: skip
     # Only what is in use is copied: the rest takes no memory yet.
-    used = {"words": (there[WORDS], there[COLUMNS]), "square": (there[RANK], there[RANK])}
+    used = {"words": (there[WORDS], there[COLUMNS])}
     wider: dict[str, Any] = {  # Any: arrays of several types
         name: _wider(getattr(state, name), shape, used.get(name, ()))
         for name, shape in shapes.items()
     }
-    return state._replace(**wider)
+    return state._replace(inverse=_wider_inverse(state.inverse, rank), **wider)
 
 
 def _more(there: int, needed: int, multiple: int = 1) -> int:
@@ -124,6 +129,20 @@ def _more(there: int, needed: int, multiple: int = 1) -> int:
     if needed <= there:
         return there
     return -(-max(needed, there + there // 2) // multiple) * multiple
+
+
+def _wider_inverse(inverse: Inverse, rank: int) -> Inverse:
+    """Return an inverse with space for so many rows."""
+    if inverse.at.shape[0] == rank:
+        return inverse
+    wider = empty_inverse(rank)
+    words = inverse.at.shape[1]
+    filled = int(inverse.filled[0]) + 1
+    wider.stretches[:filled] = inverse.stretches[:filled]
+    wider.filled[:] = inverse.filled
+    for there, here in zip(inverse[1:4], wider[1:4], strict=True):
+        here[: there.shape[0], :words] = there
+    return wider
 
 
 def _wider(
