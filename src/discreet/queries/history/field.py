@@ -43,7 +43,7 @@ class Inverse(NamedTuple):
     stretches: Stretches  # 64 columns of a row each, the first of them zero for good
     at: Stretches  # of each row and 64 columns, which stretch it is, or 0
     marks: Marks  # which places are not zero …
-    turned: Marks  # … and the same by columns
+    turned: Marks  # … and the same by columns: of 64 rows and each column
     filled: Vector  # the last stretch in use
 
 
@@ -54,7 +54,7 @@ def empty_inverse(rank: int) -> Inverse:
         np.zeros((rank * words + 1, 64), np.int32),
         np.zeros((rank, words), np.int32),
         np.zeros((rank, words), np.uint64),
-        np.zeros((rank, words), np.uint64),
+        np.zeros((words, rank), np.uint64),
         np.zeros(1, np.int64),
     )
 
@@ -220,20 +220,21 @@ def times(
     stretches: Stretches, at: Stretches, turned: Marks, members: Marks, atom: int, size: int, p: int
 ) -> Vector:
     """Return, for each row, the sum of its entries in the columns of the answers with an atom."""
-    words = (size + 63) >> 6
-    out = np.zeros(size, np.int64)
-    for v in range(words):
-        answers = members[v, atom]
-        while answers != np.uint64(0):
-            b = low_bit(answers)
-            answers &= answers - np.uint64(1)
-            rows = turned[(v << 6) + b]
-            for w in range(words):
-                left = rows[w]
-                while left != np.uint64(0):
-                    row = (w << 6) + low_bit(left)
-                    left &= left - np.uint64(1)
-                    out[row] += stretches[at[row, v], b]
+    words, number = (size + 63) >> 6, 0
+    out, answers = np.zeros(size, np.int64), np.empty(size, np.int64)
+    for w in range(words):
+        left = members[w, atom]
+        while left != np.uint64(0):
+            answers[number] = (w << 6) + low_bit(left)
+            left &= left - np.uint64(1)
+            number += 1
+    for w in range(words):
+        for j in answers[:number]:
+            left = turned[w, j]
+            while left != np.uint64(0):
+                row = (w << 6) + low_bit(left)
+                left &= left - np.uint64(1)
+                out[row] += stretches[at[row, j >> 6], j & 63]
     for row in range(size):
         if out[row] != 0:
             out[row] = residue(out[row], p)
@@ -247,7 +248,7 @@ def _mark(marks: Marks, turned: Marks, i: Place, w: Place, bits: Word) -> None:
     marks[i, w] = bits
     bit = np.uint64(1) << np.uint64(i & 63)
     while changed != np.uint64(0):
-        turned[(w << 6) + low_bit(changed), i >> 6] ^= bit
+        turned[i >> 6, (w << 6) + low_bit(changed)] ^= bit
         changed &= changed - np.uint64(1)
 
 

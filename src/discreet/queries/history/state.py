@@ -136,12 +136,11 @@ def _wider_inverse(inverse: Inverse, rank: int) -> Inverse:
     if inverse.at.shape[0] == rank:
         return inverse
     wider = empty_inverse(rank)
-    words = inverse.at.shape[1]
     filled = int(inverse.filled[0]) + 1
     wider.stretches[:filled] = inverse.stretches[:filled]
     wider.filled[:] = inverse.filled
     for there, here in zip(inverse[1:4], wider[1:4], strict=True):
-        here[: there.shape[0], :words] = there
+        here[: there.shape[0], : there.shape[1]] = there
     return wider
 
 
