@@ -46,15 +46,16 @@ def bits_set(_context: Any, _word: Any) -> Any:  # Any: numba's compiler
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def not_zero(_context: Any, numbers: Any) -> Any:  # Any: numba's compiler
-    """Return which of 64 numbers of 32 bits are not zero, one bit each."""
+def not_zero(_context: Any, rows: Any, row: Any) -> Any:  # Any: numba's compiler
+    """Return which of the 64 numbers of 32 bits in a row are not zero, one bit each."""
 
     def generate(context: Any, builder: Any, _: Any, given: Any) -> Any:
         vector = ir.VectorType(ir.IntType(32), 64)
-        array = context.make_array(numbers)(context, builder, given[0])
-        there = builder.load(builder.bitcast(array.data, vector.as_pointer()), align=4)
-        return builder.bitcast(
-            builder.icmp_unsigned("!=", there, ir.Constant(vector, None)), ir.IntType(64)
-        )
+        array = context.make_array(rows)(context, builder, given[0])
+        start = builder.mul(given[1], ir.Constant(given[1].type, 64))
+        there = builder.bitcast(builder.gep(array.data, [start]), vector.as_pointer())
+        numbers = builder.load(there, align=4)
+        marks = builder.icmp_unsigned("!=", numbers, ir.Constant(vector, None))
+        return builder.bitcast(marks, ir.IntType(64))
 
-    return types.uint64(numbers), generate
+    return types.uint64(rows, row), generate

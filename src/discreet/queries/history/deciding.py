@@ -346,26 +346,27 @@ def _pivot(
     state: State, touched: Ids, inner: Vector, combination: Combination, pivot: Vector
 ) -> None:
     """Find a pivot of the new row among the atoms it touches, if there is one."""
-    k = state.k
+    k, p, sizes, row_at, members = state.k, state.prime, state.sizes, state.row_at, state.members
+    coefficients, used, mask = combination
     best, chosen = ROOMY * k - 1, -1
     for place in range(touched.size):
         atom = touched[place]
-        both = min(inner[place], state.sizes[atom] - inner[place])
-        if both > best and state.row_at[atom] >= 0:
+        both = min(inner[place], sizes[atom] - inner[place])
+        if both > best and row_at[atom] >= 0:
             best, chosen = both, place
     if chosen >= 0:
         # The combination equals the row in the part of the pivot, so not in the other one.
         atom = touched[chosen]
-        pivot[0], pivot[1], pivot[2] = atom, 1 if 2 * inner[chosen] < state.sizes[atom] else 0, 1
+        pivot[0], pivot[1], pivot[2] = atom, 1 if 2 * inner[chosen] < sizes[atom] else 0, 1
         return
     for roomy in (True, False):
         best = k - 1
         for place in range(touched.size):
             atom, held = touched[place], inner[place]
-            rest = state.sizes[atom] - held
+            rest = sizes[atom] - held
             if (min(held, rest) >= k) != roomy or (held <= best and rest <= best):
                 continue
-            value = _value(state.members, combination, atom, state.prime)
+            value = lookup(coefficients, used, mask, members, atom, p)
             if held > best and value != 1:
                 best = held
                 pivot[0], pivot[1] = atom, 1
@@ -417,18 +418,19 @@ def _left(state: State, combination: Combination, prints: Vector) -> Vector:
 @inner
 def _is_known(state: State, combination: Combination, left: Vector) -> bool:
     """Whether a row that is constant on atoms is a combination of answers and of words."""
-    p = state.prime
+    p, members, own_atoms, held = state.prime, state.members, state.own_atoms, state.held
+    coefficients, used, mask = combination
+    word_prints = state.word_prints
     first = second = 0
     if left[0] != 0 or left[1] != 0:
         for word in range(state.used[WORDS]):
-            atom = state.own_atoms[word]
-            value = 1 if state.held[atom] > 0 else 0
-            factor = residue(
-                value + negative(_value(state.members, combination, atom, state.prime), p), p
-            )
+            atom = own_atoms[word]
+            value = 1 if held[atom] > 0 else 0
+            there = lookup(coefficients, used, mask, members, atom, p)
+            factor = residue(value + negative(there, p), p)
             if factor != 0:
-                first += residue(factor * state.word_prints[0, word], p)
-                second += residue(factor * state.word_prints[1, word], p)
+                first += residue(factor * word_prints[0, word], p)
+                second += residue(factor * word_prints[1, word], p)
     return bool(residue(first, p) == left[0] and residue(second, p) == left[1])
 
 

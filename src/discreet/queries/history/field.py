@@ -151,9 +151,9 @@ def values_at(
         out[atom] = 0
     # Answer by answer: what is looked up then lies close together.
     for w in used:
-        bits, wanted = members[w], mask[w]
+        wanted = mask[w]
         for atom in atoms:
-            left = bits[atom] & wanted
+            left = members[w, atom] & wanted
             if left != np.uint64(0):
                 out[atom] += _gathered(coefficients, w, left)
     for atom in atoms:
@@ -195,15 +195,15 @@ def combine(
             if left == np.uint64(0):
                 continue
             mask[w] |= left
-            given, sums = stretches[at[row, w]], out[w << 6 : (w + 1) << 6]
+            place, start = at[row, w], w << 6
             if bits_set(left) > _FEW:
                 for b in range(64):
-                    sums[b] += given[b]
+                    out[start + b] += stretches[place, b]
                 continue
             while left != np.uint64(0):
                 b = low_bit(left)
                 left &= left - np.uint64(1)
-                sums[b] += given[b]
+                out[start + b] += stretches[place, b]
     for w in range(words):
         left = mask[w]
         while left != np.uint64(0):
@@ -287,24 +287,28 @@ def _sum(there: Place, given: Place, factor: int, high: int, p: int) -> Place:
 
 @inner
 def _add(given: Inverse, i: Place, used: Vector, mask: Marks, c: Stretches, factor: int, p: int) -> None:
-    """Add a multiple of c, which is not zero where the mask says, to a row."""
+    """Add a multiple of c, which is not zero where the mask says, to a row.
+
+    Without views of parts of arrays: what refers to an array is counted, which takes long.
+    """
     high = (factor << 32) // p
+    stretches, at, marks, turned, filled = given
     for w in used:
-        row = given.stretches[_stretch(given.at, given.filled, i, w)]
-        added, left = c[w << 6 : (w + 1) << 6], mask[w]
+        place, start, left = _stretch(at, filled, i, w), w << 6, mask[w]
         if bits_set(left) > _FEW:
             for b in range(64):
-                row[b] = _sum(row[b], added[b], factor, high, p)
-            bits = not_zero(row)
+                stretches[place, b] = _sum(stretches[place, b], c[start + b], factor, high, p)
+            bits = not_zero(stretches, place)
         else:
-            bits = given.marks[i, w]
+            bits = marks[i, w]
             while left != np.uint64(0):
                 b = low_bit(left)
                 bit = np.uint64(1) << np.uint64(b)
                 left &= left - np.uint64(1)
-                row[b] = _sum(row[b], added[b], factor, high, p)
-                bits = bits | bit if row[b] != 0 else bits & ~bit
-        _mark(given.marks, given.turned, i, w, bits)
+                value = _sum(stretches[place, b], c[start + b], factor, high, p)
+                stretches[place, b] = value
+                bits = bits | bit if value != 0 else bits & ~bit
+        _mark(marks, turned, i, w, bits)
 
 
 @inner

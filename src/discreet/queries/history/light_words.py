@@ -190,7 +190,7 @@ def is_light(
 @inner
 def _obstacle(
     rows: Matrix, supports: Ids, starts: Ids, ends: Ids, chosen: Ids, number: int, paid: Bools,
-    equations: Matrix, lead: Ids, found: Ids, p: int,
+    equations: Matrix, lead: Ids, found: Matrix, level: int, p: int,
 ) -> int:  # fmt: skip
     """Find columns that no combination of the chosen rows clears all of; return how many.
 
@@ -204,36 +204,43 @@ def _obstacle(
             column = supports[at]  # again in each row that holds it, then to no effect
             if paid[column]:
                 continue
-            equation = equations[held]
             for n in range(number):
-                equation[n] = rows[chosen[n], column]
+                equations[held, n] = rows[chosen[n], column]
             for e in range(held):
-                if equation[lead[e]] != 0:
-                    _cancel(equation, equations[e], lead[e], number, p)
+                if equations[held, lead[e]] != 0:
+                    _cancel(equations, held, e, lead[e], number, p)
             place = -1
             for n in range(1, number):
-                if equation[n] != 0:
+                if equations[held, n] != 0:
                     place = n
                     break
-            if place < 0 and equation[0] == 0:
+            if place < 0 and equations[held, 0] == 0:
                 continue
-            found[held] = column
+            found[level, held] = column
             if place < 0:
                 return held + 1
             lead[held] = place
             for e in range(held):
                 if equations[e, place] != 0:
-                    _cancel(equations[e], equation, place, number, p)
+                    _cancel(equations, e, held, place, number, p)
             held += 1
     return 0
 
 
 @inner
-def _cancel(equation: Vector, by: Vector, place: int, number: int, p: int) -> None:
+def _cancel(equations: Matrix, which: int, by: int, place: int, number: int, p: int) -> None:
     """Make an equation zero at a place, by another one that is not zero there."""
-    factor, scale = negative(equation[place], p), by[place]
+    factor, scale = negative(equations[which, place], p), equations[by, place]
+    if factor == p - scale or factor == scale:  # mostly both are one, but for the sign
+        same = factor == scale
+        for n in range(number):
+            less = equations[by, n] if same else negative(equations[by, n], p)
+            value = equations[which, n] + less
+            equations[which, n] = value - p if value >= p else value
+        return
     for n in range(number):
-        equation[n] = residue(residue(scale * equation[n], p) + residue(factor * by[n], p), p)
+        value = residue(scale * equations[which, n], p) + residue(factor * equations[by, n], p)
+        equations[which, n] = value - p if value >= p else value
 
 
 @inner
@@ -282,7 +289,7 @@ def _search(
             else:
                 count[level] = _obstacle(
                     rows, supports, starts, ends, chosen, taken[level], paid, equations, lead,
-                    obstacles[level], p,
+                    obstacles, level, p,
                 )  # fmt: skip
             if count[level] == 0:
                 return True
@@ -316,7 +323,7 @@ def _search(
                         open_[level + 1] &= ~(np.uint64(1) << np.uint64(place))
                 entering = True
         if not entering:
-            row = _next(could[level], chosen, taken[level], sizes, own, left[level])
+            row = _next(could, level, chosen, taken[level], sizes, own, left[level])
             if row >= 0:
                 last[level] = row
                 chosen[taken[level]] = row
@@ -347,12 +354,14 @@ def _search(
 
 
 @inner
-def _next(could: Marks, chosen: Ids, taken: int, sizes: Vector, own: Ids, left: int) -> int:
-    """Return the next row to choose and forget it; −1 if there is none."""
-    for w in range(could.size):
-        while could[w] != np.uint64(0):
-            row = (w << 6) + low_bit(could[w])
-            could[w] &= could[w] - np.uint64(1)
+def _next(
+    could: Marks, level: int, chosen: Ids, taken: int, sizes: Vector, own: Ids, left: int
+) -> int:
+    """Return the next row to choose at a level and forget it; −1 if there is none."""
+    for w in range(could.shape[1]):
+        while could[level, w] != np.uint64(0):
+            row = (w << 6) + low_bit(could[level, w])
+            could[level, w] &= could[level, w] - np.uint64(1)
             free = sizes[own[row]] <= left
             for place in range(taken):
                 free = free and chosen[place] != row
