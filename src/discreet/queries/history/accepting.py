@@ -17,6 +17,7 @@ from discreet.queries.history.field import (
     times,
 )
 from discreet.queries.history.light_words import adopt, reduce_by_own
+from discreet.queries.history.sketches import sketch
 from discreet.queries.history.state import ATOMS, COLUMNS, RANK, SMALL, WORDS, State
 
 __all__ = ["accept", "lacks", "sweep", "sweep_both"]
@@ -80,6 +81,7 @@ def _put_apart(state: State, atom: int, queries: Ids, n: int, coefficients: Vect
     for which in range(2):
         state.prints[which, query] = state.prints[which, last]
         state.large_prints[which, query] = state.large_prints[which, last]
+    state.sketches[query] = state.sketches[last]
     for later in range(n + 1, queries.size):
         if queries[later] == last:
             queries[later] = query
@@ -119,8 +121,7 @@ def _split(state: State, plan: Plan) -> None:
                 if state.sizes[part] < state.k:
                     _make_small(state, part, marks)
         else:
-            state.small[state.used[SMALL]] = new
-            state.used[SMALL] += 1
+            _add_small(state, new, marks)
         row = state.row_at[atom]
         state.row_at[new] = -1
         if row >= 0 and 2 * inner >= size:  # the pivot is in the larger part
@@ -138,17 +139,29 @@ def _split(state: State, plan: Plan) -> None:
 @inner
 def _make_small(state: State, atom: int, marks: int) -> None:
     """Count an atom no longer among the large ones of the answers that hold it."""
-    p = state.prime
-    state.small[state.used[SMALL]] = atom
-    state.used[SMALL] += 1
+    p, members, large_prints = state.prime, state.members, state.large_prints
+    _add_small(state, atom, marks)
     for which in range(2):
         less = negative(state.atom_prints[which, atom], p)
         for w in range(marks):
-            left = state.members[w, atom]
+            left = members[w, atom]
             while left != np.uint64(0):
                 j = (w << 6) + low_bit(left)
                 left &= left - np.uint64(1)
-                state.large_prints[which, j] = residue(state.large_prints[which, j] + less, p)
+                large_prints[which, j] = residue(large_prints[which, j] + less, p)
+
+
+@inner
+def _add_small(state: State, atom: int, marks: int) -> None:
+    """Count an atom among the small ones of the answers that hold it."""
+    members, sketches = state.members, state.sketches
+    state.small[state.used[SMALL]] = atom
+    state.used[SMALL] += 1
+    for w in range(marks):
+        left = members[w, atom]
+        while left != np.uint64(0):
+            sketch(sketches, (w << 6) + low_bit(left), atom, state.prime)
+            left &= left - np.uint64(1)
 
 
 @inner
@@ -224,15 +237,17 @@ def _add_row(state: State, plan: Plan, coefficients: Vector, beside: int) -> Non
     state.pivots[r] = atom
     state.row_at[atom] = r
     bits, bit = state.members[r >> 6], np.uint64(1) << np.uint64(r & 63)
+    state.sketches[r] = 0
+    sketches, held, sizes, atom_prints = state.sketches, state.held, state.sizes, state.atom_prints
     first = second = 0
-    for place in range(plan.touched.size):
-        inside = state.held[plan.touched[place]]
-        if inside == 0:
-            inside = plan.touched[place]
+    for touched in plan.touched:
+        inside = held[touched] if held[touched] > 0 else touched
         bits[inside] |= bit
-        if state.sizes[inside] >= state.k:
-            first += state.atom_prints[0, inside]
-            second += state.atom_prints[1, inside]
+        if sizes[inside] >= state.k:
+            first += atom_prints[0, inside]
+            second += atom_prints[1, inside]
+        else:
+            sketch(sketches, r, inside, p)
     state.large_prints[0, r], state.large_prints[1, r] = residue(first, p), residue(second, p)
     state.used[RANK] = r + 1
 

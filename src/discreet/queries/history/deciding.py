@@ -25,6 +25,7 @@ from discreet.queries.history.field import (
     values_at,
 )
 from discreet.queries.history.light_words import EFFORT, any_light, is_light, reduce_by_own
+from discreet.queries.history.sketches import candidates, sketch_of
 from discreet.queries.history.state import ATOMS, COLUMNS, HINT, RANK, SMALL, WORDS, State
 
 __all__ = ["KNOWN", "NEW", "UNSAFE", "Plan", "decide"]
@@ -167,8 +168,10 @@ def _judged(
         _pivot(state, touched, inner, combination, pivot)
     if pivot[0] < 0:
         if _vanishes(state, touched, inner, inner_prints, combination):
-            if whole and _is_known(state, combination, left):
-                return _bare(KNOWN, touched, inner, inner_prints, prints)
+            if whole:
+                return _judged_whole(
+                    state, touched, inner, inner_prints, prints, combination, left, given
+                )
             values = _small_values(state, touched, inner, combination)
         else:
             if whole:
@@ -196,6 +199,61 @@ def _judged(
         UNSAFE if light else NEW, touched, inner, inner_prints, prints, coefficients, pivot, lost, queries,
         atoms, outside, inside, new_prints,
     )  # fmt: skip
+
+
+@inner
+def _judged_whole(
+    state: State, touched: Ids, inner: Vector, inner_prints: Matrix, prints: Vector,
+    combination: Combination, left: Vector, given: bool,
+) -> Plan:  # fmt: skip
+    """Judge a row that splits no atom and equals a combination of answers at large ones."""
+    atoms, values = np.empty(0, np.int64), np.empty(0, np.int64)
+    if left[0] != 0 or left[1] != 0:
+        atoms, values = _word(state, touched, combination, left)
+        if not _is_known(state, atoms, values, left):
+            light = not given and _are_light(
+                state, atoms, values.reshape((1, values.size)), values.reshape((1, values.size))
+            )
+            return Plan(
+                UNSAFE if light else NEW, touched, inner, inner_prints, prints, combination.coefficients,
+                np.array([-1, 0, 0]), atoms[:0], atoms[:0], atoms, values.reshape((1, values.size)),
+                values.reshape((1, values.size)), left.reshape((1, 2)),
+            )  # fmt: skip
+    return _bare(KNOWN, touched, inner, inner_prints, prints)
+
+
+@inner
+def _word(
+    state: State, touched: Ids, combination: Combination, left: Vector
+) -> tuple[Ids, Vector]:
+    """Return where a row that splits no atom is not a combination of answers, and its values there.
+
+    Only at small atoms. Those that a sketch points to are looked at first, which is enough if
+    what was found has the fingerprints it must have.
+    """
+    p, atoms, k = state.prime, state.used[ATOMS], state.k
+    coefficients, used, mask = combination
+    sums = sketch_of(state.sketches, coefficients, used, mask, touched, state.sizes, k, p)
+    for everywhere in (False, True):
+        if everywhere:
+            sums[:] = 1
+        found = candidates(sums, state.sizes, atoms, k)
+        values = np.empty(found.size, np.int64)
+        _values_at(state, combination, found, values)
+        number, first, second = 0, 0, 0
+        for n in range(found.size):
+            atom = found[n]
+            value = negative(values[n], p)
+            if state.held[atom] > 0:
+                value = residue(value + 1, p)
+            found[number], values[number] = atom, value
+            if value != 0:
+                number += 1
+                first += residue(value * state.atom_prints[0, atom], p)
+                second += residue(value * state.atom_prints[1, atom], p)
+        if residue(first, p) == left[0] and residue(second, p) == left[1]:
+            break
+    return found[:number], values[:number]
 
 
 # -- large atoms ---------------------------------------------------------------------------------
@@ -242,7 +300,10 @@ def _small_values(state: State, touched: Ids, inner: Vector, combination: Combin
     """Return the values at all atoms of a combination that equals the new row in large parts."""
     values = np.zeros(state.used[ATOMS], np.int64)
     small = state.small[: state.used[SMALL]]
-    _values_at(state, combination, small, values)
+    there = np.empty(small.size, np.int64)
+    _values_at(state, combination, small, there)
+    for n in range(small.size):
+        values[small[n]] = there[n]
     for place in range(touched.size):
         atom = touched[place]
         if _has_small_part(state.sizes[atom], inner[place], state.k):
@@ -381,15 +442,16 @@ def _pivot(
 @inner
 def _pivot_elsewhere(state: State, combination: Combination, pivot: Vector) -> None:
     """Find a pivot at an atom that the question does not touch: there is one."""
-    values = np.zeros(state.used[ATOMS], np.int64)
-    chunks = (values.size + _CHUNK - 1) // _CHUNK
+    atoms, values = state.used[ATOMS], np.empty(_CHUNK, np.int64)
+    chunks = (atoms + _CHUNK - 1) // _CHUNK
     for n in range(chunks):
         # Where one was found the last time there may be more.
         chunk = (state.used[HINT] + n) % chunks
-        start, stop, best = chunk * _CHUNK, min((chunk + 1) * _CHUNK, values.size), state.k - 1
+        start, stop, best = chunk * _CHUNK, min((chunk + 1) * _CHUNK, atoms), state.k - 1
         _values_at(state, combination, np.arange(start, stop), values)
         for atom in range(start, stop):
-            if values[atom] != 0 and state.held[atom] == 0 and state.sizes[atom] > best:
+            free = values[atom - start] != 0 and state.held[atom] == 0
+            if free and state.sizes[atom] > best:
                 best = state.sizes[atom]
                 pivot[0], pivot[1] = atom, 0
         if best >= state.k:
@@ -416,21 +478,20 @@ def _left(state: State, combination: Combination, prints: Vector) -> Vector:
 
 
 @inner
-def _is_known(state: State, combination: Combination, left: Vector) -> bool:
-    """Whether a row that is constant on atoms is a combination of answers and of words."""
-    p, members, own_atoms, held = state.prime, state.members, state.own_atoms, state.held
-    coefficients, used, mask = combination
-    word_prints = state.word_prints
+def _is_known(state: State, atoms: Ids, values: Vector, left: Vector) -> bool:
+    """Whether a new word with some values at atoms is a combination of words."""
+    p = state.prime
+    at = np.zeros(state.used[COLUMNS], np.int64)
+    for n in range(atoms.size):
+        column = state.column_at[atoms[n]]
+        if column >= 0:
+            at[column] = values[n]
     first = second = 0
-    if left[0] != 0 or left[1] != 0:
-        for word in range(state.used[WORDS]):
-            atom = own_atoms[word]
-            value = 1 if held[atom] > 0 else 0
-            there = lookup(coefficients, used, mask, members, atom, p)
-            factor = residue(value + negative(there, p), p)
-            if factor != 0:
-                first += residue(factor * word_prints[0, word], p)
-                second += residue(factor * word_prints[1, word], p)
+    for word in range(state.used[WORDS]):
+        factor = at[state.own[word]]
+        if factor != 0:
+            first += residue(factor * state.word_prints[0, word], p)
+            second += residue(factor * state.word_prints[1, word], p)
     return bool(residue(first, p) == left[0] and residue(second, p) == left[1])
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from discreet.queries.history.compiling import bits_set, entry, inner, low_bit, not_zero
 
 __all__ = [
-    "Inverse", "Marks", "Matrix", "Stretches", "Vector", "border", "combine", "empty_inverse",
+    "Inverse", "Marks", "Matrix", "Stretches", "Vector", "add_residue", "border", "combine", "empty_inverse",
     "inverse", "lookup", "masked", "negative", "replace_pivot", "residue", "row_of",
     "secret_prime", "sum_of", "take_out", "times", "values_at",
 ]  # fmt: skip
@@ -146,18 +146,18 @@ def values_at(
     coefficients: Vector, used: Vector, mask: Marks, members: Marks, atoms: Vector, out: Vector,
     p: int,
 ) -> None:  # fmt: skip
-    """Put down the values of a combination of answers at some atoms."""
-    for atom in atoms:
-        out[atom] = 0
+    """Put down the values of a combination of answers at some atoms, in their order."""
+    out[: atoms.size] = 0
     # Answer by answer: what is looked up then lies close together.
     for w in used:
         wanted = mask[w]
-        for atom in atoms:
-            left = members[w, atom] & wanted
+        for n in range(atoms.size):
+            left = members[w, atoms[n]] & wanted
             if left != np.uint64(0):
-                out[atom] += _gathered(coefficients, w, left)
-    for atom in atoms:
-        out[atom] = residue(out[atom], p)
+                out[n] += _gathered(coefficients, w, left)
+    for n in range(atoms.size):
+        if out[n] != 0:
+            out[n] = residue(out[n], p)
 
 
 @inner
@@ -271,7 +271,7 @@ def _put(given: Inverse, i: Place, j: Place, value: Place) -> None:
 
 
 @inner
-def _sum(there: Place, given: Place, factor: int, high: int, p: int) -> Place:
+def add_residue(there: Place, given: Place, factor: int, high: int, p: int) -> Place:
     """Return a residue plus a multiple of another; `high` is the factor's quotient by p, × 2³².
 
     Without a division: the quotient of the product is off by one at most. In 32 bits, which what
@@ -297,7 +297,7 @@ def _add(given: Inverse, i: Place, used: Vector, mask: Marks, c: Stretches, fact
         place, start, left = _stretch(at, filled, i, w), w << 6, mask[w]
         if bits_set(left) > _FEW:
             for b in range(64):
-                stretches[place, b] = _sum(stretches[place, b], c[start + b], factor, high, p)
+                stretches[place, b] = add_residue(stretches[place, b], c[start + b], factor, high, p)
             bits = not_zero(stretches, place)
         else:
             bits = marks[i, w]
@@ -305,7 +305,7 @@ def _add(given: Inverse, i: Place, used: Vector, mask: Marks, c: Stretches, fact
                 b = low_bit(left)
                 bit = np.uint64(1) << np.uint64(b)
                 left &= left - np.uint64(1)
-                value = _sum(stretches[place, b], c[start + b], factor, high, p)
+                value = add_residue(stretches[place, b], c[start + b], factor, high, p)
                 stretches[place, b] = value
                 bits = bits | bit if value != 0 else bits & ~bit
         _mark(marks, turned, i, w, bits)

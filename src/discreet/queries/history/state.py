@@ -12,10 +12,12 @@ from discreet.queries.history.field import (
     Inverse,
     Marks,
     Matrix,
+    Stretches,
     Vector,
     empty_inverse,
     secret_prime,
 )
+from discreet.queries.history.sketches import BUCKETS, sketch
 
 __all__ = ["ATOMS", "COLUMNS", "HINT", "RANK", "SMALL", "WORDS", "State", "blank", "grown"]
 
@@ -48,6 +50,7 @@ class State(NamedTuple):
     pivots: Vector  # atoms
     prints: Matrix  # two fingerprints of each answer …
     large_prints: Matrix  # … and of what it holds of large atoms
+    sketches: Stretches  # of what each answer holds of small atoms
     # Of each word, and of each atom words live on:
     words: Matrix
     own: Vector  # column where only this word is not zero …
@@ -84,7 +87,7 @@ def blank(counts: npt.NDArray[np.int64], k: int) -> State:
         atom_prints=np.zeros((2, atoms), np.int64), held_prints=np.zeros((2, atoms), np.int64),
         row_at=np.zeros(atoms, np.int64), column_at=np.zeros(atoms, np.int64), small=np.zeros(atoms, np.int64),
         members=np.zeros((rank >> 6, atoms), np.uint64), inverse=empty_inverse(rank), pivots=np.zeros(rank, np.int64),
-        prints=np.zeros((2, rank), np.int64), large_prints=np.zeros((2, rank), np.int64), words=np.zeros((words, columns), np.int64),
+        prints=np.zeros((2, rank), np.int64), large_prints=np.zeros((2, rank), np.int64), sketches=np.zeros((rank, BUCKETS), np.int32), words=np.zeros((words, columns), np.int64),
         own=np.zeros(words, np.int64), own_atoms=np.zeros(words, np.int64), word_prints=np.zeros((2, words), np.int64),
         holders=np.zeros((columns, (words + 63) >> 6), np.uint64),
         word_atoms=np.zeros(columns, np.int64), used=np.array([1, 1, 0, 0, 0, 0], np.int64), prime=prime,
@@ -99,6 +102,7 @@ def blank(counts: npt.NDArray[np.int64], k: int) -> State:
         state.large_prints[:, 0] = state.prints[:, 0]
     else:
         state.used[SMALL] = 1
+        sketch(state.sketches, 0, 0, prime)
     return state
 
 
@@ -110,7 +114,7 @@ def grown(state: State, needed: npt.NDArray[np.int64]) -> State:
     there = state.used
     shapes: dict[str, tuple[int, ...]] = {
         "sizes": (atoms,), "held": (atoms,), "row_at": (atoms,), "column_at": (atoms,),
-        "atom_prints": (2, atoms), "held_prints": (2, atoms), "small": (atoms,), "large_prints": (2, rank),
+        "atom_prints": (2, atoms), "held_prints": (2, atoms), "small": (atoms,), "large_prints": (2, rank), "sketches": (rank, BUCKETS),
         "members": (rank >> 6, atoms),
         "pivots": (rank,), "prints": (2, rank), "words": (words, columns), "own": (words,), "own_atoms": (words,),
         "word_prints": (2, words), "holders": (columns, (words + 63) >> 6), "word_atoms": (columns,),
