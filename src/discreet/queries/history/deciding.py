@@ -116,32 +116,36 @@ def _bare(status: int, touched: Ids, inner: Vector, inner_prints: Matrix, prints
 @inner
 def _touch(state: State, places: Ids) -> Ids:
     """Hold the records of some profiles; return the atoms they lie in."""
+    # By themselves: to name the state in a loop is to count references to its arrays.
+    counts, atoms, held, secret = state.counts, state.atom, state.held, state.secret
+    held_prints = state.held_prints
     found = np.empty(min(places.size, state.used[ATOMS]), np.int64)
     number = 0
     for place in places:
-        count = state.counts[place]
+        count = counts[place]
         if count > 0:
-            atom = state.atom[place]
-            if state.held[atom] == 0:
+            atom = atoms[place]
+            if held[atom] == 0:
                 found[number] = atom
                 number += 1
-            state.held[atom] += count
-            state.held_prints[0, atom] += state.secret[0, place]
-            state.held_prints[1, atom] += state.secret[1, place]
+            held[atom] += count
+            held_prints[0, atom] += secret[0, place]
+            held_prints[1, atom] += secret[1, place]
     return found[:number]
 
 
 @inner
 def _take_prints(state: State, touched: Ids) -> tuple[Matrix, Vector]:
     """Return the fingerprints of what is held in each atom and in all, which no longer are kept."""
+    held_prints, p = state.held_prints, state.prime
     each, total = np.empty((2, touched.size), np.int64), np.zeros(2, np.int64)
     for which in range(2):
         for place in range(touched.size):
-            value = residue(state.held_prints[which, touched[place]], state.prime)
-            state.held_prints[which, touched[place]] = 0
+            value = residue(held_prints[which, touched[place]], p)
+            held_prints[which, touched[place]] = 0
             each[which, place] = value
             total[which] += value
-        total[which] = residue(total[which], state.prime)
+        total[which] = residue(total[which], p)
     return each, total
 
 
@@ -161,9 +165,10 @@ def _judged(
         combination = _combined(coefficients)
     left = _left(state, combination, prints)
     pivot, values = np.array([-1, 0, 0]), np.zeros(0, np.int64)
+    sizes = state.sizes
     whole = True
     for place in range(touched.size):
-        whole = whole and inner[place] == state.sizes[touched[place]]
+        whole = whole and inner[place] == sizes[touched[place]]
     if not whole:  # there mostly is a pivot in what is split
         _pivot(state, touched, inner, combination, pivot)
     if pivot[0] < 0:
@@ -231,26 +236,27 @@ def _word(
     Only at small atoms. Those that a sketch points to are looked at first, which is enough if
     what was found has the fingerprints it must have.
     """
-    p, atoms, k = state.prime, state.used[ATOMS], state.k
+    p, atoms, k, sizes = state.prime, state.used[ATOMS], state.k, state.sizes
+    held, atom_prints = state.held, state.atom_prints
     coefficients, used, mask = combination
-    sums = sketch_of(state.sketches, coefficients, used, mask, touched, state.sizes, k, p)
+    sums = sketch_of(state.sketches, coefficients, used, mask, touched, sizes, k, p)
     for everywhere in (False, True):
         if everywhere:
             sums[:] = 1
-        found = candidates(sums, state.sizes, atoms, k)
+        found = candidates(sums, sizes, atoms, k)
         values = np.empty(found.size, np.int64)
         _values_at(state, combination, found, values)
         number, first, second = 0, 0, 0
         for n in range(found.size):
             atom = found[n]
             value = negative(values[n], p)
-            if state.held[atom] > 0:
+            if held[atom] > 0:
                 value = residue(value + 1, p)
             found[number], values[number] = atom, value
             if value != 0:
                 number += 1
-                first += residue(value * state.atom_prints[0, atom], p)
-                second += residue(value * state.atom_prints[1, atom], p)
+                first += residue(value * atom_prints[0, atom], p)
+                second += residue(value * atom_prints[1, atom], p)
         if residue(first, p) == left[0] and residue(second, p) == left[1]:
             break
     return found[:number], values[:number]
@@ -265,9 +271,9 @@ def _vanishes(
 
     Told from their fingerprints: what is looked for otherwise at every atom is nearly always there.
     """
-    p, k = state.prime, state.k
+    p, k, sizes = state.prime, state.k, state.sizes
     for place in range(touched.size):
-        if min(inner[place], state.sizes[touched[place]] - inner[place]) >= k:
+        if min(inner[place], sizes[touched[place]] - inner[place]) >= k:
             return False  # the two parts of a split atom differ by one
     for which in range(2):
         left = negative(_sum_of(combination, state.large_prints[which], p), p)
@@ -275,12 +281,12 @@ def _vanishes(
             atom, held = touched[place], inner[place]
             if held >= k:
                 left += inner_prints[which, place]
-            if _has_small_part(state.sizes[atom], held, k):
+            if _has_small_part(sizes[atom], held, k):
                 # Its fingerprint counts among the large ones of each answer.
                 part = 0
                 if held < k:
                     part = inner_prints[which, place]
-                if state.sizes[atom] - held < k:
+                if sizes[atom] - held < k:
                     part += state.atom_prints[which, atom] + p - inner_prints[which, place]
                 value = _value(state.members, combination, atom, state.prime)
                 left += residue(value * residue(part, p), p)
@@ -320,12 +326,13 @@ def _lost_pivots(state: State, touched: Ids, inner: Vector) -> Ids:
 
     Those that can are changed: another pivot is as good whether or not the question is answered.
     """
+    sizes, row_at, k = state.sizes, state.row_at, state.k
     lost = np.empty(touched.size, np.int64)
     number = 0
     for place in range(touched.size):
         atom = touched[place]
-        part = max(inner[place], state.sizes[atom] - inner[place])
-        if part < state.k and state.row_at[atom] >= 0 and not _move_pivot(state, atom):
+        part = max(inner[place], sizes[atom] - inner[place])
+        if part < k and row_at[atom] >= 0 and not _move_pivot(state, atom):
             lost[number] = atom
             number += 1
     return lost[:number]
@@ -364,11 +371,12 @@ def _combination(state: State, coefficients: Vector) -> Vector:
 @inner
 def _ones(state: State, touched: Ids, inner: Vector) -> Ids:
     """Return the pivots at which the new row is one: those whose larger part lies inside."""
+    sizes, row_at = state.sizes, state.row_at
     ones = np.empty(touched.size, np.int64)
     number = 0
     for place in range(touched.size):
-        row = state.row_at[touched[place]]
-        if row >= 0 and 2 * inner[place] >= state.sizes[touched[place]]:
+        row = row_at[touched[place]]
+        if row >= 0 and 2 * inner[place] >= sizes[touched[place]]:
             ones[number] = row
             number += 1
     return ones[:number]
@@ -442,19 +450,23 @@ def _pivot(
 @inner
 def _pivot_elsewhere(state: State, combination: Combination, pivot: Vector) -> None:
     """Find a pivot at an atom that the question does not touch: there is one."""
-    atoms, values = state.used[ATOMS], np.empty(_CHUNK, np.int64)
+    atoms, sizes, held, k = state.used[ATOMS], state.sizes, state.held, state.k
+    found, values = np.empty(_CHUNK, np.int64), np.empty(_CHUNK, np.int64)
     chunks = (atoms + _CHUNK - 1) // _CHUNK
     for n in range(chunks):
         # Where one was found the last time there may be more.
         chunk = (state.used[HINT] + n) % chunks
-        start, stop, best = chunk * _CHUNK, min((chunk + 1) * _CHUNK, atoms), state.k - 1
-        _values_at(state, combination, np.arange(start, stop), values)
-        for atom in range(start, stop):
-            free = values[atom - start] != 0 and state.held[atom] == 0
-            if free and state.sizes[atom] > best:
-                best = state.sizes[atom]
-                pivot[0], pivot[1] = atom, 0
-        if best >= state.k:
+        number = 0
+        for atom in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, atoms)):
+            found[number] = atom
+            number += sizes[atom] >= k and held[atom] == 0
+        _values_at(state, combination, found[:number], values)
+        best = k - 1
+        for place in range(number):
+            if values[place] != 0 and sizes[found[place]] > best:
+                best = sizes[found[place]]
+                pivot[0], pivot[1] = found[place], 0
+        if best >= k:
             state.used[HINT] = chunk
             return
 
@@ -480,18 +492,18 @@ def _left(state: State, combination: Combination, prints: Vector) -> Vector:
 @inner
 def _is_known(state: State, atoms: Ids, values: Vector, left: Vector) -> bool:
     """Whether a new word with some values at atoms is a combination of words."""
-    p = state.prime
+    p, column_at, own, word_prints = state.prime, state.column_at, state.own, state.word_prints
     at = np.zeros(state.used[COLUMNS], np.int64)
     for n in range(atoms.size):
-        column = state.column_at[atoms[n]]
+        column = column_at[atoms[n]]
         if column >= 0:
             at[column] = values[n]
     first = second = 0
     for word in range(state.used[WORDS]):
-        factor = at[state.own[word]]
+        factor = at[own[word]]
         if factor != 0:
-            first += residue(factor * state.word_prints[0, word], p)
-            second += residue(factor * state.word_prints[1, word], p)
+            first += residue(factor * word_prints[0, word], p)
+            second += residue(factor * word_prints[1, word], p)
     return bool(residue(first, p) == left[0] and residue(second, p) == left[1])
 
 
@@ -548,6 +560,7 @@ def _are_light(state: State, atoms: Ids, outside: Matrix, inside: Matrix) -> boo
     if outside.shape[0] > 1:
         return _are_light_together(state, atoms, outside, inside)
     m, columns = state.used[WORDS], state.used[COLUMNS]
+    all_held, all_sizes, word_atoms, column_at = state.held, state.sizes, state.word_atoms, state.column_at
     budget = state.k - 1
     within = np.zeros(columns, np.int64)
     word = state.words[m]
@@ -555,13 +568,13 @@ def _are_light(state: State, atoms: Ids, outside: Matrix, inside: Matrix) -> boo
         word[column] = 0
     for place in range(atoms.size):
         atom = atoms[place]
-        column = state.column_at[atom]
+        column = column_at[atom]
         if column >= 0:
             word[column] = outside[0, place]
             within[column] = inside[0, place]
             continue
         # No other word can clear what is new here: it has to be paid for.
-        held, size = state.held[atom], state.sizes[atom]
+        held, size = all_held[atom], all_sizes[atom]
         if outside[0, place] != 0:
             budget -= size - held if 0 < held < size else size
         if 0 < held < size and inside[0, place] != 0:
@@ -571,10 +584,10 @@ def _are_light(state: State, atoms: Ids, outside: Matrix, inside: Matrix) -> boo
     sizes = np.empty(2 * columns, np.int64)
     number = columns
     for column in range(columns):
-        atom = state.word_atoms[column]
-        held = state.held[atom]
-        sizes[column] = state.sizes[atom]
-        if 0 < held < state.sizes[atom]:  # both parts have the values the atom had
+        atom = word_atoms[column]
+        held = all_held[atom]
+        sizes[column] = all_sizes[atom]
+        if 0 < held < all_sizes[atom]:  # both parts have the values the atom had
             sizes[column] -= held
             sizes[number] = held
             word[number] = within[column]

@@ -253,20 +253,16 @@ def _mark(marks: Marks, turned: Marks, i: Place, w: Place, bits: Word) -> None:
 
 
 @inner
-def _stretch(at: Stretches, filled: Vector, i: Place, w: Place) -> Place:
-    """Return the stretch of 64 columns of a row, a new one if there was none."""
-    if at[i, w] == 0:
-        filled[0] += 1
-        at[i, w] = filled[0]
-    return at[i, w]
-
-
-@inner
 def _put(given: Inverse, i: Place, j: Place, value: Place) -> None:
     bit, there = np.uint64(1) << np.uint64(j & 63), given.marks[i, j >> 6]
     if value == 0 and there & bit == np.uint64(0):
         return
-    given.stretches[_stretch(given.at, given.filled, i, j >> 6), j & 63] = value
+    place = given.at[i, j >> 6]
+    if place == 0:
+        given.filled[0] += 1
+        place = given.filled[0]
+        given.at[i, j >> 6] = place
+    given.stretches[place, j & 63] = value
     _mark(given.marks, given.turned, i, j >> 6, there | bit if value != 0 else there & ~bit)
 
 
@@ -294,7 +290,11 @@ def _add(given: Inverse, i: Place, used: Vector, mask: Marks, c: Stretches, fact
     high = (factor << 32) // p
     stretches, at, marks, turned, filled = given
     for w in used:
-        place, start, left = _stretch(at, filled, i, w), w << 6, mask[w]
+        place, start, left = at[i, w], w << 6, mask[w]
+        if place == 0:
+            filled[0] += 1
+            place = filled[0]
+            at[i, w] = place
         if bits_set(left) > _FEW:
             for b in range(64):
                 stretches[place, b] = add_residue(stretches[place, b], c[start + b], factor, high, p)
