@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from discreet.queries.history.compiling import entry, inner
+from discreet.queries.history.compiling import entry, inner, low_bit
 from discreet.queries.history.field import (
     Marks,
     Matrix,
@@ -90,7 +90,6 @@ def decide(state: State, places: Ids, given: bool) -> Plan:
     If the sum has been `given` already, it counts whatever it means.
     """
     touched = _touch(state, places)
-    touched.sort()
     inner = state.held[touched]
     inner_prints, prints = _take_prints(state, touched)
     total = inner.sum()
@@ -115,22 +114,27 @@ def _bare(status: int, touched: Ids, inner: Vector, inner_prints: Matrix, prints
 
 @inner
 def _touch(state: State, places: Ids) -> Ids:
-    """Hold the records of some profiles; return the atoms they lie in."""
+    """Hold the records of some profiles; return the atoms they lie in, in order."""
     # By themselves: to name the state in a loop is to count references to its arrays.
     counts, atoms, held, secret = state.counts, state.atom, state.held, state.secret
     held_prints = state.held_prints
-    found = np.empty(min(places.size, state.used[ATOMS]), np.int64)
-    number = 0
+    met = np.zeros((state.used[ATOMS] + 63) >> 6, np.uint64)
     for place in places:
         count = counts[place]
         if count > 0:
             atom = atoms[place]
-            if held[atom] == 0:
-                found[number] = atom
-                number += 1
+            met[atom >> 6] |= np.uint64(1) << np.uint64(atom & 63)
             held[atom] += count
             held_prints[0, atom] += secret[0, place]
             held_prints[1, atom] += secret[1, place]
+    found = np.empty(min(places.size, state.used[ATOMS]), np.int64)
+    number = 0
+    for w in range(met.size):
+        left = met[w]
+        while left != np.uint64(0):
+            found[number] = (w << 6) + low_bit(left)
+            left &= left - np.uint64(1)
+            number += 1
     return found[:number]
 
 
