@@ -188,31 +188,32 @@ def combine(
 ) -> tuple[Vector, Marks]:
     """Return the sum of some rows, and where it is not zero."""
     words = (size + 63) >> 6
-    out, mask = np.zeros(words << 6, np.int64), np.zeros(words, np.uint64)
+    # Two indices: a place of its own in one of 64 is known to be there.
+    out, mask = np.zeros((words, 64), np.int64), np.zeros(words, np.uint64)
     for row in which:
         for w in range(words):
             left = marks[row, w]
             if left == np.uint64(0):
                 continue
             mask[w] |= left
-            place, start = at[row, w], w << 6
+            place = at[row, w]
             if bits_set(left) > _FEW:
                 for b in range(64):
-                    out[start + b] += stretches[place, b]
+                    out[w, b] += stretches[place, b]
                 continue
             while left != np.uint64(0):
                 b = low_bit(left)
                 left &= left - np.uint64(1)
-                out[start + b] += stretches[place, b]
+                out[w, b] += stretches[place, b]
     for w in range(words):
         left = mask[w]
         while left != np.uint64(0):
-            j = (w << 6) + low_bit(left)
-            out[j] = residue(out[j], p)
-            if out[j] == 0:
-                mask[w] &= ~(np.uint64(1) << np.uint64(j & 63))
+            b = low_bit(left)
+            out[w, b] = residue(out[w, b], p)
+            if out[w, b] == 0:
+                mask[w] &= ~(np.uint64(1) << np.uint64(b))
             left &= left - np.uint64(1)
-    return out[:size], mask
+    return out.reshape(words << 6)[:size], mask
 
 
 @inner
@@ -290,14 +291,14 @@ def _add(given: Inverse, i: Place, used: Vector, mask: Marks, c: Stretches, fact
     high = (factor << 32) // p
     stretches, at, marks, turned, filled = given
     for w in used:
-        place, start, left = at[i, w], w << 6, mask[w]
+        place, left = at[i, w], mask[w]
         if place == 0:
             filled[0] += 1
             place = filled[0]
             at[i, w] = place
         if bits_set(left) > _FEW:
             for b in range(64):
-                stretches[place, b] = add_residue(stretches[place, b], c[start + b], factor, high, p)
+                stretches[place, b] = add_residue(stretches[place, b], c[w, b], factor, high, p)
             bits = not_zero(stretches, place)
         else:
             bits = marks[i, w]
@@ -305,7 +306,7 @@ def _add(given: Inverse, i: Place, used: Vector, mask: Marks, c: Stretches, fact
                 b = low_bit(left)
                 bit = np.uint64(1) << np.uint64(b)
                 left &= left - np.uint64(1)
-                value = add_residue(stretches[place, b], c[start + b], factor, high, p)
+                value = add_residue(stretches[place, b], c[w, b], factor, high, p)
                 stretches[place, b] = value
                 bits = bits | bit if value != 0 else bits & ~bit
         _mark(marks, turned, i, w, bits)
@@ -315,9 +316,9 @@ def _add(given: Inverse, i: Place, used: Vector, mask: Marks, c: Stretches, fact
 def _whole(row: Vector) -> tuple[Stretches, Vector, Marks]:
     """Return a row in whole stretches, and where it is not zero."""
     used, mask = masked(row)
-    whole = np.zeros(mask.size << 6, np.int32)
+    whole = np.zeros((mask.size, 64), np.int32)
     for j in range(row.size):
-        whole[j] = row[j]
+        whole[j >> 6, j & 63] = row[j]
     return whole, used, mask
 
 
