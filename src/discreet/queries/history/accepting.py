@@ -194,7 +194,6 @@ def _add_word(state: State, plan: Plan, n: int) -> None:
     reduce_by_own(state.words, state.own, state.word_prints, m, columns, state.prime)
     sizes = state.sizes[state.word_atoms[:columns]]
     adopt(state.words, state.own, state.holders, state.word_prints, sizes, m, columns, state.prime)
-    state.own_atoms[m] = state.word_atoms[state.own[m]]
     state.used[WORDS] = m + 1
 
 
@@ -222,7 +221,13 @@ def _add_row(state: State, plan: Plan, coefficients: Vector, beside: int) -> Non
         value = 1 if within == 1 else p - 1
     else:
         column = times(
-            state.inverse.stretches, state.inverse.at, state.inverse.turned, state.members, atom, r, p
+            state.inverse.stretches,
+            state.inverse.at,
+            state.inverse.turned,
+            state.members,
+            atom,
+            r,
+            p,
         )
         total = 0
         for j in range(r):

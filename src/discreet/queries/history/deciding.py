@@ -232,9 +232,7 @@ def _judged_whole(
 
 
 @inner
-def _word(
-    state: State, touched: Ids, combination: Combination, left: Vector
-) -> tuple[Ids, Vector]:
+def _word(state: State, touched: Ids, combination: Combination, left: Vector) -> tuple[Ids, Vector]:
     """Return where a row that splits no atom is not a combination of answers, and its values there.
 
     Only at small atoms. Those that a sketch points to are looked at first, which is enough if
@@ -460,19 +458,21 @@ def _pivot_elsewhere(state: State, combination: Combination, pivot: Vector) -> N
     for n in range(chunks):
         # Where one was found the last time there may be more.
         chunk = (state.used[HINT] + n) % chunks
-        number = 0
-        for atom in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, atoms)):
-            found[number] = atom
-            number += sizes[atom] >= k and held[atom] == 0
-        _values_at(state, combination, found[:number], values)
-        best = k - 1
-        for place in range(number):
-            if values[place] != 0 and sizes[found[place]] > best:
-                best = sizes[found[place]]
-                pivot[0], pivot[1] = found[place], 0
-        if best >= k:
-            state.used[HINT] = chunk
-            return
+        # The largest of them is wanted: others are looked at if there is none among the large.
+        for least, most in ((16 * k, state.records), (4 * k, 16 * k - 1), (k, 4 * k - 1)):
+            number = 0
+            for atom in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, atoms)):
+                found[number] = atom
+                number += least <= sizes[atom] <= most and held[atom] == 0
+            _values_at(state, combination, found[:number], values)
+            best = 0
+            for place in range(number):
+                if values[place] != 0 and sizes[found[place]] > best:
+                    best = sizes[found[place]]
+                    pivot[0], pivot[1] = found[place], 0
+            if best > 0:
+                state.used[HINT] = chunk
+                return
 
 
 # -- what is known already -----------------------------------------------------------------------
@@ -564,7 +564,12 @@ def _are_light(state: State, atoms: Ids, outside: Matrix, inside: Matrix) -> boo
     if outside.shape[0] > 1:
         return _are_light_together(state, atoms, outside, inside)
     m, columns = state.used[WORDS], state.used[COLUMNS]
-    all_held, all_sizes, word_atoms, column_at = state.held, state.sizes, state.word_atoms, state.column_at
+    all_held, all_sizes, word_atoms, column_at = (
+        state.held,
+        state.sizes,
+        state.word_atoms,
+        state.column_at,
+    )
     budget = state.k - 1
     within = np.zeros(columns, np.int64)
     word = state.words[m]

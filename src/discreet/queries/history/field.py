@@ -283,7 +283,9 @@ def add_residue(there: Place, given: Place, factor: int, high: int, p: int) -> P
 
 
 @inner
-def _add(given: Inverse, i: Place, used: Vector, mask: Marks, c: Stretches, factor: int, p: int) -> None:
+def _add(
+    given: Inverse, i: Place, used: Vector, mask: Marks, c: Stretches, factor: int, p: int
+) -> None:
     """Add a multiple of c, which is not zero where the mask says, to a row.
 
     Without views of parts of arrays: what refers to an array is counted, which takes long.

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.queries.history.compiling import inner, low_bit
+from discreet.queries.history.compiling import entry, inner, low_bit
 from discreet.queries.history.field import Marks, Stretches, Vector, add_residue, residue
 
 __all__ = ["BUCKETS", "candidates", "sketch", "sketch_of"]
 
-BUCKETS = 128
+BUCKETS = 512
 #: So many atoms that follow each other are in one bucket: they lie close together.
 _RUN = 8
 
@@ -32,7 +32,7 @@ def _number(atom: int) -> int:
     return int((x ^ (x >> np.uint64(32))) & np.uint64(0x3FFFFFFF))
 
 
-@inner
+@entry
 def sketch(sketches: Stretches, answer: int, atom: int, p: int) -> None:
     """Count a small atom in the sketch of an answer that holds it."""
     b = _bucket(atom)

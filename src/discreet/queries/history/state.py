@@ -53,8 +53,7 @@ class State(NamedTuple):
     sketches: Stretches  # of what each answer holds of small atoms
     # Of each word, and of each atom words live on:
     words: Matrix
-    own: Vector  # column where only this word is not zero …
-    own_atoms: Vector  # … and its atom
+    own: Vector  # column where only this word is not zero
     word_prints: Matrix
     holders: Marks  # of each column, which words are not zero there
     word_atoms: Vector
@@ -88,7 +87,7 @@ def blank(counts: npt.NDArray[np.int64], k: int) -> State:
         row_at=np.zeros(atoms, np.int64), column_at=np.zeros(atoms, np.int64), small=np.zeros(atoms, np.int64),
         members=np.zeros((rank >> 6, atoms), np.uint64), inverse=empty_inverse(rank), pivots=np.zeros(rank, np.int64),
         prints=np.zeros((2, rank), np.int64), large_prints=np.zeros((2, rank), np.int64), sketches=np.zeros((rank, BUCKETS), np.int32), words=np.zeros((words, columns), np.int64),
-        own=np.zeros(words, np.int64), own_atoms=np.zeros(words, np.int64), word_prints=np.zeros((2, words), np.int64),
+        own=np.zeros(words, np.int64), word_prints=np.zeros((2, words), np.int64),
         holders=np.zeros((columns, (words + 63) >> 6), np.uint64),
         word_atoms=np.zeros(columns, np.int64), used=np.array([1, 1, 0, 0, 0, 0], np.int64), prime=prime,
         k=k, records=int(counts.sum()),
@@ -116,7 +115,7 @@ def grown(state: State, needed: npt.NDArray[np.int64]) -> State:
         "sizes": (atoms,), "held": (atoms,), "row_at": (atoms,), "column_at": (atoms,),
         "atom_prints": (2, atoms), "held_prints": (2, atoms), "small": (atoms,), "large_prints": (2, rank), "sketches": (rank, BUCKETS),
         "members": (rank >> 6, atoms),
-        "pivots": (rank,), "prints": (2, rank), "words": (words, columns), "own": (words,), "own_atoms": (words,),
+        "pivots": (rank,), "prints": (2, rank), "words": (words, columns), "own": (words,),
         "word_prints": (2, words), "holders": (columns, (words + 63) >> 6), "word_atoms": (columns,),
     }  # fmt: skip
     # Only what is in use is copied: the rest takes no memory yet.
@@ -143,8 +142,10 @@ def _wider_inverse(inverse: Inverse, rank: int) -> Inverse:
     filled = int(inverse.filled[0]) + 1
     wider.stretches[:filled] = inverse.stretches[:filled]
     wider.filled[:] = inverse.filled
-    for there, here in zip(inverse[1:4], wider[1:4], strict=True):
-        here[: there.shape[0], : there.shape[1]] = there
+    rows, words = inverse.at.shape
+    wider.at[:rows, :words] = inverse.at
+    wider.marks[:rows, :words] = inverse.marks
+    wider.turned[:words, :rows] = inverse.turned
     return wider
 
 
