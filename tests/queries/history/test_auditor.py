@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.queries.history.auditor import Auditor
 from discreet.queries.history.light_words import has_light_word
+from discreet.queries.history.sketches import BUCKETS, sketch
 from discreet.queries.history.state import RANK, SMALL
 
 
@@ -260,9 +261,19 @@ def test_what_the_state_tells_in_short_is_what_it_holds(seed):
         assert (state.prints[which, :rank] == prints % p @ members % p).all()
         large = np.where(sizes >= k, prints % p, 0)
         assert (state.large_prints[which, :rank] == large @ members % p).all()
-    square = state.square[:rank, :rank].astype(object)
-    assert (bits(state.marks[:rank], rank) == (square != 0)).all()
-    assert ((square != 0) == bits(state.turned[:rank], rank).T).all()
+    sketches = np.zeros((rank, BUCKETS), np.int32)
+    for atom, answer in np.argwhere(members != 0):
+        if sizes[atom] < k:
+            sketch(sketches, answer, atom, p)
+    assert (state.sketches[:rank] == sketches).all()
+    inverse = state.inverse
+    square = inverse.stretches[inverse.at].reshape(inverse.at.shape[0], -1)
+    assert not square[rank:].any()
+    assert not square[:, rank:].any()
+    square = square[:rank, :rank].astype(object)
+    assert not inverse.stretches[0].any()
+    assert (bits(inverse.marks[:rank], rank) == (square != 0)).all()
+    assert (bits(inverse.turned.T[:rank], rank) == (square != 0).T).all()
     product = square @ members[state.pivots[:rank]].T.astype(object) % p
     assert (product == np.eye(rank, dtype=object)).all()
     assert not state.held.any()

@@ -17,6 +17,7 @@ from discreet.queries.history.field import (
     times,
 )
 from discreet.queries.history.light_words import adopt, reduce_by_own
+from discreet.queries.history.sketches import sketch
 from discreet.queries.history.state import ATOMS, COLUMNS, RANK, SMALL, WORDS, State
 
 __all__ = ["accept", "lacks", "sweep", "sweep_both"]
@@ -70,7 +71,7 @@ def accept(state: State, plan: Plan, places: Ids) -> None:
 def _put_apart(state: State, atom: int, queries: Ids, n: int, coefficients: Vector) -> None:
     """Take a row that lives on small parts only from the others; the last takes its place."""
     last, place, query = state.used[RANK] - 1, state.row_at[atom], queries[n]
-    take_out(state.square, state.marks, state.turned, last + 1, place, query, state.prime)
+    take_out(state.inverse, last + 1, place, query, state.prime)
     state.row_at[atom] = -1
     if place != last:
         state.pivots[place] = state.pivots[last]
@@ -80,6 +81,7 @@ def _put_apart(state: State, atom: int, queries: Ids, n: int, coefficients: Vect
     for which in range(2):
         state.prints[which, query] = state.prints[which, last]
         state.large_prints[which, query] = state.large_prints[which, last]
+    state.sketches[query] = state.sketches[last]
     for later in range(n + 1, queries.size):
         if queries[later] == last:
             queries[later] = query
@@ -119,8 +121,7 @@ def _split(state: State, plan: Plan) -> None:
                 if state.sizes[part] < state.k:
                     _make_small(state, part, marks)
         else:
-            state.small[state.used[SMALL]] = new
-            state.used[SMALL] += 1
+            _add_small(state, new, marks)
         row = state.row_at[atom]
         state.row_at[new] = -1
         if row >= 0 and 2 * inner >= size:  # the pivot is in the larger part
@@ -138,17 +139,29 @@ def _split(state: State, plan: Plan) -> None:
 @inner
 def _make_small(state: State, atom: int, marks: int) -> None:
     """Count an atom no longer among the large ones of the answers that hold it."""
-    p = state.prime
-    state.small[state.used[SMALL]] = atom
-    state.used[SMALL] += 1
+    p, members, large_prints = state.prime, state.members, state.large_prints
+    _add_small(state, atom, marks)
     for which in range(2):
         less = negative(state.atom_prints[which, atom], p)
         for w in range(marks):
-            left = state.members[w, atom]
+            left = members[w, atom]
             while left != np.uint64(0):
                 j = (w << 6) + low_bit(left)
                 left &= left - np.uint64(1)
-                state.large_prints[which, j] = residue(state.large_prints[which, j] + less, p)
+                large_prints[which, j] = residue(large_prints[which, j] + less, p)
+
+
+@inner
+def _add_small(state: State, atom: int, marks: int) -> None:
+    """Count an atom among the small ones of the answers that hold it."""
+    members, sketches = state.members, state.sketches
+    state.small[state.used[SMALL]] = atom
+    state.used[SMALL] += 1
+    for w in range(marks):
+        left = members[w, atom]
+        while left != np.uint64(0):
+            sketch(sketches, (w << 6) + low_bit(left), atom, state.prime)
+            left &= left - np.uint64(1)
 
 
 @inner
@@ -181,7 +194,6 @@ def _add_word(state: State, plan: Plan, n: int) -> None:
     reduce_by_own(state.words, state.own, state.word_prints, m, columns, state.prime)
     sizes = state.sizes[state.word_atoms[:columns]]
     adopt(state.words, state.own, state.holders, state.word_prints, sizes, m, columns, state.prime)
-    state.own_atoms[m] = state.word_atoms[state.own[m]]
     state.used[WORDS] = m + 1
 
 
@@ -208,7 +220,15 @@ def _add_row(state: State, plan: Plan, coefficients: Vector, beside: int) -> Non
         column[beside] = 1
         value = 1 if within == 1 else p - 1
     else:
-        column = times(state.square, state.turned, state.members, atom, r, state.prime)
+        column = times(
+            state.inverse.stretches,
+            state.inverse.at,
+            state.inverse.turned,
+            state.members,
+            atom,
+            r,
+            p,
+        )
         total = 0
         for j in range(r):
             holds = state.members[j >> 6, atom] >> np.uint64(j & 63) & np.uint64(1)
@@ -216,21 +236,23 @@ def _add_row(state: State, plan: Plan, coefficients: Vector, beside: int) -> Non
                 total += coefficients[j]
         value = residue(within + negative(residue(total, p), p), p)
     scale = inverse(value, p)
-    border(state.square, state.marks, state.turned, r, column, coefficients[:r], scale, p)
+    border(state.inverse, r, column, coefficients[:r], scale, p)
     for which in range(2):
         state.prints[which, r] = plan.prints[which]
     state.pivots[r] = atom
     state.row_at[atom] = r
     bits, bit = state.members[r >> 6], np.uint64(1) << np.uint64(r & 63)
+    state.sketches[r] = 0
+    sketches, held, sizes, atom_prints = state.sketches, state.held, state.sizes, state.atom_prints
     first = second = 0
-    for place in range(plan.touched.size):
-        inside = state.held[plan.touched[place]]
-        if inside == 0:
-            inside = plan.touched[place]
+    for touched in plan.touched:
+        inside = held[touched] if held[touched] > 0 else touched
         bits[inside] |= bit
-        if state.sizes[inside] >= state.k:
-            first += state.atom_prints[0, inside]
-            second += state.atom_prints[1, inside]
+        if sizes[inside] >= state.k:
+            first += atom_prints[0, inside]
+            second += atom_prints[1, inside]
+        else:
+            sketch(sketches, r, inside, p)
     state.large_prints[0, r], state.large_prints[1, r] = residue(first, p), residue(second, p)
     state.used[RANK] = r + 1
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from discreet.queries.history.accepting import accept, lacks, sweep, sweep_both
 from discreet.queries.history.deciding import KNOWN, UNSAFE, Plan, decide
+from discreet.queries.history.sketches import BUCKETS
 from discreet.queries.history.state import ATOMS, RANK, WORDS, blank, grown
 
 __all__ = ["Auditor", "Decision", "answer_groups", "warm"]
@@ -77,7 +78,7 @@ class Auditor:
         state = self._state
         atoms, rank, words, columns = (int(number) for number in state.used[:4])
         profiles = state.counts.nbytes + state.secret.nbytes + state.atom.nbytes
-        inverse = rank * (4 * rank + rank // 8)
+        inverse = int(state.inverse.filled[0]) * 256 + rank * (rank // 16 + rank // 4 + 4 * BUCKETS)
         return profiles + atoms * (72 + rank // 8) + inverse + 8 * words * columns
 
     def decide(self, inside: npt.NDArray[np.integer]) -> Decision:

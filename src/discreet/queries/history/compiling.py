@@ -9,7 +9,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.extending import intrinsic
 
-__all__ = ["bits_set", "entry", "inner", "low_bit"]
+__all__ = ["bits_set", "entry", "inner", "low_bit", "not_zero"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -43,3 +43,19 @@ def bits_set(_context: Any, _word: Any) -> Any:  # Any: numba's compiler
         return builder.ctpop(given[0])
 
     return types.int64(types.uint64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def not_zero(_context: Any, rows: Any, row: Any) -> Any:  # Any: numba's compiler
+    """Return which of the 64 numbers of 32 bits in a row are not zero, one bit each."""
+
+    def generate(context: Any, builder: Any, _: Any, given: Any) -> Any:
+        vector = ir.VectorType(ir.IntType(32), 64)
+        array = context.make_array(rows)(context, builder, given[0])
+        start = builder.mul(given[1], ir.Constant(given[1].type, 64))
+        there = builder.bitcast(builder.gep(array.data, [start]), vector.as_pointer())
+        numbers = builder.load(there, align=4)
+        marks = builder.icmp_unsigned("!=", numbers, ir.Constant(vector, None))
+        return builder.bitcast(marks, ir.IntType(64))
+
+    return types.uint64(rows, row), generate

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from discreet.queries.history.compiling import entry, inner
+from discreet.queries.history.compiling import entry, inner, low_bit
 from discreet.queries.history.field import (
     Marks,
     Matrix,
@@ -19,10 +19,13 @@ from discreet.queries.history.field import (
     negative,
     replace_pivot,
     residue,
+    row_of,
+    sum_of,
     times,
     values_at,
 )
 from discreet.queries.history.light_words import EFFORT, any_light, is_light, reduce_by_own
+from discreet.queries.history.sketches import candidates, sketch_of
 from discreet.queries.history.state import ATOMS, COLUMNS, HINT, RANK, SMALL, WORDS, State
 
 __all__ = ["KNOWN", "NEW", "UNSAFE", "Plan", "decide"]
@@ -87,7 +90,6 @@ def decide(state: State, places: Ids, given: bool) -> Plan:
     If the sum has been `given` already, it counts whatever it means.
     """
     touched = _touch(state, places)
-    touched.sort()
     inner = state.held[touched]
     inner_prints, prints = _take_prints(state, touched)
     total = inner.sum()
@@ -112,33 +114,42 @@ def _bare(status: int, touched: Ids, inner: Vector, inner_prints: Matrix, prints
 
 @inner
 def _touch(state: State, places: Ids) -> Ids:
-    """Hold the records of some profiles; return the atoms they lie in."""
+    """Hold the records of some profiles; return the atoms they lie in, in order."""
+    # By themselves: to name the state in a loop is to count references to its arrays.
+    counts, atoms, held, secret = state.counts, state.atom, state.held, state.secret
+    held_prints = state.held_prints
+    met = np.zeros((state.used[ATOMS] + 63) >> 6, np.uint64)
+    for place in places:
+        count = counts[place]
+        if count > 0:
+            atom = atoms[place]
+            met[atom >> 6] |= np.uint64(1) << np.uint64(atom & 63)
+            held[atom] += count
+            held_prints[0, atom] += secret[0, place]
+            held_prints[1, atom] += secret[1, place]
     found = np.empty(min(places.size, state.used[ATOMS]), np.int64)
     number = 0
-    for place in places:
-        count = state.counts[place]
-        if count > 0:
-            atom = state.atom[place]
-            if state.held[atom] == 0:
-                found[number] = atom
-                number += 1
-            state.held[atom] += count
-            state.held_prints[0, atom] += state.secret[0, place]
-            state.held_prints[1, atom] += state.secret[1, place]
+    for w in range(met.size):
+        left = met[w]
+        while left != np.uint64(0):
+            found[number] = (w << 6) + low_bit(left)
+            left &= left - np.uint64(1)
+            number += 1
     return found[:number]
 
 
 @inner
 def _take_prints(state: State, touched: Ids) -> tuple[Matrix, Vector]:
     """Return the fingerprints of what is held in each atom and in all, which no longer are kept."""
+    held_prints, p = state.held_prints, state.prime
     each, total = np.empty((2, touched.size), np.int64), np.zeros(2, np.int64)
     for which in range(2):
         for place in range(touched.size):
-            value = residue(state.held_prints[which, touched[place]], state.prime)
-            state.held_prints[which, touched[place]] = 0
+            value = residue(held_prints[which, touched[place]], p)
+            held_prints[which, touched[place]] = 0
             each[which, place] = value
             total[which] += value
-        total[which] = residue(total[which], state.prime)
+        total[which] = residue(total[which], p)
     return each, total
 
 
@@ -148,20 +159,28 @@ def _judged(
 ) -> Plan:
     r = state.used[RANK]
     lost = _lost_pivots(state, touched, inner)
-    coefficients = combine(state.square, state.marks, _ones(state, touched, inner), r, state.prime)
+    coefficients, mask = combine(
+        state.inverse.stretches, state.inverse.at, state.inverse.marks,
+        _ones(state, touched, inner), r, state.prime,
+    )  # fmt: skip
     queries, freed = _taken_out(state, lost, coefficients)
-    combination = _combined(coefficients)
-    left = _left(state, coefficients, prints)
+    combination = Combination(coefficients, np.flatnonzero(mask), mask)
+    if lost.size > 0:
+        combination = _combined(coefficients)
+    left = _left(state, combination, prints)
     pivot, values = np.array([-1, 0, 0]), np.zeros(0, np.int64)
+    sizes = state.sizes
     whole = True
     for place in range(touched.size):
-        whole = whole and inner[place] == state.sizes[touched[place]]
+        whole = whole and inner[place] == sizes[touched[place]]
     if not whole:  # there mostly is a pivot in what is split
         _pivot(state, touched, inner, combination, pivot)
     if pivot[0] < 0:
         if _vanishes(state, touched, inner, inner_prints, combination):
-            if whole and _is_known(state, combination, left):
-                return _bare(KNOWN, touched, inner, inner_prints, prints)
+            if whole:
+                return _judged_whole(
+                    state, touched, inner, inner_prints, prints, combination, left, given
+                )
             values = _small_values(state, touched, inner, combination)
         else:
             if whole:
@@ -179,7 +198,9 @@ def _judged(
     atoms, outside, inside = _new_words(state, values, freed, is_word)
     new_prints = np.empty((number, 2), np.int64)
     for row in range(lost.size):
-        new_prints[row] = _printed(state, freed[row])
+        given_ = _combined(freed[row])
+        for which in range(2):
+            new_prints[row, which] = _sum_of(given_, state.prints[which], state.prime)
     if is_word:
         new_prints[lost.size] = left
     light = not given and _are_light(state, atoms, outside, inside)
@@ -187,6 +208,60 @@ def _judged(
         UNSAFE if light else NEW, touched, inner, inner_prints, prints, coefficients, pivot, lost, queries,
         atoms, outside, inside, new_prints,
     )  # fmt: skip
+
+
+@inner
+def _judged_whole(
+    state: State, touched: Ids, inner: Vector, inner_prints: Matrix, prints: Vector,
+    combination: Combination, left: Vector, given: bool,
+) -> Plan:  # fmt: skip
+    """Judge a row that splits no atom and equals a combination of answers at large ones."""
+    atoms, values = np.empty(0, np.int64), np.empty(0, np.int64)
+    if left[0] != 0 or left[1] != 0:
+        atoms, values = _word(state, touched, combination, left)
+        if not _is_known(state, atoms, values, left):
+            light = not given and _are_light(
+                state, atoms, values.reshape((1, values.size)), values.reshape((1, values.size))
+            )
+            return Plan(
+                UNSAFE if light else NEW, touched, inner, inner_prints, prints, combination.coefficients,
+                np.array([-1, 0, 0]), atoms[:0], atoms[:0], atoms, values.reshape((1, values.size)),
+                values.reshape((1, values.size)), left.reshape((1, 2)),
+            )  # fmt: skip
+    return _bare(KNOWN, touched, inner, inner_prints, prints)
+
+
+@inner
+def _word(state: State, touched: Ids, combination: Combination, left: Vector) -> tuple[Ids, Vector]:
+    """Return where a row that splits no atom is not a combination of answers, and its values there.
+
+    Only at small atoms. Those that a sketch points to are looked at first, which is enough if
+    what was found has the fingerprints it must have.
+    """
+    p, atoms, k, sizes = state.prime, state.used[ATOMS], state.k, state.sizes
+    held, atom_prints = state.held, state.atom_prints
+    coefficients, used, mask = combination
+    sums = sketch_of(state.sketches, coefficients, used, mask, touched, sizes, k, p)
+    for everywhere in (False, True):
+        if everywhere:
+            sums[:] = 1
+        found = candidates(sums, sizes, atoms, k)
+        values = np.empty(found.size, np.int64)
+        _values_at(state, combination, found, values)
+        number, first, second = 0, 0, 0
+        for n in range(found.size):
+            atom = found[n]
+            value = negative(values[n], p)
+            if held[atom] > 0:
+                value = residue(value + 1, p)
+            found[number], values[number] = atom, value
+            if value != 0:
+                number += 1
+                first += residue(value * atom_prints[0, atom], p)
+                second += residue(value * atom_prints[1, atom], p)
+        if residue(first, p) == left[0] and residue(second, p) == left[1]:
+            break
+    return found[:number], values[:number]
 
 
 # -- large atoms ---------------------------------------------------------------------------------
@@ -198,26 +273,22 @@ def _vanishes(
 
     Told from their fingerprints: what is looked for otherwise at every atom is nearly always there.
     """
-    p, k, coefficients = state.prime, state.k, combination.coefficients
+    p, k, sizes = state.prime, state.k, state.sizes
     for place in range(touched.size):
-        if min(inner[place], state.sizes[touched[place]] - inner[place]) >= k:
+        if min(inner[place], sizes[touched[place]] - inner[place]) >= k:
             return False  # the two parts of a split atom differ by one
     for which in range(2):
-        left = 0
-        for j in range(coefficients.size):
-            if coefficients[j] != 0:
-                left += residue(coefficients[j] * state.large_prints[which, j], p)
-        left = negative(residue(left, p), p)
+        left = negative(_sum_of(combination, state.large_prints[which], p), p)
         for place in range(touched.size):
             atom, held = touched[place], inner[place]
             if held >= k:
                 left += inner_prints[which, place]
-            if _has_small_part(state.sizes[atom], held, k):
+            if _has_small_part(sizes[atom], held, k):
                 # Its fingerprint counts among the large ones of each answer.
                 part = 0
                 if held < k:
                     part = inner_prints[which, place]
-                if state.sizes[atom] - held < k:
+                if sizes[atom] - held < k:
                     part += state.atom_prints[which, atom] + p - inner_prints[which, place]
                 value = _value(state.members, combination, atom, state.prime)
                 left += residue(value * residue(part, p), p)
@@ -237,7 +308,10 @@ def _small_values(state: State, touched: Ids, inner: Vector, combination: Combin
     """Return the values at all atoms of a combination that equals the new row in large parts."""
     values = np.zeros(state.used[ATOMS], np.int64)
     small = state.small[: state.used[SMALL]]
-    _values_at(state, combination, small, values)
+    there = np.empty(small.size, np.int64)
+    _values_at(state, combination, small, there)
+    for n in range(small.size):
+        values[small[n]] = there[n]
     for place in range(touched.size):
         atom = touched[place]
         if _has_small_part(state.sizes[atom], inner[place], state.k):
@@ -254,12 +328,13 @@ def _lost_pivots(state: State, touched: Ids, inner: Vector) -> Ids:
 
     Those that can are changed: another pivot is as good whether or not the question is answered.
     """
+    sizes, row_at, k = state.sizes, state.row_at, state.k
     lost = np.empty(touched.size, np.int64)
     number = 0
     for place in range(touched.size):
         atom = touched[place]
-        part = max(inner[place], state.sizes[atom] - inner[place])
-        if part < state.k and state.row_at[atom] >= 0 and not _move_pivot(state, atom):
+        part = max(inner[place], sizes[atom] - inner[place])
+        if part < k and row_at[atom] >= 0 and not _move_pivot(state, atom):
             lost[number] = atom
             number += 1
     return lost[:number]
@@ -268,8 +343,8 @@ def _lost_pivots(state: State, touched: Ids, inner: Vector) -> Ids:
 @inner
 def _move_pivot(state: State, atom: int) -> bool:
     """Give the row with a pivot another one, in the largest part where it is not zero."""
-    r, place = state.used[RANK], state.row_at[atom]
-    values = _combination(state, state.square[place])
+    r, place, p = state.used[RANK], state.row_at[atom], state.prime
+    values = _combination(state, row_of(state.inverse, place, r))
     best, found = state.k - 1, -1
     for other in range(values.size):
         if values[other] != 0:
@@ -278,8 +353,9 @@ def _move_pivot(state: State, atom: int) -> bool:
                 best, found = part, other
     if found < 0:
         return False
-    column = times(state.square, state.turned, state.members, found, r, state.prime)
-    replace_pivot(state.square, state.marks, state.turned, r, place, column, state.prime)
+    inverse_ = state.inverse
+    column = times(inverse_.stretches, inverse_.at, inverse_.turned, state.members, found, r, p)
+    replace_pivot(state.inverse, r, place, column, p)
     state.row_at[atom] = -1
     state.row_at[found] = place
     state.pivots[place] = found
@@ -287,11 +363,8 @@ def _move_pivot(state: State, atom: int) -> bool:
 
 
 @inner
-def _combination(state: State, row: npt.NDArray[np.int64]) -> Vector:
+def _combination(state: State, coefficients: Vector) -> Vector:
     """Return the values of a combination of answers at all atoms."""
-    coefficients = np.empty(state.used[RANK], np.int64)
-    for j in range(coefficients.size):
-        coefficients[j] = row[j]
     values = np.empty(state.used[ATOMS], np.int64)
     _values_at(state, _combined(coefficients), np.arange(values.size), values)
     return values
@@ -300,11 +373,12 @@ def _combination(state: State, row: npt.NDArray[np.int64]) -> Vector:
 @inner
 def _ones(state: State, touched: Ids, inner: Vector) -> Ids:
     """Return the pivots at which the new row is one: those whose larger part lies inside."""
+    sizes, row_at = state.sizes, state.row_at
     ones = np.empty(touched.size, np.int64)
     number = 0
     for place in range(touched.size):
-        row = state.row_at[touched[place]]
-        if row >= 0 and 2 * inner[place] >= state.sizes[touched[place]]:
+        row = row_at[touched[place]]
+        if row >= 0 and 2 * inner[place] >= sizes[touched[place]]:
             ones[number] = row
             number += 1
     return ones[:number]
@@ -321,8 +395,7 @@ def _taken_out(state: State, lost: Ids, coefficients: Vector) -> tuple[Ids, Matr
     queries = np.empty(lost.size, np.int64)
     rows = np.zeros((lost.size, r), np.int64)
     for n in range(lost.size):
-        for j in range(r):
-            rows[n, j] = state.square[state.row_at[lost[n]], j]
+        rows[n] = row_of(state.inverse, state.row_at[lost[n]], r)
         for before in range(n):
             _clear(rows[n], rows[before], queries[before], state.prime)
         queries[n] = np.flatnonzero(rows[n])[0]
@@ -344,26 +417,27 @@ def _pivot(
     state: State, touched: Ids, inner: Vector, combination: Combination, pivot: Vector
 ) -> None:
     """Find a pivot of the new row among the atoms it touches, if there is one."""
-    k = state.k
+    k, p, sizes, row_at, members = state.k, state.prime, state.sizes, state.row_at, state.members
+    coefficients, used, mask = combination
     best, chosen = ROOMY * k - 1, -1
     for place in range(touched.size):
         atom = touched[place]
-        both = min(inner[place], state.sizes[atom] - inner[place])
-        if both > best and state.row_at[atom] >= 0:
+        both = min(inner[place], sizes[atom] - inner[place])
+        if both > best and row_at[atom] >= 0:
             best, chosen = both, place
     if chosen >= 0:
         # The combination equals the row in the part of the pivot, so not in the other one.
         atom = touched[chosen]
-        pivot[0], pivot[1], pivot[2] = atom, 1 if 2 * inner[chosen] < state.sizes[atom] else 0, 1
+        pivot[0], pivot[1], pivot[2] = atom, 1 if 2 * inner[chosen] < sizes[atom] else 0, 1
         return
     for roomy in (True, False):
         best = k - 1
         for place in range(touched.size):
             atom, held = touched[place], inner[place]
-            rest = state.sizes[atom] - held
+            rest = sizes[atom] - held
             if (min(held, rest) >= k) != roomy or (held <= best and rest <= best):
                 continue
-            value = _value(state.members, combination, atom, state.prime)
+            value = lookup(coefficients, used, mask, members, atom, p)
             if held > best and value != 1:
                 best = held
                 pivot[0], pivot[1] = atom, 1
@@ -378,59 +452,62 @@ def _pivot(
 @inner
 def _pivot_elsewhere(state: State, combination: Combination, pivot: Vector) -> None:
     """Find a pivot at an atom that the question does not touch: there is one."""
-    values = np.zeros(state.used[ATOMS], np.int64)
-    chunks = (values.size + _CHUNK - 1) // _CHUNK
+    atoms, sizes, held, k = state.used[ATOMS], state.sizes, state.held, state.k
+    found, values = np.empty(_CHUNK, np.int64), np.empty(_CHUNK, np.int64)
+    chunks = (atoms + _CHUNK - 1) // _CHUNK
     for n in range(chunks):
         # Where one was found the last time there may be more.
         chunk = (state.used[HINT] + n) % chunks
-        start, stop, best = chunk * _CHUNK, min((chunk + 1) * _CHUNK, values.size), state.k - 1
-        _values_at(state, combination, np.arange(start, stop), values)
-        for atom in range(start, stop):
-            if values[atom] != 0 and state.held[atom] == 0 and state.sizes[atom] > best:
-                best = state.sizes[atom]
-                pivot[0], pivot[1] = atom, 0
-        if best >= state.k:
-            state.used[HINT] = chunk
-            return
+        # The largest of them is wanted: others are looked at if there is none among the large.
+        for least, most in ((16 * k, state.records), (4 * k, 16 * k - 1), (k, 4 * k - 1)):
+            number = 0
+            for atom in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, atoms)):
+                found[number] = atom
+                number += least <= sizes[atom] <= most and held[atom] == 0
+            _values_at(state, combination, found[:number], values)
+            best = 0
+            for place in range(number):
+                if values[place] != 0 and sizes[found[place]] > best:
+                    best = sizes[found[place]]
+                    pivot[0], pivot[1] = found[place], 0
+            if best > 0:
+                state.used[HINT] = chunk
+                return
 
 
 # -- what is known already -----------------------------------------------------------------------
 @inner
-def _printed(state: State, coefficients: Vector) -> Vector:
-    """Return the fingerprints of a combination of answers."""
-    p = state.prime
-    first = second = 0
-    for j in range(coefficients.size):
-        if coefficients[j] != 0:
-            first += residue(coefficients[j] * state.prints[0, j], p)
-            second += residue(coefficients[j] * state.prints[1, j], p)
-    return np.array([residue(first, p), residue(second, p)])
+def _sum_of(given: Combination, numbers: Vector, p: int) -> int:
+    """Return the sum of some numbers of answers in a combination."""
+    return sum_of(given.coefficients, given.used, given.mask, numbers, p)
 
 
 @inner
-def _left(state: State, coefficients: Vector, prints: Vector) -> Vector:
+def _left(state: State, combination: Combination, prints: Vector) -> Vector:
     """Return the fingerprints of the new row less a combination of answers."""
     p = state.prime
-    taken = _printed(state, coefficients)
-    first, second = negative(taken[0], p), negative(taken[1], p)
-    return np.array([residue(prints[0] + first, p), residue(prints[1] + second, p)])
+    left = np.empty(2, np.int64)
+    for which in range(2):
+        taken = _sum_of(combination, state.prints[which], p)
+        left[which] = residue(prints[which] + negative(taken, p), p)
+    return left
 
 
 @inner
-def _is_known(state: State, combination: Combination, left: Vector) -> bool:
-    """Whether a row that is constant on atoms is a combination of answers and of words."""
-    p = state.prime
+def _is_known(state: State, atoms: Ids, values: Vector, left: Vector) -> bool:
+    """Whether a new word with some values at atoms is a combination of words."""
+    p, column_at, own, word_prints = state.prime, state.column_at, state.own, state.word_prints
+    at = np.zeros(state.used[COLUMNS], np.int64)
+    for n in range(atoms.size):
+        column = column_at[atoms[n]]
+        if column >= 0:
+            at[column] = values[n]
     first = second = 0
-    if left[0] != 0 or left[1] != 0:
-        for word in range(state.used[WORDS]):
-            atom = state.own_atoms[word]
-            value = 1 if state.held[atom] > 0 else 0
-            factor = residue(
-                value + negative(_value(state.members, combination, atom, state.prime), p), p
-            )
-            if factor != 0:
-                first += residue(factor * state.word_prints[0, word], p)
-                second += residue(factor * state.word_prints[1, word], p)
+    for word in range(state.used[WORDS]):
+        factor = at[own[word]]
+        if factor != 0:
+            first += residue(factor * word_prints[0, word], p)
+            second += residue(factor * word_prints[1, word], p)
     return bool(residue(first, p) == left[0] and residue(second, p) == left[1])
 
 
@@ -487,6 +564,12 @@ def _are_light(state: State, atoms: Ids, outside: Matrix, inside: Matrix) -> boo
     if outside.shape[0] > 1:
         return _are_light_together(state, atoms, outside, inside)
     m, columns = state.used[WORDS], state.used[COLUMNS]
+    all_held, all_sizes, word_atoms, column_at = (
+        state.held,
+        state.sizes,
+        state.word_atoms,
+        state.column_at,
+    )
     budget = state.k - 1
     within = np.zeros(columns, np.int64)
     word = state.words[m]
@@ -494,13 +577,13 @@ def _are_light(state: State, atoms: Ids, outside: Matrix, inside: Matrix) -> boo
         word[column] = 0
     for place in range(atoms.size):
         atom = atoms[place]
-        column = state.column_at[atom]
+        column = column_at[atom]
         if column >= 0:
             word[column] = outside[0, place]
             within[column] = inside[0, place]
             continue
         # No other word can clear what is new here: it has to be paid for.
-        held, size = state.held[atom], state.sizes[atom]
+        held, size = all_held[atom], all_sizes[atom]
         if outside[0, place] != 0:
             budget -= size - held if 0 < held < size else size
         if 0 < held < size and inside[0, place] != 0:
@@ -510,10 +593,10 @@ def _are_light(state: State, atoms: Ids, outside: Matrix, inside: Matrix) -> boo
     sizes = np.empty(2 * columns, np.int64)
     number = columns
     for column in range(columns):
-        atom = state.word_atoms[column]
-        held = state.held[atom]
-        sizes[column] = state.sizes[atom]
-        if 0 < held < state.sizes[atom]:  # both parts have the values the atom had
+        atom = word_atoms[column]
+        held = all_held[atom]
+        sizes[column] = all_sizes[atom]
+        if 0 < held < all_sizes[atom]:  # both parts have the values the atom had
             sizes[column] -= held
             sizes[number] = held
             word[number] = within[column]

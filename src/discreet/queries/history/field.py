@@ -4,33 +4,59 @@ A combination of answers that is supported on a set of records over the rational
 denominators, also one modulo the prime; so nothing is ever missed. The converse can fail with
 negligible chance, which only refuses a question too many.
 
-The inverse that the auditor keeps is mostly zeros. It is stored whole, with a bit for each place
-that is not zero, so that a step costs what there is and not the square of the history.
+The inverse that the auditor keeps is mostly zeros. Of each row, stretches of 64 columns are stored
+where it is not zero, with a bit for each place that is not zero, so that a step costs what there is
+and not the square of the history.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.queries.history.compiling import entry, inner, low_bit
+from discreet.queries.history.compiling import bits_set, entry, inner, low_bit, not_zero
 
 __all__ = [
-    "Marks", "Matrix", "Square", "Vector", "border", "combine", "inverse", "lookup", "masked",
-    "negative", "replace_pivot", "residue", "secret_prime", "take_out", "times", "values_at",
+    "Inverse", "Marks", "Matrix", "Stretches", "Vector", "add_residue", "border", "combine", "empty_inverse",
+    "inverse", "lookup", "masked", "negative", "replace_pivot", "residue", "row_of",
+    "secret_prime", "sum_of", "take_out", "times", "values_at",
 ]  # fmt: skip
 
 Vector = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.int64]
 #: Which places of a matrix differ from zero, or which answers hold an atom: 64 in a word.
 Marks = npt.NDArray[np.uint64]
-#: The inverse: residues take 32 bits.
-Square = npt.NDArray[np.int32]
+#: Residues take 32 bits.
+Stretches = npt.NDArray[np.int32]
 Place = int | np.signedinteger[Any]
 Word = np.unsignedinteger[Any]
+#: So many bits of 64 are looked at one by one; of more, all places are, which computers do at once.
+_FEW = 6
+
+
+class Inverse(NamedTuple):
+    """A square matrix that is mostly zeros."""
+
+    stretches: Stretches  # 64 columns of a row each, the first of them zero for good
+    at: Stretches  # of each row and 64 columns, which stretch it is, or 0
+    marks: Marks  # which places are not zero …
+    turned: Marks  # … and the same by columns: of 64 rows and each column
+    filled: Vector  # the last stretch in use
+
+
+def empty_inverse(rank: int) -> Inverse:
+    """Return space for an inverse of so many rows, a multiple of 64: memory it takes when filled."""
+    words = rank >> 6
+    return Inverse(
+        np.zeros((rank * words + 1, 64), np.int32),
+        np.zeros((rank, words), np.int32),
+        np.zeros((rank, words), np.uint64),
+        np.zeros((words, rank), np.uint64),
+        np.zeros(1, np.int64),
+    )
 
 
 def secret_prime() -> int:
@@ -120,55 +146,99 @@ def values_at(
     coefficients: Vector, used: Vector, mask: Marks, members: Marks, atoms: Vector, out: Vector,
     p: int,
 ) -> None:  # fmt: skip
-    """Put down the values of a combination of answers at some atoms."""
-    for atom in atoms:
-        out[atom] = 0
+    """Put down the values of a combination of answers at some atoms, in their order."""
+    out[: atoms.size] = 0
     # Answer by answer: what is looked up then lies close together.
     for w in used:
-        bits, wanted = members[w], mask[w]
-        for atom in atoms:
-            left = bits[atom] & wanted
+        wanted = mask[w]
+        for n in range(atoms.size):
+            left = members[w, atoms[n]] & wanted
             if left != np.uint64(0):
-                out[atom] += _gathered(coefficients, w, left)
-    for atom in atoms:
-        out[atom] = residue(out[atom], p)
+                out[n] += _gathered(coefficients, w, left)
+    for n in range(atoms.size):
+        if out[n] != 0:
+            out[n] = residue(out[n], p)
 
 
 @inner
-def combine(square: Square, marks: Marks, which: Vector, size: int, p: int) -> Vector:
-    """Return the sum of some rows."""
+def sum_of(coefficients: Vector, used: Vector, mask: Marks, numbers: Vector, p: int) -> int:
+    """Return the sum of some numbers, each times its coefficient."""
+    total = 0
+    for w in used:
+        left = mask[w]
+        while left != np.uint64(0):
+            j = (w << 6) + low_bit(left)
+            left &= left - np.uint64(1)
+            total += residue(coefficients[j] * numbers[j], p)
+    return residue(total, p)
+
+
+@inner
+def row_of(given: Inverse, row: Place, size: int) -> Vector:
+    """Return a row."""
     out = np.zeros(size, np.int64)
-    words = (size + 63) >> 6
-    for row in which:
-        for w in range(words):
-            left = marks[row, w]
-            while left != np.uint64(0):
-                j = (w << 6) + low_bit(left)
-                left &= left - np.uint64(1)
-                out[j] += square[row, j]
     for j in range(size):
-        out[j] = residue(out[j], p)
+        out[j] = given.stretches[given.at[row, j >> 6], j & 63]
     return out
 
 
 @inner
-def times(square: Square, turned: Marks, members: Marks, atom: int, size: int, p: int) -> Vector:
-    """Return, for each row, the sum of its entries in the columns of the answers with an atom."""
+def combine(
+    stretches: Stretches, at: Stretches, marks: Marks, which: Vector, size: int, p: int
+) -> tuple[Vector, Marks]:
+    """Return the sum of some rows, and where it is not zero."""
     words = (size + 63) >> 6
-    out = np.zeros(size, np.int64)
-    for v in range(words):
-        answers = members[v, atom]
-        while answers != np.uint64(0):
-            j = (v << 6) + low_bit(answers)
-            answers &= answers - np.uint64(1)
-            for w in range(words):
-                left = turned[j, w]
-                while left != np.uint64(0):
-                    row = (w << 6) + low_bit(left)
-                    left &= left - np.uint64(1)
-                    out[row] += square[row, j]
+    # Two indices: a place of its own in one of 64 is known to be there.
+    out, mask = np.zeros((words, 64), np.int64), np.zeros(words, np.uint64)
+    for row in which:
+        for w in range(words):
+            left = marks[row, w]
+            if left == np.uint64(0):
+                continue
+            mask[w] |= left
+            place = at[row, w]
+            if bits_set(left) > _FEW:
+                for b in range(64):
+                    out[w, b] += stretches[place, b]
+                continue
+            while left != np.uint64(0):
+                b = low_bit(left)
+                left &= left - np.uint64(1)
+                out[w, b] += stretches[place, b]
+    for w in range(words):
+        left = mask[w]
+        while left != np.uint64(0):
+            b = low_bit(left)
+            out[w, b] = residue(out[w, b], p)
+            if out[w, b] == 0:
+                mask[w] &= ~(np.uint64(1) << np.uint64(b))
+            left &= left - np.uint64(1)
+    return out.reshape(words << 6)[:size], mask
+
+
+@inner
+def times(
+    stretches: Stretches, at: Stretches, turned: Marks, members: Marks, atom: int, size: int, p: int
+) -> Vector:
+    """Return, for each row, the sum of its entries in the columns of the answers with an atom."""
+    words, number = (size + 63) >> 6, 0
+    out, answers = np.zeros(size, np.int64), np.empty(size, np.int64)
+    for w in range(words):
+        left = members[w, atom]
+        while left != np.uint64(0):
+            answers[number] = (w << 6) + low_bit(left)
+            left &= left - np.uint64(1)
+            number += 1
+    for w in range(words):
+        for j in answers[:number]:
+            left = turned[w, j]
+            while left != np.uint64(0):
+                row = (w << 6) + low_bit(left)
+                left &= left - np.uint64(1)
+                out[row] += stretches[at[row, j >> 6], j & 63]
     for row in range(size):
-        out[row] = residue(out[row], p)
+        if out[row] != 0:
+            out[row] = residue(out[row], p)
     return out
 
 
@@ -179,108 +249,122 @@ def _mark(marks: Marks, turned: Marks, i: Place, w: Place, bits: Word) -> None:
     marks[i, w] = bits
     bit = np.uint64(1) << np.uint64(i & 63)
     while changed != np.uint64(0):
-        turned[(w << 6) + low_bit(changed), i >> 6] ^= bit
+        turned[i >> 6, (w << 6) + low_bit(changed)] ^= bit
         changed &= changed - np.uint64(1)
 
 
 @inner
-def _put(square: Square, marks: Marks, turned: Marks, i: Place, j: Place, value: int) -> None:
-    square[i, j] = value
-    bit, there = np.uint64(1) << np.uint64(j & 63), marks[i, j >> 6]
-    _mark(marks, turned, i, j >> 6, there | bit if value != 0 else there & ~bit)
+def _put(given: Inverse, i: Place, j: Place, value: Place) -> None:
+    bit, there = np.uint64(1) << np.uint64(j & 63), given.marks[i, j >> 6]
+    if value == 0 and there & bit == np.uint64(0):
+        return
+    place = given.at[i, j >> 6]
+    if place == 0:
+        given.filled[0] += 1
+        place = given.filled[0]
+        given.at[i, j >> 6] = place
+    given.stretches[place, j & 63] = value
+    _mark(given.marks, given.turned, i, j >> 6, there | bit if value != 0 else there & ~bit)
 
 
 @inner
-def _sum(there: Place, given: Place, factor: int, high: int, p: int) -> Place:
+def add_residue(there: Place, given: Place, factor: int, high: int, p: int) -> Place:
     """Return a residue plus a multiple of another; `high` is the factor's quotient by p, × 2³².
 
-    Without a division: the quotient of the product is off by one at most.
+    Without a division: the quotient of the product is off by one at most. In 32 bits, which what
+    is left of the product fits into.
     """
-    f, g, q = np.uint64(np.uint32(factor)), np.uint64(np.uint32(given)), np.uint64(np.uint32(p))
-    product = f * g - (np.uint64(np.uint32(high)) * g >> np.uint64(32)) * q
-    value = product + np.uint64(np.uint32(there))
-    value = min(value, value - q)  # what would be negative is huge
-    return np.int32(min(value, value - q))
+    f, g, q = np.uint32(factor), np.uint32(given), np.uint32(p)
+    times_ = np.uint32(np.uint64(np.uint32(high)) * np.uint64(g) >> np.uint64(32))
+    value = np.uint32(np.uint32(f * g) - np.uint32(times_ * q))
+    value = min(value, np.uint32(value - q))  # what would be negative is huge
+    value = np.uint32(value + np.uint32(there))
+    return np.int32(min(value, np.uint32(value - q)))
 
 
 @inner
 def _add(
-    square: Square, marks: Marks, turned: Marks, i: Place, columns: Vector, c: Square, factor: int,
-    p: int,
-) -> None:  # fmt: skip
-    """Add a multiple of c, which is not zero in some columns, to a row."""
-    row, high = square[i], (factor << 32) // p
-    words = (c.size + 63) >> 6
-    if 8 * columns.size > c.size:  # all at once, which computers do faster
-        for j in range(c.size):
-            row[j] = _sum(row[j], c[j], factor, high, p)
-        for w in range(words):
-            bits = np.uint64(0)
+    given: Inverse, i: Place, used: Vector, mask: Marks, c: Stretches, factor: int, p: int
+) -> None:
+    """Add a multiple of c, which is not zero where the mask says, to a row.
+
+    Without views of parts of arrays: what refers to an array is counted, which takes long.
+    """
+    high = (factor << 32) // p
+    stretches, at, marks, turned, filled = given
+    for w in used:
+        place, left = at[i, w], mask[w]
+        if place == 0:
+            filled[0] += 1
+            place = filled[0]
+            at[i, w] = place
+        if bits_set(left) > _FEW:
             for b in range(64):
-                bits |= np.uint64(row[(w << 6) + b] != 0) << np.uint64(b)
-            _mark(marks, turned, i, w, bits)
-        return
-    word, set_, clear = 0, np.uint64(0), np.uint64(0)
-    for j in columns:
-        if j >> 6 != word:  # what changes in 64 columns is put down at once
-            _mark(marks, turned, i, word, (marks[i, word] | set_) & ~clear)
-            word, set_, clear = j >> 6, np.uint64(0), np.uint64(0)
-        value = _sum(row[j], c[j], factor, high, p)
-        row[j] = value
-        bit = np.uint64(1) << np.uint64(j & 63)
-        if value != 0:
-            set_ |= bit
+                stretches[place, b] = add_residue(stretches[place, b], c[w, b], factor, high, p)
+            bits = not_zero(stretches, place)
         else:
-            clear |= bit
-    _mark(marks, turned, i, word, (marks[i, word] | set_) & ~clear)
+            bits = marks[i, w]
+            while left != np.uint64(0):
+                b = low_bit(left)
+                bit = np.uint64(1) << np.uint64(b)
+                left &= left - np.uint64(1)
+                value = add_residue(stretches[place, b], c[w, b], factor, high, p)
+                stretches[place, b] = value
+                bits = bits | bit if value != 0 else bits & ~bit
+        _mark(marks, turned, i, w, bits)
 
 
 @inner
-def border(
-    square: Square, marks: Marks, turned: Marks, size: int, v: Vector, c: Vector, scale: int, p: int
-) -> None:
+def _whole(row: Vector) -> tuple[Stretches, Vector, Marks]:
+    """Return a row in whole stretches, and where it is not zero."""
+    used, mask = masked(row)
+    whole = np.zeros((mask.size, 64), np.int32)
+    for j in range(row.size):
+        whole[j >> 6, j & 63] = row[j]
+    return whole, used, mask
+
+
+@inner
+def border(given: Inverse, size: int, v: Vector, c: Vector, scale: int, p: int) -> None:
     """Extend the inverse in the first `size` rows and columns by one row and one column."""
-    columns, row = np.flatnonzero(c), c.astype(np.int32)
+    row, used, mask = _whole(c)
     for i in np.flatnonzero(v):
         factor = residue(v[i] * scale, p)
-        _add(square, marks, turned, i, columns, row, factor, p)
-        _put(square, marks, turned, i, size, negative(factor, p))
-    _add(square, marks, turned, size, columns, row, negative(scale, p), p)
-    _put(square, marks, turned, size, size, scale)
+        _add(given, i, used, mask, row, factor, p)
+        _put(given, i, size, negative(factor, p))
+    _add(given, size, used, mask, row, negative(scale, p), p)
+    _put(given, size, size, scale)
 
 
 @inner
-def replace_pivot(
-    square: Square, marks: Marks, turned: Marks, size: int, place: int, column: Vector, p: int
-) -> None:
+def replace_pivot(given: Inverse, size: int, place: int, column: Vector, p: int) -> None:
     """Make the pivot of one row another atom, at which the rows have the values `column`."""
     scale = inverse(column[place], p)
-    columns = np.flatnonzero(square[place, :size])
-    row = np.zeros(size, np.int32)
-    for j in columns:
-        row[j] = residue(square[place, j] * scale, p)
-        square[place, j] = row[j]
+    row = row_of(given, place, size)
+    for j in np.flatnonzero(row):
+        row[j] = residue(row[j] * scale, p)
+        _put(given, place, j, row[j])
+    whole, used, mask = _whole(row)
     for i in np.flatnonzero(column):
         if i != place:
-            _add(square, marks, turned, i, columns, row, negative(column[i], p), p)
+            _add(given, i, used, mask, whole, negative(column[i], p), p)
 
 
 @inner
-def take_out(
-    square: Square, marks: Marks, turned: Marks, size: int, place: int, query: int, p: int
-) -> None:
+def take_out(given: Inverse, size: int, place: int, query: int, p: int) -> None:
     """Reduce the inverse by one row and one column; the last of each take their places."""
-    scale = inverse(square[place, query], p)
-    columns = np.flatnonzero(square[place, :size])
-    row = square[place, :size].copy()
+    row, last = row_of(given, place, size), size - 1
+    scale = inverse(row[query], p)
+    whole, used, mask = _whole(row)
     for i in range(size):
-        if i != place and square[i, query] != 0:
-            factor = negative(residue(square[i, query] * scale, p), p)
-            _add(square, marks, turned, i, columns, row, factor, p)
-    last = size - 1
+        value = given.stretches[given.at[i, query >> 6], query & 63]
+        if i != place and value != 0:
+            factor = negative(residue(value * scale, p), p)
+            _add(given, i, used, mask, whole, factor, p)
+    row = row_of(given, last, size)
     for j in range(size):
-        _put(square, marks, turned, place, j, square[last, j])
-        _put(square, marks, turned, last, j, 0)
+        _put(given, place, j, row[j])
+        _put(given, last, j, 0)
     for i in range(last):
-        _put(square, marks, turned, i, query, square[i, last])
-        _put(square, marks, turned, i, last, 0)
+        _put(given, i, query, given.stretches[given.at[i, last >> 6], last & 63])
+        _put(given, i, last, 0)

@@ -189,50 +189,58 @@ def is_light(
 
 @inner
 def _obstacle(
-    rows: Matrix, spread: Ids, supports: Matrix, chosen: Ids, number: int, paid: Bools,
-    equations: Matrix, found: Ids, p: int,
+    rows: Matrix, supports: Ids, starts: Ids, ends: Ids, chosen: Ids, number: int, paid: Bools,
+    equations: Matrix, lead: Ids, found: Matrix, level: int, p: int,
 ) -> int:  # fmt: skip
     """Find columns that no combination of the chosen rows clears all of; return how many.
 
     None at all means that a combination with the first row clears every column not paid for.
-    Each column is an equation for the coefficients of the rows but the first.
+    Each column is an equation for the coefficients of the rows but the first, known but for a
+    factor: only where it is zero matters, so nothing is divided.
     """
-    lead = np.empty(number, np.int64)
     held = 0
     for source in range(number):
-        for at in range(spread[source]):
-            column = supports[source, at]  # again in each row that holds it, then to no effect
+        for at in range(starts[source], ends[source]):
+            column = supports[at]  # again in each row that holds it, then to no effect
             if paid[column]:
                 continue
-            equation = equations[held]
             for n in range(number):
-                equation[n] = rows[chosen[n], column]
+                equations[held, n] = rows[chosen[n], column]
             for e in range(held):
-                if equation[lead[e]] != 0:
-                    factor = negative(equation[lead[e]], p)
-                    for n in range(number):
-                        equation[n] = residue(equation[n] + factor * equations[e, n], p)
+                if equations[held, lead[e]] != 0:
+                    _cancel(equations, held, e, lead[e], number, p)
             place = -1
             for n in range(1, number):
-                if equation[n] != 0:
+                if equations[held, n] != 0:
                     place = n
                     break
-            if place < 0 and equation[0] == 0:
+            if place < 0 and equations[held, 0] == 0:
                 continue
-            found[held] = column
+            found[level, held] = column
             if place < 0:
                 return held + 1
-            scale = inverse(equation[place], p)
-            for n in range(number):
-                equation[n] = residue(equation[n] * scale, p)
             lead[held] = place
             for e in range(held):
                 if equations[e, place] != 0:
-                    factor = negative(equations[e, place], p)
-                    for n in range(number):
-                        equations[e, n] = residue(equations[e, n] + factor * equation[n], p)
+                    _cancel(equations, e, held, place, number, p)
             held += 1
     return 0
+
+
+@inner
+def _cancel(equations: Matrix, which: int, by: int, place: int, number: int, p: int) -> None:
+    """Make an equation zero at a place, by another one that is not zero there."""
+    factor, scale = negative(equations[which, place], p), equations[by, place]
+    if factor == p - scale or factor == scale:  # mostly both are one, but for the sign
+        same = factor == scale
+        for n in range(number):
+            less = equations[by, n] if same else negative(equations[by, n], p)
+            value = equations[which, n] + less
+            equations[which, n] = value - p if value >= p else value
+        return
+    for n in range(number):
+        value = residue(scale * equations[which, n], p) + residue(factor * equations[by, n], p)
+        equations[which, n] = value - p if value >= p else value
 
 
 @inner
@@ -253,10 +261,13 @@ def _search(
     paid = np.zeros(rows.shape[1], np.bool_)
     obstacles = np.zeros((levels, levels), np.int64)
     equations = np.empty((levels, levels), np.int64)
-    # Where each chosen row is not zero.
-    supports = np.empty((levels, columns), np.int64)
-    spread = np.zeros(levels, np.int64)
-    supports[0, : order.size], spread[0] = order, order.size
+    lead = np.empty(levels, np.int64)
+    # Where rows that were chosen are not zero, one after another, and where each starts and ends.
+    supports = np.empty(4 * columns, np.int64)
+    supports[: order.size], stored = order, order.size
+    begin, end = np.zeros((2, word), np.int64)
+    starts, ends = np.zeros((2, levels), np.int64)  # of those chosen now
+    ends[0] = order.size
     # Of each level: columns in the way, those paid for so far, rows chosen, records left to pay,
     # whether the column of the row chosen was paid for, and what is undone on the way back.
     count, step, taken, left, was_paid, last = np.zeros((6, levels), np.int64)
@@ -277,8 +288,8 @@ def _search(
                 obstacles[level, 0] = order[low_bit(open_[level])]
             else:
                 count[level] = _obstacle(
-                    rows, spread, supports, chosen, taken[level], paid, equations,
-                    obstacles[level], p,
+                    rows, supports, starts, ends, chosen, taken[level], paid, equations, lead,
+                    obstacles, level, p,
                 )  # fmt: skip
             if count[level] == 0:
                 return True
@@ -312,12 +323,21 @@ def _search(
                         open_[level + 1] &= ~(np.uint64(1) << np.uint64(place))
                 entering = True
         if not entering:
-            row = _next(could[level], chosen, taken[level], sizes, own, left[level])
+            row = _next(could, level, chosen, taken[level], sizes, own, left[level])
             if row >= 0:
                 last[level] = row
                 chosen[taken[level]] = row
-                held = np.flatnonzero(rows[row, :columns])
-                supports[taken[level], : held.size], spread[taken[level]] = held, held.size
+                if end[row] == 0:
+                    if stored + columns > supports.size:
+                        more = np.empty(2 * supports.size, np.int64)
+                        more[:stored] = supports[:stored]
+                        supports = more
+                    begin[row] = stored
+                    for column in range(columns):
+                        supports[stored] = column
+                        stored += rows[row, column] != 0
+                    end[row] = stored
+                starts[taken[level]], ends[taken[level]] = begin[row], end[row]
                 was_paid[level] = 1 if paid[own[row]] else 0
                 paid[own[row]] = True
                 left[level + 1] = left[level] - sizes[own[row]]
@@ -334,12 +354,14 @@ def _search(
 
 
 @inner
-def _next(could: Marks, chosen: Ids, taken: int, sizes: Vector, own: Ids, left: int) -> int:
-    """Return the next row to choose and forget it; −1 if there is none."""
-    for w in range(could.size):
-        while could[w] != np.uint64(0):
-            row = (w << 6) + low_bit(could[w])
-            could[w] &= could[w] - np.uint64(1)
+def _next(
+    could: Marks, level: int, chosen: Ids, taken: int, sizes: Vector, own: Ids, left: int
+) -> int:
+    """Return the next row to choose at a level and forget it; −1 if there is none."""
+    for w in range(could.shape[1]):
+        while could[level, w] != np.uint64(0):
+            row = (w << 6) + low_bit(could[level, w])
+            could[level, w] &= could[level, w] - np.uint64(1)
             free = sizes[own[row]] <= left
             for place in range(taken):
                 free = free and chosen[place] != row
@@ -353,12 +375,12 @@ def _can_cover(
     sizes: Vector, own: Ids, covers: Marks, usable: Marks, left: int, uncovered: int
 ) -> bool:
     """Whether steps within the budget could suffice for the columns that nobody clears yet."""
-    most = 1
+    wanted, most = bits_set(uncovered), 1
     for w in range(usable.size):
         some = usable[w]
-        while some != np.uint64(0):
+        while some != np.uint64(0) and wanted > left * most:
             row = (w << 6) + low_bit(some)
             some &= some - np.uint64(1)
             if sizes[own[row]] <= left:
                 most = max(most, bits_set(covers[row] & uncovered))
-    return bool(bits_set(uncovered) <= left * most)
+    return bool(wanted <= left * most)

@@ -8,7 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from discreet.queries.history.field import Marks, Matrix, Square, Vector, secret_prime
+from discreet.queries.history.field import (
+    Inverse,
+    Marks,
+    Matrix,
+    Stretches,
+    Vector,
+    empty_inverse,
+    secret_prime,
+)
+from discreet.queries.history.sketches import BUCKETS, sketch
 
 __all__ = ["ATOMS", "COLUMNS", "HINT", "RANK", "SMALL", "WORDS", "State", "blank", "grown"]
 
@@ -37,16 +46,14 @@ class State(NamedTuple):
     members: Marks  # which answers hold it: 64 in a word
     small: Vector  # the small ones, in no order
     # Of each answer that has a pivot, and of each pivot:
-    square: Square
-    marks: Marks  # which places of it are not zero …
-    turned: Marks  # … and the same by columns
+    inverse: Inverse
     pivots: Vector  # atoms
     prints: Matrix  # two fingerprints of each answer …
     large_prints: Matrix  # … and of what it holds of large atoms
+    sketches: Stretches  # of what each answer holds of small atoms
     # Of each word, and of each atom words live on:
     words: Matrix
-    own: Vector  # column where only this word is not zero …
-    own_atoms: Vector  # … and its atom
+    own: Vector  # column where only this word is not zero
     word_prints: Matrix
     holders: Marks  # of each column, which words are not zero there
     word_atoms: Vector
@@ -78,22 +85,23 @@ def blank(counts: npt.NDArray[np.int64], k: int) -> State:
         sizes=np.zeros(atoms, np.int64), held=np.zeros(atoms, np.int64),
         atom_prints=np.zeros((2, atoms), np.int64), held_prints=np.zeros((2, atoms), np.int64),
         row_at=np.zeros(atoms, np.int64), column_at=np.zeros(atoms, np.int64), small=np.zeros(atoms, np.int64),
-        members=np.zeros((rank >> 6, atoms), np.uint64), square=np.zeros((rank, rank), np.int32),
-        marks=np.zeros((rank, rank >> 6), np.uint64), turned=np.zeros((rank, rank >> 6), np.uint64), pivots=np.zeros(rank, np.int64),
-        prints=np.zeros((2, rank), np.int64), large_prints=np.zeros((2, rank), np.int64), words=np.zeros((words, columns), np.int64),
-        own=np.zeros(words, np.int64), own_atoms=np.zeros(words, np.int64), word_prints=np.zeros((2, words), np.int64),
+        members=np.zeros((rank >> 6, atoms), np.uint64), inverse=empty_inverse(rank), pivots=np.zeros(rank, np.int64),
+        prints=np.zeros((2, rank), np.int64), large_prints=np.zeros((2, rank), np.int64), sketches=np.zeros((rank, BUCKETS), np.int32), words=np.zeros((words, columns), np.int64),
+        own=np.zeros(words, np.int64), word_prints=np.zeros((2, words), np.int64),
         holders=np.zeros((columns, (words + 63) >> 6), np.uint64),
         word_atoms=np.zeros(columns, np.int64), used=np.array([1, 1, 0, 0, 0, 0], np.int64), prime=prime,
         k=k, records=int(counts.sum()),
     )  # fmt: skip
     state.column_at[0] = -1
     state.sizes[0] = state.records
-    state.members[0, 0] = state.square[0, 0] = state.marks[0, 0] = state.turned[0, 0] = 1
+    state.members[0, 0] = state.inverse.stretches[1, 0] = state.inverse.at[0, 0] = 1
+    state.inverse.marks[0, 0] = state.inverse.turned[0, 0] = state.inverse.filled[0] = 1
     state.atom_prints[:, 0] = state.prints[:, 0] = secret.sum(axis=1) % prime
     if state.records >= k:
         state.large_prints[:, 0] = state.prints[:, 0]
     else:
         state.used[SMALL] = 1
+        sketch(state.sketches, 0, 0, prime)
     return state
 
 
@@ -105,18 +113,18 @@ def grown(state: State, needed: npt.NDArray[np.int64]) -> State:
     there = state.used
     shapes: dict[str, tuple[int, ...]] = {
         "sizes": (atoms,), "held": (atoms,), "row_at": (atoms,), "column_at": (atoms,),
-        "atom_prints": (2, atoms), "held_prints": (2, atoms), "small": (atoms,), "large_prints": (2, rank),
-        "members": (rank >> 6, atoms), "square": (rank, rank), "marks": (rank, rank >> 6), "turned": (rank, rank >> 6),
-        "pivots": (rank,), "prints": (2, rank), "words": (words, columns), "own": (words,), "own_atoms": (words,),
+        "atom_prints": (2, atoms), "held_prints": (2, atoms), "small": (atoms,), "large_prints": (2, rank), "sketches": (rank, BUCKETS),
+        "members": (rank >> 6, atoms),
+        "pivots": (rank,), "prints": (2, rank), "words": (words, columns), "own": (words,),
         "word_prints": (2, words), "holders": (columns, (words + 63) >> 6), "word_atoms": (columns,),
     }  # fmt: skip
     # Only what is in use is copied: the rest takes no memory yet.
-    used = {"words": (there[WORDS], there[COLUMNS]), "square": (there[RANK], there[RANK])}
+    used = {"words": (there[WORDS], there[COLUMNS])}
     wider: dict[str, Any] = {  # Any: arrays of several types
         name: _wider(getattr(state, name), shape, used.get(name, ()))
         for name, shape in shapes.items()
     }
-    return state._replace(**wider)
+    return state._replace(inverse=_wider_inverse(state.inverse, rank), **wider)
 
 
 def _more(there: int, needed: int, multiple: int = 1) -> int:
@@ -124,6 +132,21 @@ def _more(there: int, needed: int, multiple: int = 1) -> int:
     if needed <= there:
         return there
     return -(-max(needed, there + there // 2) // multiple) * multiple
+
+
+def _wider_inverse(inverse: Inverse, rank: int) -> Inverse:
+    """Return an inverse with space for so many rows."""
+    if inverse.at.shape[0] == rank:
+        return inverse
+    wider = empty_inverse(rank)
+    filled = int(inverse.filled[0]) + 1
+    wider.stretches[:filled] = inverse.stretches[:filled]
+    wider.filled[:] = inverse.filled
+    rows, words = inverse.at.shape
+    wider.at[:rows, :words] = inverse.at
+    wider.marks[:rows, :words] = inverse.marks
+    wider.turned[:words, :rows] = inverse.turned
+    return wider
 
 
 def _wider(

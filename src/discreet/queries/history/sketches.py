@@ -1,0 +1,75 @@
+"""Where among small atoms a combination of answers may differ from zero, without a look at each.
+
+Small atoms fall into buckets. Of each answer, a sketch holds the sum of the numbers of its atoms
+in every bucket. A combination of answers that is zero in a bucket is so in its sketch. The converse
+may fail: whoever asks checks what was found against fingerprints.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.queries.history.compiling import entry, inner, low_bit
+from discreet.queries.history.field import Marks, Stretches, Vector, add_residue, residue
+
+__all__ = ["BUCKETS", "candidates", "sketch", "sketch_of"]
+
+BUCKETS = 512
+#: So many atoms that follow each other are in one bucket: they lie close together.
+_RUN = 8
+
+
+@inner
+def _bucket(atom: int) -> int:
+    return (atom // _RUN) % BUCKETS
+
+
+@inner
+def _number(atom: int) -> int:
+    """Return a number of 30 bits that looks random."""
+    x = np.uint64(atom + 1) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return int((x ^ (x >> np.uint64(32))) & np.uint64(0x3FFFFFFF))
+
+
+@entry
+def sketch(sketches: Stretches, answer: int, atom: int, p: int) -> None:
+    """Count a small atom in the sketch of an answer that holds it."""
+    b = _bucket(atom)
+    sketches[answer, b] = residue(sketches[answer, b] + _number(atom), p)
+
+
+@inner
+def sketch_of(
+    sketches: Stretches, coefficients: Vector, used: Vector, mask: Marks, touched: Vector,
+    sizes: Vector, k: int, p: int,
+) -> Stretches:  # fmt: skip
+    """Return the sketch of a combination of answers less that of the atoms of a question."""
+    sums = np.zeros(BUCKETS, np.int32)
+    for w in used:
+        left = mask[w]
+        while left != np.uint64(0):
+            j = (w << 6) + low_bit(left)
+            left &= left - np.uint64(1)
+            factor = coefficients[j]
+            high = (factor << 32) // p
+            for b in range(BUCKETS):
+                sums[b] = add_residue(sums[b], sketches[j, b], factor, high, p)
+    for atom in touched:
+        if sizes[atom] < k:
+            b = _bucket(atom)
+            sums[b] = residue(sums[b] + p - _number(atom), p)
+    return sums
+
+
+@inner
+def candidates(sums: Stretches, sizes: Vector, atoms: int, k: int) -> Vector:
+    """Return the small atoms in buckets where a sketch is not zero, in order."""
+    found = np.empty(atoms, np.int64)
+    number = 0
+    for start in range(0, atoms, _RUN):
+        if sums[_bucket(start)] != 0:
+            for atom in range(start, min(start + _RUN, atoms)):
+                found[number] = atom
+                number += sizes[atom] < k
+    return found[:number]
