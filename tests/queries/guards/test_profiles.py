@@ -168,5 +168,5 @@ def test_changed_records_are_noticed(tmp_path):
 
         tree = exp.Sum(this=exp.column("salary", quoted=True))
         with pytest.raises(EngineError, match="changed"):
-            profiles.sums("salary", exp.cast(tree, "bigint"), profiles.grouping(query)[1])
+            profiles.sums("salary", lambda: exp.cast(tree, "bigint"), profiles.grouping(query)[1])
         profiles.close()

@@ -107,7 +107,7 @@ class HullKeeper(Keeper):
         if profiles is None:
             return None
         sums = Sums(profiles, *profiles.grouping(query), secret, rows)
-        return sums.table(query, self._guard.vectors, self._moments(""))
+        return sums.table(query, self._guard.vectors, lambda: self._moments(""))
 
     def prepare(self, query: Query) -> None:
         self._shortcut.start()

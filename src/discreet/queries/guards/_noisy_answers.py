@@ -212,7 +212,7 @@ class NoisyAnswers(Keeper):
         keys, parts = profiles.grouping(query)
         columns: dict[str, Any] = {name: keys.column(name) for name in keys.column_names}
         for number, (name, statistic) in enumerate(statistics.items()):
-            sums = profiles.sums(name, statistic.tree, parts)
+            sums = profiles.sums(name, statistic.made, parts)
             if sums is None:
                 return None
             columns[f"s{number}"] = pa.array(sums)

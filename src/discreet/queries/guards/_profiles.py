@@ -281,16 +281,20 @@ class Profiles:
 
     # -- sums ------------------------------------------------------------------------------------
     def sums(
-        self, name: str, tree: exp.Expression, parts: Parts, rows: Relation | None = None
+        self,
+        name: str,
+        tree: Callable[[], exp.Expression],
+        parts: Parts,
+        rows: Relation | None = None,
     ) -> npt.NDArray[Any] | None:
         """Return a count or sum for each group; None where whole numbers would grow too large.
 
-        The tree is computed once for each profile, where the data lives. `rows` are the same
-        records with more columns. Any: whole numbers or floats.
+        The tree is made and computed once for each profile, where the data lives. `rows` are the
+        same records with more columns. Any: whole numbers or floats.
         """
         from discreet.queries.guards._grouping import summed
 
-        found = self._remembered.get("sum " + name, lambda: self._by_profile(tree, rows))
+        found = self._remembered.get("sum " + name, lambda: self._by_profile(tree(), rows))
         return None if found is None else np.asarray(summed(found, parts[0], parts[1]))
 
     def _by_profile(self, tree: exp.Expression, rows: Relation | None) -> tuple[Any, int]:

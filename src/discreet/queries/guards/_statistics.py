@@ -36,6 +36,10 @@ class Statistic:
     sensitivity: int
     grain: float = 1.0
 
+    def made(self) -> exp.Expression:
+        """Return the tree, for whoever makes it when it is needed."""
+        return self.tree
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Recipe:

@@ -386,9 +386,13 @@ class _Keeper(Keeper):
         whole = self._data.catalog[column].kind == "integer"
         if not whole and not pa.types.is_floating(self._data.relation.schema.field(column).type):
             return None  # decimals are added up as they are
-        total = exp.Sum(this=exp.column(column, quoted=True))
-        tree = exp.Coalesce(this=total, expressions=[exp.Literal.number(0)])
-        sums = profiles.sums(column, exp.cast(tree, "bigint" if whole else "double"), parts)
+
+        def tree() -> exp.Expression:
+            total = exp.Sum(this=exp.column(column, quoted=True))
+            known = exp.Coalesce(this=total, expressions=[exp.Literal.number(0)])
+            return exp.cast(known, "bigint" if whole else "double")
+
+        sums = profiles.sums(column, tree, parts)
         if sums is None:
             return None
         if measure.function == "avg":
