@@ -53,3 +53,15 @@ def test_what_it_cannot_answer_is_empty_with_the_columns_asked_for(catalog):
 )
 def test_anything_else_is_not_its_business(catalog, sql):
     assert catalog.answer(sql) is None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1 AS one FROM pg_class" + " JOIN pg_class" * 40,
+        "SELECT relname FROM pg_class WHERE " + "f( t LIMIT " * 20 + "1",
+    ],
+)
+def test_what_the_parser_would_try_for_ages_never_reaches_it(catalog, sql):
+    found = catalog.answer(sql)
+    assert found is None or found.num_rows == 0

@@ -70,3 +70,38 @@ def test_no_nesting_brings_the_process_down(name):
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "survived\n", "")
+
+
+WORDS = """SELECT FROM WHERE GROUP BY ORDER HAVING LIMIT OFFSET FETCH JOIN LEFT CROSS NATURAL ON USING
+LATERAL UNION ALL EXCEPT WITH RECURSIVE AS VALUES ( ) [ ] { } , . : :: ; + - * / ^ = < > || -> ~ ! @
+AND OR NOT IS NULL IN EXISTS ANY BETWEEN LIKE ESCAPE CASE WHEN THEN ELSE END CAST INTERVAL DATE
+TIMESTAMP AT TIME ZONE COLLATE ARRAY ROW STRUCT MAP OVER PARTITION FILTER WITHIN DISTINCT
+TABLESAMPLE PIVOT UNPIVOT FOR ONLY IF EXTRACT SUBSTRING numeric int t a f( 1 'x' "q" UNNEST QUALIFY
+MATCH_RECOGNIZE CONNECT PRIOR ASOF DESCRIBE EXPLAIN CREATE INSERT MERGE"""
+
+REPEATED = """
+import random, sys
+from discreet.data.sql.reading import read_statements
+from discreet.errors import RefusedError
+
+words, chance = sys.argv[2].split(), random.Random(int(sys.argv[1]))
+for number in range(400):
+    phrase = " ".join(chance.choice(words) for _ in range(chance.randint(1, 5))) + " "
+    start = chance.choice(["SELECT ", "SELECT 1 FROM t ", "SELECT 1 FROM t WHERE ", "SELECT f(", ""])
+    for times in (12, 40, 19_000 // len(phrase)):
+        try:
+            read_statements(start + phrase * times)
+        except RefusedError:
+            pass
+print("survived")
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_repeated_words_are_read_or_refused_at_last(seed):
+    """What doubles its work with each word would not come to an end."""
+    done = subprocess.run(
+        [sys.executable, "-c", REPEATED, str(seed), WORDS],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "survived\n", "")
