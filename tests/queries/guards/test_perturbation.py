@@ -147,6 +147,30 @@ def test_error_is_that_of_the_ideal_mechanism(measure, ideal):
     assert abs(error.mean() - ideal) <= 4 * error.std() / math.sqrt(error.size) + 0.01 * ideal
 
 
+@pytest.mark.parametrize("measure", ["AVG", "VAR_POP", "STDDEV_POP"])
+def test_error_of_moments_is_that_of_ideal_noise_on_their_sums(measure):
+    # The ideal: Laplace noise over the reals on count, sum and squares, each as strong as one
+    # record can change them, at the same epsilon in all.
+    rng = np.random.default_rng(6)
+    salary = rng.integers(0, 11, 200)
+    parts = 2 if measure == "AVG" else 3
+    count = 200 + rng.laplace(0, parts, 100_000)
+    centred = salary - 5
+    mean = (centred.sum() + rng.laplace(0, 5 * parts, 100_000)) / count
+    squares = ((centred**2).sum() + rng.laplace(0, 25 * parts, 100_000)) / count
+    variance = np.maximum(squares - mean**2, 0)
+    ideal, truth = {
+        "AVG": (np.clip(mean + 5, 0, 10), salary.mean()),
+        "VAR_POP": (variance, salary.var()),
+        "STDDEV_POP": (np.sqrt(variance), salary.std()),
+    }[measure]
+    guard = dc.Perturbation(epsilon=1, per_query=1.0, bounds=BOUNDS, complete=("salary",))
+    with dc.Gateway(people(salary.tolist()), guard=guard) as gate:
+        error = np.abs(draws(gate, f"SELECT {measure}(salary) FROM people", 800) - truth)
+    expected = np.abs(ideal - truth).mean()
+    assert error.mean() <= 1.1 * expected + 4 * error.std() / math.sqrt(error.size)
+
+
 @pytest.mark.parametrize(("fraction", "steps"), [(0.5, 11), (0.25, 1000)])
 def test_quantile_error_is_that_of_the_exponential_mechanism_or_less(fraction, steps):
     # Permute-and-flip is never worse than the exponential mechanism, whose error is known exactly.
