@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import duckdb
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -324,3 +325,36 @@ def test_hints_do_not_name_identifiers(wrong):
         answer = gate.ask(f"SELECT COUNT(*) FROM people WHERE {wrong} = 1")
     assert answer.code == "unknown-column"
     assert answer.hint == "choose one of region, salary, sector"
+
+
+@pytest.mark.parametrize("key", ["kind", "span"])
+@pytest.mark.parametrize(
+    "guard",
+    [
+        dc.Restriction(k=3),
+        dc.Camouflage(bound=0.1),
+        dc.Perturbation(epsilon=100, per_query=50, delta=1e-6, bounds={"salary": (0, 10)}),
+        dc.Perturbation(
+            epsilon=100, per_query=50, bounds={"salary": (0, 10)}, keys={"kind": ("a", "b", "c")}
+        ),
+    ],
+    ids=["restriction", "camouflage", "perturbation", "declared"],
+)
+def test_columns_that_arrow_does_not_sort_make_groups_too(tmp_path, guard, key):
+    with duckdb.connect(str(tmp_path / "people.db")) as made:
+        made.execute("CREATE TYPE kind AS ENUM ('b', 'a', 'c')")
+        made.execute(
+            "CREATE TABLE people AS SELECT (['b', 'a', 'c'])[1 + i % 3]::kind AS kind, "
+            "to_months((i % 3)::INT) AS span, i % 11 AS salary FROM range(3000) t(i)"
+        )
+    data = dc.read(
+        f"duckdb:///{tmp_path / 'people.db'}#people",
+        roles={"kind": "quasi", "span": "quasi", "salary": "confidential"},
+        name="people",
+    )
+    with dc.Gateway(data, guard=guard) as gate:
+        for user in ("first", "prepared"):
+            answer = gate.ask(f"SELECT {key}, COUNT(*) AS n FROM people GROUP BY {key}", user=user)
+            assert len(answer.table.column(key).to_pylist()) == 3
+            assert answer.kind in ("exact", "interval", "noisy")
+            gate.prepare()

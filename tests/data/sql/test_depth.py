@@ -22,6 +22,8 @@ NESTED = {
     "arrow": ("SELECT f(", "x->", "x)"),
     "assignment": ("SELECT ", "a:=", "1"),
     "power": ("SELECT ", "2^", "1"),
+    "maps": ("SELECT age::", "MAP<", "int"),
+    "straight joins": ("SELECT 1 FROM people", " STRAIGHT_JOIN people", " ON 1=1"),
     "joins": ("SELECT 1 FROM people", " JOIN people", " ON 1=1"),
     "calls": ("SELECT COUNT(*) FROM people WHERE ", "f( t LIMIT ", "1"),
     "objects": ("SELECT ", "{ a LIMIT ", "1"),
@@ -72,7 +74,7 @@ def test_no_nesting_brings_the_process_down(name):
     assert (done.returncode, done.stdout, done.stderr) == (0, "survived\n", "")
 
 
-WORDS = """SELECT FROM WHERE GROUP BY ORDER HAVING LIMIT OFFSET FETCH JOIN LEFT CROSS NATURAL ON USING
+WORDS = """SELECT FROM WHERE GROUP BY ORDER HAVING LIMIT OFFSET FETCH JOIN STRAIGHT_JOIN LEFT CROSS NATURAL ON USING
 LATERAL UNION ALL EXCEPT WITH RECURSIVE AS VALUES ( ) [ ] { } , . : :: ; + - * / ^ = < > || -> ~ ! @
 AND OR NOT IS NULL IN EXISTS ANY BETWEEN LIKE ESCAPE CASE WHEN THEN ELSE END CAST INTERVAL DATE
 TIMESTAMP AT TIME ZONE COLLATE ARRAY ROW STRUCT MAP OVER PARTITION FILTER WITHIN DISTINCT

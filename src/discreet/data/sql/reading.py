@@ -7,6 +7,7 @@ would keep a processor busy for minutes. Text and nesting are bounded for the sa
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections import Counter
 from collections.abc import Sequence
@@ -25,17 +26,15 @@ __all__ = ["LONGEST", "read_statements"]
 #: A statement beyond this size or nesting is refused before it is parsed.
 LONGEST = 20_000
 DEEPEST = 60
-#: Words that the parser goes back for, and how often a statement may hold them.
-MOST = {
-    TokenType.JOIN: 12,
-    TokenType.LIMIT: 3,
-    TokenType.OFFSET: 3,
-    TokenType.FETCH: 3,
-    TokenType.L_BRACE: 4,
-    TokenType.L_BRACKET: 50,
-}
-_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
-_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
+#: Words that the parser goes back for, and how often a statement may hold any of them.
+MOST = (
+    ((TokenType.JOIN, TokenType.STRAIGHT_JOIN), 15),
+    ((TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH), 4),
+    ((TokenType.L_BRACE,), 4),
+    ((TokenType.L_BRACKET,), 50),
+)
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END)
 #: What the parser raises over hostile text; it has not understood it then.
 _STUMBLES = (SqlglotError, RecursionError, ValueError, AttributeError, TypeError, IndexError)
 # It announces on its logger what it could not parse; the refusal says it already.
@@ -51,7 +50,7 @@ def read_statements(sql: str, dialect: Dialect = POSTGRES) -> list[exp.Expressio
     ['select', 'select']
     >>> read_statements("SELECT 1 FROM t" + " JOIN t" * 20)
     Traceback (most recent call last):
-    discreet.errors.RefusedError: the statement holds JOIN 20 times; use it at most 12 times [too-complex]
+    discreet.errors.RefusedError: the statement holds JOIN 20 times; use it at most 15 times [too-complex]
     """
     if len(sql) > LONGEST or "\x00" in sql:
         raise _too_complex()
@@ -59,7 +58,7 @@ def read_statements(sql: str, dialect: Dialect = POSTGRES) -> list[exp.Expressio
         tokens = dialect.tokenize(sql)
     except _STUMBLES as error:
         raise _not_sql(error) from None
-    _require_bounds(tokens)
+    _require_bounds(tokens, dialect)
     try:
         trees = dialect.parser().parse(tokens, sql)
     except _STUMBLES as error:
@@ -67,25 +66,32 @@ def read_statements(sql: str, dialect: Dialect = POSTGRES) -> list[exp.Expressio
     return [cast("exp.Expression", tree) for tree in trees if tree is not None]
 
 
-def _require_bounds(tokens: Sequence[Token]) -> None:
-    depth = deepest = 0
-    for token in tokens:
-        if token.token_type in _OPENING:
-            depth += 1
-            deepest = max(deepest, depth)
-        elif token.token_type in _CLOSING:
-            depth -= 1
-    counts = Counter(token.token_type for token in tokens)
-    if deepest + counts[TokenType.CASE] + counts[TokenType.NOT] // 2 > DEEPEST:
-        raise _too_complex()
-    for kind, most in MOST.items():
-        if counts[kind] > most:
-            word = next(token.text.upper() for token in tokens if token.token_type == kind)
+def _require_bounds(tokens: Sequence[Token], dialect: Dialect) -> None:
+    kinds = [token.token_type for token in tokens]
+    counts = Counter(kinds)
+    for some, most in MOST:
+        held = sum(counts[kind] for kind in some)
+        if held > most:
+            word = next(token.text.upper() for token in tokens if token.token_type in some)
             raise RefusedError(
-                f"the statement holds {word} {counts[kind]} times",
+                f"the statement holds {word} {held} times",
                 code="too-complex",
                 hint=f"use it at most {most} times",
             )
+    depth = deepest = 0
+    for kind in kinds:
+        if kind in _OPENING:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif kind in _CLOSING:
+            depth -= 1
+    # Types inside types are read by compiled code that does not watch its stack.
+    nested = dialect.parser_class.NESTED_TYPE_TOKENS
+    types = sum(
+        kind == TokenType.LT and before in nested for before, kind in itertools.pairwise(kinds)
+    )
+    if deepest + counts[TokenType.NOT] // 2 + types > DEEPEST:
+        raise _too_complex()
 
 
 def _too_complex() -> RefusedError:

@@ -17,7 +17,7 @@ from discreet.data.sql.query import Measure, Query, raw_query
 from discreet.errors import InputError, RefusedError
 from discreet.queries.guards._base import Keeper, Proposal, Protected, aggregate
 from discreet.queries.guards._hull_sums import Sums, are_additive
-from discreet.queries.guards._profiles import Shortcut
+from discreet.queries.guards._profiles import Shortcut, sorted_places
 from discreet.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ class HullKeeper(Keeper):
         names = [unit] if unit else sorted(n for n in rows.columns if n != ROW)
         wanted = list(dict.fromkeys([ROW, secret, *names, *self._extra()]))
         table = engine.fetch(engine.project(rows, wanted))
-        table = table.sort_by([(name, "ascending") for name in [*names, ROW]])
+        table = table.take(sorted_places([table.column(name) for name in [*names, ROW]]))
         values = _floats(table.column(secret))
         if not self._data.catalog[secret].is_number:
             raise RefusedError(

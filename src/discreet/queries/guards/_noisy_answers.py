@@ -20,7 +20,7 @@ from discreet.errors import RefusedError
 from discreet.ledger.entry import Charge
 from discreet.queries.guards._base import Keeper, Proposal, Protected
 from discreet.queries.guards._ladder import Ladder
-from discreet.queries.guards._profiles import Profiles, Shortcut
+from discreet.queries.guards._profiles import Profiles, Shortcut, sorted_places
 from discreet.queries.guards._statistics import Recipe, Statistic, combined_keys, statistics_of
 
 if TYPE_CHECKING:
@@ -192,8 +192,7 @@ class NoisyAnswers(Keeper):
         columns = columns or {"n": exp.Count(this=exp.Star())}
         rows = self._data.engine.fetch(raw_query(query, self._rows.query, columns))
         # The engine's own order can depend on who is in the data.
-        order = [(f"k{n}", "ascending") for n in range(len(query.keys))]
-        return rows.sort_by(order) if order else rows
+        return rows.take(sorted_places([rows.column(f"k{n}") for n in range(len(query.keys))]))
 
     def _added(
         self, query: Query, statistics: Mapping[str, Statistic], profiles: Profiles

@@ -17,6 +17,7 @@ from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import Draft
 from discreet.queries.guards._base import Keeper, Proposal, Protected, aggregate
 from discreet.queries.guards._noisy_answers import Budgets
+from discreet.queries.guards._profiles import sorted_places
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,7 +68,7 @@ class NoisyRecords(Keeper):
         names = [unit] if unit else sorted(n for n in rows.columns if n != ROW)
         wanted = list(dict.fromkeys([ROW, *names, *self._columns]))
         table = engine.fetch(engine.project(rows, wanted))
-        return rows, table.sort_by([(name, "ascending") for name in [*names, ROW]])
+        return rows, table.take(sorted_places([table.column(name) for name in [*names, ROW]]))
 
     def _drawn(self) -> pa.Table:
         """Return the noisy columns, drawn now or recorded earlier: never drawn twice."""

@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from discreet.queries.guards._grouping import Parts
 
-__all__ = ["Profiles", "Shortcut"]
+__all__ = ["Profiles", "Shortcut", "sorted_places"]
 
 _ID, _COUNT, _VALUE = "__profile", "__count", "__value"
 #: Memory for what single conditions hold, for codes of keys, and for sums of profiles.
@@ -191,17 +191,15 @@ class Profiles:
         """Return the value of a key for each profile, as codes and what they stand for."""
 
         def made() -> tuple[Codes, int]:
-            import pyarrow.compute as pc
-
             tree = exp.select(exp.alias_(key.copy(), _VALUE), exp.column(_ID, quoted=True)).from_(
                 from_clause(self.relation.query, self.catalog.relation)
             )
             rows = self.engine.fetch(tree)
             encoded = _plain(rows.column(_VALUE)).dictionary_encode("encode")
-            order = pc.sort_indices(encoded.dictionary)  # groups come in the order of their keys
+            order = sorted_places([encoded.dictionary])  # groups come in the order of their keys
             values = encoded.dictionary.take(order)
             place = np.empty(len(values), np.int32)
-            place[order.to_numpy()] = np.arange(len(values), dtype=np.int32)
+            place[order] = np.arange(len(values), dtype=np.int32)
             codes = np.empty(self.counts.size, np.int32)
             codes[rows.column(_ID).to_numpy()] = place[encoded.indices.to_numpy()]
             return (codes, values), codes.nbytes + values.nbytes
@@ -369,13 +367,33 @@ class Shortcut:
             self._profiles.close()
 
 
+def sorted_places(columns: Sequence[Any]) -> Ids:
+    """Return the places of rows in the order of some columns, missing values last. Any: Arrow."""
+    import pyarrow as pa
+
+    if not columns:
+        return np.zeros(1, np.int64)  # one row, of all records
+    keys = {str(number): _plain(column) for number, column in enumerate(columns)}
+    places = pa.array(np.arange(len(columns[0])))
+    names: list[Any] = [(name, "ascending") for name in keys]
+    try:
+        table = pa.table(keys | {_ID: places}).sort_by(names)
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):  # as texts, such as spans of time
+        texts = {
+            name: pa.array([None if value is None else repr(value) for value in key.to_pylist()])
+            for name, key in keys.items()
+        }
+        table = pa.table(texts | {_ID: places}).sort_by(names)
+    return np.asarray(table.column(_ID).to_numpy(), np.int64)
+
+
 def _plain(column: Any) -> Any:
     """Return a column in one piece, without a dictionary of its own. Any: Arrow."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return column.combine_chunks()
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def public_columns(data: Protected) -> list[str]:
