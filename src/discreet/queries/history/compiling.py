@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -14,15 +16,31 @@ __all__ = ["bits_set", "entry", "inner", "low_bit", "not_zero"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+def _digest() -> str:
+    """Return a digest of everything that is compiled together."""
+    texts = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(text.read_bytes() for text in texts)).hexdigest()
+
+
+#: What is kept on disk holds for these sources alone. Steps are compiled into those that call them,
+#: from one file into another, while the compiler looks only at the file a step is in.
+_SOURCES = _digest()
+
+
+def _kept(compiled: Any) -> Any:  # Any: a dispatcher of numba's
+    compiled._cache._cache_file._source_stamp = _SOURCES
+    return compiled
+
+
 def entry(function: Function) -> Function:
     """Compile a step that the interpreter calls."""
-    return cast("Function", njit(cache=True, nogil=True)(function))
+    return cast("Function", _kept(njit(cache=True, nogil=True)(function)))
 
 
 def inner(function: Function) -> Function:
     """Compile a step that only others call: wrappers for the interpreter take long to compile."""
     bare = njit(cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-    return cast("Function", bare(function))
+    return cast("Function", _kept(bare(function)))
 
 
 @intrinsic  # type: ignore[untyped-decorator]
