@@ -12,6 +12,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || { echo "creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "installing discreet and what it needs (a few minutes the first time)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	@echo "compiling what the demonstration needs (about a minute, once)"
+	@$(BIN)/discreet demo --rows 300 --output $(VENV)/first-run | grep '^[0-9]*\. ' || echo "it will be compiled when first used"
 	@touch $@
 
 demo: $(STAMP)         ## protect, release, ask and attack embedded data; writes an HTML report

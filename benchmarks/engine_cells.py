@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from discreet.data.engines import connect
+from discreet.data.engines.cells import cells_of
 
 BY = ["a", "b", "c", "d"]
 RECORDS = "SELECT a, b, c, d, unit, count(*) AS n, sum(x) AS s, sum(x * x) AS q FROM t GROUP BY ALL"
@@ -102,7 +103,7 @@ def in_memory(rows: pa.Table, name: str, repeats: int, *, totals: bool = True) -
     by: dict[str, tuple[()]] = dict.fromkeys(BY, ())
 
     def mine(margins: bool) -> pa.Table:
-        return engine.cells(relation, by, measure="x", unit="unit", margins=margins)
+        return cells_of(relation, by, measure="x", unit="unit", margins=margins)
 
     single = (
         cost(lambda: mine(False), repeats),
@@ -130,9 +131,9 @@ def out_of_core(rows: pa.Table, share: int) -> None:
         by: dict[str, tuple[()]] = dict.fromkeys(BY, ())
         with connect("duckdb://", **options) as engine:
             relation = engine.scan(path, format="parquet")
-            mine = cost(lambda: engine.cells(relation, by, measure="x", unit="unit"), 1)
+            mine = cost(lambda: cells_of(relation, by, measure="x", unit="unit"), 1)
         relation = whole.scan(path, format="parquet")
-        free = cost(lambda: whole.cells(relation, by, measure="x", unit="unit"), 1)
+        free = cost(lambda: cells_of(relation, by, measure="x", unit="unit"), 1)
         whole.close()
         if mine[2].select([*BY, "count", "units"]) != free[2].select([*BY, "count", "units"]):
             raise SystemExit("the cells differ")

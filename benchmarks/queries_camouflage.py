@@ -28,7 +28,9 @@ STATEMENTS = {
 
 
 def main(rows: int, times: int) -> None:
-    people = dc.read(table(rows), roles={"salary": "confidential"}, name="people").materialize()
+    people = dc.read(
+        table(rows), roles={"salary": "confidential"}, rest="quasi", name="people"
+    ).materialize()
     guard = dc.Camouflage(bound=0.3)
     _profiles.QUESTIONS = 10**9  # only where `prepare` asks for them
     with dc.Gateway(people, guard=guard) as gate, dc.Gateway(people, guard=guard) as prepared:

@@ -64,7 +64,9 @@ def main(rows: int, times: int) -> None:
         keys={"sector": tuple(f"s{n}" for n in range(20))},
         complete=("salary",),
     )
-    people = dc.read(data, roles={"salary": "confidential"}, name="people").materialize()
+    people = dc.read(
+        data, roles={"salary": "confidential"}, rest="quasi", name="people"
+    ).materialize()
     _profiles.QUESTIONS = 10**9  # only where `prepare` asks for them
     with dc.Gateway(people, guard=guard) as gate, dc.Gateway(people, guard=guard) as prepared:
         prepared.prepare()

@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-from discreet.audit.corners import corners
+from discreet.audit.certificates.corners import corners
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.table import Dimension, Status, Table
 from discreet.tables.suppression.engine import suppress

@@ -10,7 +10,9 @@ import typer.main
 
 import discreet
 from discreet.app.cli.main import build
-from discreet.registry import Member, describe_type, families, members
+from discreet.data.declared import HierarchySource
+from discreet.data.source import Source
+from discreet.registry import Declaration, describe_type, families, members
 
 SOURCE = Path(__file__).parent.parent / "src" / "discreet"
 
@@ -21,6 +23,7 @@ def write(folder: Path) -> None:
     folder.mkdir(parents=True)
     for family in families():
         (folder / f"family-{family}.md").write_text(_family(family), encoding="utf-8")
+    (folder / "data.md").write_text(_data(), encoding="utf-8")
     (folder / "python.md").write_text(_python(), encoding="utf-8")
     (folder / "commands.md").write_text(_commands(), encoding="utf-8")
     (folder / "errors.md").write_text(_errors(), encoding="utf-8")
@@ -32,13 +35,22 @@ def _family(family: str) -> str:
         lines += [f"## {name}", "", f"`dc.{cls.__name__}`: {cls.summary()}", ""]
         if cls.reference:
             lines += [f"*{cls.reference}*", ""]
+        if getattr(cls, "command", ""):
+            lines += [f"Command: `discreet {cls.command}`; in a policy under `{cls.section}:`.", ""]
         lines += _parameters(cls)
         rest = inspect.getdoc(cls) or ""
         lines += _text(rest.partition("\n")[2])
     return "\n".join(lines)
 
 
-def _parameters(cls: type[Member]) -> list[str]:
+def _data() -> str:
+    """Return how records are declared: the section `data` of a policy, the options of commands."""
+    lines = ["# data", "", f"`dc.Source`: {Source.summary()}", "", *_parameters(Source)]
+    lines += ["## hierarchies", "", HierarchySource.summary(), "", *_parameters(HierarchySource)]
+    return "\n".join(lines)
+
+
+def _parameters(cls: type[Declaration]) -> list[str]:
     """Return the parameters as a table, in the words of their declarations."""
     if not cls.parameters():
         return []

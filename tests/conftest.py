@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 # Which fixtures stand for a server; a test that asks for one carries the mark of the same name.
 _SERVERS = {
     "postgres_url": "postgres",
+    "postgres_database": "postgres",
     "postgres_engine": "postgres",
     "spark_url": "spark",
     "spark_engine": "spark",
@@ -97,6 +99,20 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     with postgres_server(tmp_path_factory.mktemp("postgres")) as url:
         yield url
+
+
+@pytest.fixture
+def postgres_database(postgres_url: str) -> Iterator[str]:
+    """URL of an empty database of the test's own, for ledgers: one ledger knows its records."""
+    import psycopg
+
+    name = f"test_{secrets.token_hex(8)}"
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        server.execute(psycopg.sql.SQL("CREATE DATABASE {}").format(psycopg.sql.Identifier(name)))
+        yield postgres_url.rpartition("/")[0] + "/" + name
+        server.execute(
+            psycopg.sql.SQL("DROP DATABASE {} WITH (FORCE)").format(psycopg.sql.Identifier(name))
+        )
 
 
 @pytest.fixture(scope="session")

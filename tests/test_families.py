@@ -20,6 +20,11 @@ def test_there_are_members():
     assert len(MEMBERS) >= 1
 
 
+def test_no_two_members_have_one_public_name(member):
+    # `dc.Regression` was an attack where people meant the analysis of that name.
+    assert getattr(discreet, member.__name__) is member
+
+
 def test_it_is_a_frozen_dataclass(member):
     assert dataclasses.is_dataclass(member)
     assert member.__dataclass_params__.frozen

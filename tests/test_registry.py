@@ -2,6 +2,9 @@
 
 import dataclasses
 import importlib
+import importlib.metadata
+import pkgutil
+import subprocess
 import sys
 import textwrap
 from typing import ClassVar, Literal
@@ -11,7 +14,7 @@ import pytest
 import discreet
 from discreet import registry
 from discreet.errors import InputError
-from discreet.registry import Family, Member, build, class_file, describe_type, parameter
+from discreet.registry import Family, Member, build, building, class_file, describe_type, parameter
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +91,7 @@ def test_an_installed_extension_runs_only_when_enabled(shapes, monkeypatch):
             return shapes.Toy
 
     monkeypatch.setattr(
-        registry.importlib.metadata,
+        importlib.metadata,
         "entry_points",
         lambda group: [Entry()] if group == "discreet.toy" else [],
     )
@@ -143,7 +146,7 @@ def test_parameters_are_introspected():
 )
 def test_a_member_may_be_written_in_four_ways(data, monkeypatch):
     family = Family("shape", Shape, __name__)
-    monkeypatch.setattr(registry, "members", lambda name, enable=(): {"ball": Ball})
+    monkeypatch.setattr(building, "members", lambda name, enable=(): {"ball": Ball})
     assert family.base.family_name == "shape"
     box = build(Box, {"box": {"first": data, "rest": [data]}})
     assert box == Box(Ball(3.0), (Ball(3.0),)) or box.first.radius == 3
@@ -161,7 +164,7 @@ def test_a_member_may_be_written_in_four_ways(data, monkeypatch):
 )
 def test_mistakes_carry_their_path(data, path, monkeypatch):
     Family("shape", Shape, __name__)
-    monkeypatch.setattr(registry, "members", lambda name, enable=(): {"ball": Ball})
+    monkeypatch.setattr(building, "members", lambda name, enable=(): {"ball": Ball})
     with pytest.raises(InputError) as caught:
         build(Box, data)
     assert caught.value.facts["path"] == path
@@ -192,3 +195,41 @@ def test_lists_are_kept_as_tuples():
     assert made == dc.Suppression(never=("a/x", "b/y"))
     with pytest.raises(InputError, match="a list of text"):
         dc.Suppression(never=["a/x", 3])
+
+
+def test_every_declared_family_is_found():
+    """Families are found by reading; a declaration that is written otherwise must not be missed."""
+    packages = [
+        module.name
+        for module in pkgutil.walk_packages(discreet.__path__, "discreet.")
+        if module.ispkg and not module.name.startswith("discreet.app")
+    ]
+    declared = [
+        family
+        for package in packages
+        if (family := getattr(importlib.import_module(package), "FAMILY", None)) is not None
+    ]
+    found = [family for folders in registry.families().values() for family in folders]
+    assert {id(family) for family in declared} == {id(family) for family in found}
+    assert {family.name for family in declared} == set(registry.families())
+
+
+@pytest.mark.parametrize(
+    ("statement", "strangers"),
+    [
+        ("from discreet.registry import members; members('rule')", ("tables", "microdata")),
+        ("import discreet; discreet.PPercent", ("audit.rules.dominance", "microdata.models")),
+        ("import discreet; discreet.TableJob", ("microdata.models", "queries.guards")),
+    ],
+)
+def test_one_family_is_imported_alone(statement, strangers):
+    script = f"{statement}\nimport sys\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
+    )
+    loaded = [name for name in done.stdout.split() if name.startswith("discreet.")]
+    for stranger in strangers:
+        name = f"discreet.{stranger}"
+        assert not [
+            m for m in loaded if m.startswith(f"{name}.") or (m == name and "." in stranger)
+        ]

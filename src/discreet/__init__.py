@@ -24,6 +24,7 @@ __version__ = "0.1.0"
 # else is imported when first asked for, so that `import discreet` stays cheap.
 _PACKAGES = (
     "data",
+    "verification",
     "audit",
     "dp",
     "ledger",

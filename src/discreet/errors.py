@@ -175,6 +175,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     'p-percent'
     """
     known = list(known)
+    if len(word) > 200:  # nobody misspells a word by that much, and comparing takes long
+        return None
     folded = {candidate.casefold(): candidate for candidate in known}
     found = difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6)
     return folded[found[0]] if found else None

@@ -2,8 +2,10 @@
 
 A release that an attacker can predict protects nobody, so the default source is AES-256 in
 counter mode under a key that the operating system draws and nobody sees. `Randomness.seeded`
-runs the same generator under a key made from a number: for tests and documentation. Reports say
-which of the two was used, and a release refuses the seeded one.
+runs the same generator under a key made from a number: for tests and documentation.
+`Randomness.keyed` runs it under a secret of the curator, so that the same demand on the same data
+gives the same release again. Reports say which of them was used, and a release refuses the seeded
+one.
 
 Differential-privacy noise does not come from here; it comes from OpenDP.
 """
@@ -17,6 +19,8 @@ import threading
 import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from discreet.errors import RefusedError
 
@@ -42,12 +46,13 @@ class Randomness:
     Randomness(secure)
     """
 
-    def __init__(self, key: bytes, *, secure: bool) -> None:
+    def __init__(self, key: bytes, *, secure: bool, keyed: bool = False) -> None:
         # The key goes into the cipher and is not kept: it must not be found in a dump or a pickle.
         self._stream = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
         self._lock = threading.Lock()
         self._process = os.getpid()
         self.is_secure = secure
+        self.is_keyed = keyed
 
     @classmethod
     def secure(cls) -> Randomness:
@@ -59,6 +64,20 @@ class Randomness:
         """Return a reproducible generator for tests and documentation; releases refuse it."""
         return cls(hashlib.sha256(b"discreet seeded %d" % seed).digest(), secure=False)
 
+    @classmethod
+    def keyed(cls, secret: bytes, purpose: bytes) -> Randomness:
+        """Return the generator that a secret and a purpose determine (HKDF with SHA-256).
+
+        The purpose names the demand and the data. Two releases that drew the same numbers for
+        different data would let their noise cancel.
+
+        >>> again = [Randomness.keyed(b"secret", b"table 1").bytes(4) for _ in range(2)]
+        >>> again[0] == again[1] != Randomness.keyed(b"secret", b"table 2").bytes(4)
+        True
+        """
+        derived = HKDF(SHA256(), 32, salt=b"discreet keyed randomness", info=purpose)
+        return cls(derived.derive(secret), secure=True, keyed=True)
+
     def __repr__(self) -> str:
         return f"Randomness({self.kind})"
 
@@ -67,8 +86,8 @@ class Randomness:
 
     @property
     def kind(self) -> str:
-        """`secure` or `seeded`: what a report says about the source."""
-        return "secure" if self.is_secure else "seeded"
+        """`secure`, `keyed` or `seeded`: what a report says about the source."""
+        return "keyed" if self.is_keyed else "secure" if self.is_secure else "seeded"
 
     def require_secure(self) -> None:
         """Refuse a seeded source, as everything that leaves the house must."""
@@ -81,7 +100,7 @@ class Randomness:
 
     def spawn(self) -> Randomness:
         """Return an independent generator keyed from this one, for another thread."""
-        return Randomness(self.bytes(32), secure=self.is_secure)
+        return Randomness(self.bytes(32), secure=self.is_secure, keyed=self.is_keyed)
 
     def bytes(self, size: int) -> bytes:
         """Return random bytes."""

@@ -97,3 +97,15 @@ def test_conditions_are_chosen():
     victim = choose_victim(salaries(), "salary", KNOWN)
     assert victim.group == "sector = 'Fin'"
     assert "=" in victim.other
+
+
+def test_attacks_on_something_else_are_not_run_on_gateways(policy, monkeypatch):
+    import discreet as dc
+
+    monkeypatch.setattr(dc.Averaging, "attacks", "files")
+    found = attack_policy(policy, column="salary", condition=KNOWN)
+    assert "averaging" not in found.found
+    assert "difference" in found.found
+    with pytest.raises(InputError) as caught:
+        attack_policy(policy, column="salary", condition=KNOWN, attacks=["averaging"])
+    assert caught.value.code == "attack-not-on-gateways"

@@ -69,7 +69,7 @@ def test_methods_lists_every_member_and_tells_one():
     [(InputError, 2), (RefusedError, 3), (InfeasibleError, 4), (EngineError, 5)],
 )
 def test_an_error_becomes_a_block_and_an_exit_code(branch, exit_code, monkeypatch, capsys):
-    def broken():
+    def broken(words=None):
         def command():
             raise branch("found this", code="a-code", hint="write that")
 
@@ -92,7 +92,7 @@ def test_errors_are_json_when_asked(capsys):
 
 
 def test_an_unknown_error_does_not_show_its_text(monkeypatch, capsys):
-    def broken():
+    def broken(words=None):
         def command():
             raise RuntimeError("salary of Ana is 31415")
 

@@ -12,7 +12,7 @@ def test_the_attack_before_and_after(tmp_path):
     microdata.run(stage)
     evidence = json.loads((tmp_path / "microdata" / "evidence.json").read_text())
     assert evidence["settings"]["method"]["name"] == "generalization"
-    assert evidence["verdict"].startswith("safe under: every class has at least 5 records")
+    assert evidence["verdict"].startswith("safe under: every class has at least 5 people")
     table = stage.sections[0].table[1]
     for _, raw, released in table:
         assert raw > 0.9

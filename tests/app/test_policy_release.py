@@ -9,13 +9,14 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.app.cli.main import build
+from discreet.data.keys import write_key_file
 from discreet.errors import InputError
 
 POLICY = """\
 data:
   source: people.csv
   unit: id
-  roles: {id: identifier, region: quasi, age: quasi, sector: quasi, salary: confidential}
+  roles: {id: identifier, region: quasi, age: quasi, sector: other, salary: confidential}
   hierarchies:
     region: {file: region.hrc, total: Land}
     age: {widths: [10, 20]}
@@ -66,10 +67,10 @@ def test_release_writes_everything_and_its_record(folder):
     record = json.loads((out / "record.json").read_text())
     assert record == done
     assert (out / "policy.yaml").read_text() == POLICY
-    assert record["fingerprint"] == hashlib.sha256(POLICY.encode()).hexdigest()
-    read = {item["file"]: item["sha256"] for item in record["inputs"]}
+    read = {item["file"]: item["fingerprint"] for item in record["inputs"]}
     assert set(read) == {"people.csv", "region.hrc"}
-    assert read["people.csv"] == hashlib.sha256((folder / "people.csv").read_bytes()).hexdigest()
+    plain = hashlib.sha256((folder / "people.csv").read_bytes()).hexdigest()
+    assert plain not in json.dumps(record)
     for name, kind in (("salaries", "table"), ("records", "anonymize")):
         assert (out / name / "evidence.json").exists()
         assert next(d for d in record["done"] if d["name"] == name)["kind"] == kind
@@ -80,9 +81,10 @@ def test_release_writes_everything_and_its_record(folder):
 
 def test_the_release_folder_is_enough_to_do_it_again(folder):
     first, second = folder / "out", folder / "again"
-    run("release", folder / "policy.yaml", "-o", first)
+    key = write_key_file(folder / "fingerprints.key")
+    run("release", folder / "policy.yaml", "-o", first, "--fingerprint-key", key)
     place = json.loads((first / "record.json").read_text())["folder"]
-    run("release", first / "policy.yaml", "--folder", place, "-o", second)
+    run("release", first / "policy.yaml", "--folder", place, "-o", second, "--fingerprint-key", key)
     for name in ("salaries/cells.csv",):
         assert (second / name).read_bytes() == (first / name).read_bytes()
     one, two = (json.loads((f / "record.json").read_text()) for f in (first, second))

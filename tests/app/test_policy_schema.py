@@ -56,12 +56,12 @@ def refused(base, data) -> InputError | None:
 
 def is_structural(error: InputError) -> bool:
     """Whether the registry refused; what a member checks by itself is beyond a schema."""
-    trace, files = error.__traceback__, []
+    trace, folders = error.__traceback__, []
     while trace is not None:
-        files.append(Path(trace.tb_frame.f_code.co_filename).name)
+        folders.append(Path(trace.tb_frame.f_code.co_filename).parent.name)
         trace = trace.tb_next
     # From the first step into the registry on, nothing else was asked.
-    return set(files[files.index("registry.py") :]) == {"registry.py"}
+    return set(folders[folders.index("registry") :]) == {"registry"}
 
 
 def parameters(cls) -> st.SearchStrategy:

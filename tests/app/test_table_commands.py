@@ -73,15 +73,16 @@ def test_compare_and_new_key(people):
     assert isinstance(again.exception, dc.InputError)
     done = run(
         "table", people / "people.parquet", "--by", "sector", "--rule", "minimum-frequency=3",
-        "--method", f"cell-key deviation=3 variance=1.5 key_file={key}", "-o", people / "noisy",
+        "--method", f"cell-key deviation=3 variance=1.5 key={key}", "-o", people / "noisy",
     )  # fmt: skip
     assert done.exit_code == 0, done.exception
     assert str(key) not in (people / "noisy" / "evidence.json").read_text()
 
 
 def test_ready_made_cells_and_linked_tables(people):
+    # B and C are many protection levels apart, so no key makes C the cheaper one.
     frame = pd.DataFrame(
-        {"act": ["Total", "A", "B", "C"], "v": [60.0, 10, 20, 30], "p": [0, 1, 0, 0], "l": 3.0}
+        {"act": ["Total", "A", "B", "C"], "v": [630.0, 10, 20, 600], "p": [0, 1, 0, 0], "l": 3.0}
     )
     frame.to_csv(people / "cells.csv", index=False)
     done = run(
@@ -107,7 +108,7 @@ def test_ready_made_cells_and_linked_tables(people):
         (["--rule", "p-percent=10", "--method", "suppresion"], "suppresion"),
         ([], "without a rule"),
         (["--rule", "p-percent=10", "--hierarchy", "region"], "does not name a hierarchy"),
-        (["--rule", "p-percent=10", "--statistic", "median"], "no statistic"),
+        (["--rule", "p-percent=10", "--statistic", "median"], "one of sum, mean"),
         (["--rule", "dominance=1,75,3"], "found 3 values"),
     ],
 )
@@ -152,3 +153,59 @@ def test_apriori_files_say_what_is_sensitive_and_what_stays(tmp_path):
     assert cells.loc[("Y", "B"), "value"] == 16
     refused = run(*words, "--method", "controlled-rounding=5")
     assert refused.exception.code == "apriori-never"
+
+
+def test_audit_names_totals_and_refuses_without_any(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "row": ["1", "1", "1", "2", "2", "2", "3", "3", "3", "Alle", "Alle", "Alle"],
+            "column": ["1", "2", "everything"] * 4,
+            "value": [None, None, 7, None, None, 3, 3, 3, 6, 9, 7, 16],
+        }
+    )
+    frame.to_csv(tmp_path / "cells.csv", index=False)
+    shown = run("audit", tmp_path / "cells.csv")
+    assert shown.exit_code == 0
+    assert "row: Alle" in shown.output
+    inner = frame[(frame.row != "Alle") & (frame.column != "everything")]
+    inner.to_csv(tmp_path / "none.csv", index=False)
+    refused = run("audit", tmp_path / "none.csv")
+    assert isinstance(refused.exception, dc.InputError)
+    assert refused.exception.code == "no-equations"
+
+
+def test_the_same_key_gives_the_same_pattern(people):
+    key = people / "secret.key"
+    assert run("table", "new-key", key).exit_code == 0
+    withheld = []
+    for name in ("one", "two"):
+        done = run(
+            "table", people / "people.parquet", *TABLE, *RULES,
+            "--method", f"suppression key={key}", "-o", people / name,
+        )  # fmt: skip
+        assert done.exit_code == 0, done.exception
+        withheld.append(pd.read_csv(people / name / "cells.csv")["status"].tolist())
+    assert withheld[0] == withheld[1]
+    assert str(key) not in (people / "one" / "evidence.json").read_text()
+
+
+def test_several_statistics_are_protected_together(people):
+    out = people / "several"
+    done = run(
+        "table", people / "people.parquet", "--by", "sector", "--measure", "salary",
+        "--also", "count,mean", "--rule", "minimum-frequency=4", "-o", out,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    parts = sorted(path for path in out.iterdir() if path.is_dir())
+    shown = [pd.read_csv(part / "cells.csv").dropna(subset="value")["sector"] for part in parts]
+    assert len(parts) == 3
+    assert list(shown[0]) == list(shown[1]) == list(shown[2])
+    for wrong, code in [
+        (["--measure", "salary", "--also", "median"], "unknown-statistic"),
+        (["--also", "mean"], "statistics-without-measure"),
+    ]:
+        failed = run(
+            "table", people / "people.parquet", "--by", "sector", *wrong,
+            "--rule", "minimum-frequency=4", "-o", people / "none",
+        )  # fmt: skip
+        assert failed.exception.code == code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import discreet as dc
-from discreet.attacks import FAMILY, RawDatabase, Victim
+from discreet.attacks import RawDatabase, Victim, attacks_on
 from discreet.demo import salaries
 
 VICTIM = Victim(
@@ -19,7 +19,7 @@ GUARDS = {
     "perturbation": dc.Perturbation(epsilon=1, per_query=0.05, bounds={"salary": (0, 500_000)}),
     "input": dc.Perturbation(epsilon=0.5, per_query=0.05, bounds={"salary": (0, 500_000)}, mode="input"),
 }  # fmt: skip
-ATTACKS = {name: attack() for name, attack in FAMILY.members().items()}
+ATTACKS = {name: attack() for name, attack in attacks_on("gateway").items()}
 ATTACKS["individual tracker"] = dc.Tracker(kind="individual")
 
 
@@ -42,11 +42,49 @@ def test_attack_fails_under_every_guard(attack, guard):
     assert not report.succeeded
     if guard.answers == "exact":
         assert report.lower is None
-    if guard.answers == "interval":
+    if guard.answers == "interval" and report.lower is not None:
         assert report.upper - report.lower >= 0.3 * TRUTH
 
 
+HISTORY = {name: attack() for name, attack in attacks_on("history").items()}
+HISTORY["second ledger"] = dc.SecondName(kind="ledger")
+ROLES = {"id": "identifier", "sector": "quasi", "region": "quasi", "salary": "confidential"}
+
+
+def rows():
+    """The fifteen persons, the victim last."""
+    found = salaries().arrow().to_pylist()
+    return sorted(found, key=lambda row: (row["sector"], row["region"]) == ("Fin", "TGN"))
+
+
+@pytest.mark.parametrize("attack", HISTORY.values(), ids=HISTORY)
+def test_a_forgetful_gateway_tells_the_victim(attack):
+    report = attack.control()
+    assert report.succeeded
+    assert report.lower == report.upper == TRUTH
+
+
+@pytest.mark.parametrize("guard", GUARDS.values(), ids=GUARDS)
+@pytest.mark.parametrize("attack", HISTORY.values(), ids=HISTORY)
+def test_attack_on_the_memory_fails_under_every_guard(attack, guard):
+    def custodian(source, *, name, ledger, head):
+        people = dc.read(source, name=name, roles=ROLES)
+        return dc.Gateway(people, guard=guard, ledger=ledger, head=head)
+
+    report = attack.run(custodian, rows(), VICTIM, TRUTH)
+    assert report.refused == 1  # the second gateway is not even opened
+    assert report.lower is None
+
+
+def test_an_older_ledger_is_not_noticed_where_no_head_was_noted():
+    def custodian(source, *, name, ledger, head):
+        people = dc.read(source, name=name, roles=ROLES)
+        return dc.Gateway(people, guard=dc.Restriction(k=3), ledger=ledger)
+
+    assert dc.RestoredLedger().run(custodian, rows(), VICTIM, TRUTH).succeeded
+
+
 def test_families_of_attacks():
-    assert set(FAMILY.members()) >= {
+    assert set(attacks_on("gateway")) >= {
         "averaging", "collusion", "difference", "linear-system", "tracker",
     }  # fmt: skip

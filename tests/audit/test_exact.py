@@ -9,11 +9,12 @@ from scipy import sparse
 from scipy.linalg import null_space
 from scipy.optimize import linprog
 
-from discreet.audit import exact, insiders
-from discreet.audit.extremes import ExtremeModel, Shared, spanning
+from discreet.audit.contributors import insiders
 from discreet.audit.intervals import audit_table
 from discreet.audit.knowledge import Contributors, a_priori, needs
-from discreet.audit.propagation import most
+from discreet.audit.outsider.extremes import ExtremeModel, Shared, spanning
+from discreet.audit.outsider.propagation import most
+from discreet.audit.problem import Tuning
 from discreet.data.table import Status, Table
 
 
@@ -115,13 +116,12 @@ def compare(table, hidden, coalition=()):
 
 @pytest.mark.parametrize("shape", [(6, 5), (4, 3, 3)])
 @pytest.mark.parametrize("many", [1, 50])
-def test_ends_are_those_of_one_program_each(monkeypatch, shape, many):
-    monkeypatch.setattr(exact, "_MANY", many)
-    monkeypatch.setattr(exact, "_WORTH", 1)
+def test_ends_are_those_of_one_program_each(shape, many):
+    tuning = Tuning(pushed_from=many, pushed_worth=1)
     for seed in range(4):
         table = crossed(shape, seed)
         hidden = pattern(table, seed, 0.6)
-        audit = audit_table(table, published=~hidden, exact=True, cells="suppressed")
+        audit = audit_table(table, published=~hidden, exact=True, cells="suppressed", tuning=tuning)
         for cell, lower, upper in zip(audit.cells, audit._lower, audit._upper, strict=True):
             ends = [
                 table.value[cell] + side * farthest(table, hidden, cell, side) for side in (-1, 1)
@@ -203,7 +203,7 @@ def test_cells_share_columns_and_equations_span():
 
 
 def test_an_equation_too_few_is_noticed(monkeypatch):
-    from discreet.audit import extremes
+    from discreet.audit.outsider import extremes
     from discreet.errors import EngineError
 
     rows = sparse.csc_matrix([[1.0, 1, 1, 0, 0], [0, 1, 1, 1, 0], [0, 0, 1, 1, 1]])

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.data.hierarchy import Hierarchy, union
+from discreet.data.hierarchy import Hierarchy
+from discreet.data.hierarchy_union import union
 from discreet.errors import InputError
 
 DATA = Path(os.environ.get("DISCREET_DATA", Path(__file__).parents[2] / "../shared/data"))

@@ -65,7 +65,7 @@ def test_words_of_a_name():
     [
         ("text", 1000, "a", "z", Role.IDENTIFIER),
         ("text", 12, "a", "z", Role.QUASI),
-        ("text", 500, "a", "z", Role.OTHER),
+        ("text", 500, "a", "z", Role.IDENTIFIER),
         ("integer", 1000, 1, 1000, Role.IDENTIFIER),
         ("integer", 1000, 1, 900_000, Role.CONFIDENTIAL),
         ("integer", 6, 1, 6, Role.QUASI),

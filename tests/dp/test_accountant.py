@@ -68,7 +68,7 @@ def test_failures_use_up_delta():
 def test_mixtures_that_cannot_be_added_are_explained():
     with pytest.raises(InputError, match="cannot add Gaussian"):
         Accountant("basic").epsilon({gaussian_event(0.1): 1})
-    with pytest.raises(InputError, match="for Laplace noise"):
+    with pytest.raises(InputError, match="needs to know the scale of Gaussian noise"):
         Accountant("pld", 1e-6).epsilon({gaussian_event(0.1): 1})
     with pytest.raises(InputError, match="needs a delta"):
         Accountant("rdp")

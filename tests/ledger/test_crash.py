@@ -31,8 +31,8 @@ def test_sqlite_survives_a_few_kills(tmp_path):
 
 
 @pytest.mark.postgres
-def test_postgres_survives_a_few_kills(postgres_url):
-    assert "3 kills" in crash(postgres_url, 3)
+def test_postgres_survives_a_few_kills(postgres_database):
+    assert "3 kills" in crash(postgres_database, 3)
 
 
 @pytest.mark.slow
@@ -42,5 +42,5 @@ def test_sqlite_survives_two_hundred_kills(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.postgres
-def test_postgres_survives_two_hundred_kills(postgres_url):
-    assert "200 kills" in crash(postgres_url, 200)
+def test_postgres_survives_two_hundred_kills(postgres_database):
+    assert "200 kills" in crash(postgres_database, 200)

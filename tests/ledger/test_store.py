@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-import uuid
 
 import pytest
 from hypothesis import given, settings
@@ -21,21 +20,10 @@ def ledger(request, tmp_path):
     if request.param == "sqlite":
         place = str(tmp_path / "ledger.db")
     else:
-        url = request.getfixturevalue("postgres_url")
-        place = _fresh_schema(url)
+        place = request.getfixturevalue("postgres_database")
     with open_ledger(place) as opened:
         opened.place = place
         yield opened
-
-
-def _fresh_schema(url):
-    import psycopg
-
-    name = f"ledger_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {name}")
-    joint = "&" if "?" in url else "?"
-    return f"{url}{joint}options=-csearch_path%3D{name}"
 
 
 def draft(question="q", user="ana", kind="noisy", answer=b"rows", dataset="people"):
@@ -147,10 +135,13 @@ def test_tampering_shows(tmp_path, tampering, reason):
     with sqlite3.connect(path) as raw:
         raw.execute(tampering)
     raw.close()
-    with open_ledger(path) as ledger:
+    with open_ledger(path, read_only=True) as ledger:
         verification = ledger.verify()
     assert not verification.intact
     assert reason in verification.reason
+    with pytest.raises(EngineError, match=reason) as failure:
+        open_ledger(path)
+    assert failure.value.code == "ledger-not-whole"
 
 
 def test_cut_off_end_shows_with_a_noted_head(tmp_path):

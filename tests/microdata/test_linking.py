@@ -111,6 +111,48 @@ def test_a_missing_category_is_half_way_to_all():
     assert away[0, 1] == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("method", ["distance", "rank", "one-to-one"])
+def test_codes_of_many_categories_give_the_distances_of_corners(method, monkeypatch):
+    rng = np.random.default_rng(3)
+    size = 120
+    job = np.array([f"j{j}" for j in rng.integers(0, 60, size)], dtype=object)
+    job[:5] = None
+    raw = pd.DataFrame({"job": job, "town": rng.integers(0, 90, size).astype(str), "age": job})
+    raw["age"] = rng.integers(20, 60, size)
+    safe = raw.copy()
+    safe["age"] = safe["age"] // 10 * 10
+    safe.loc[rng.permutation(size)[:30], "town"] = "0"
+    safe.loc[rng.permutation(size)[:10], "job"] = None
+    pair = Pair.of(raw, safe, keys=["job", "town", "age"])
+    targets = np.arange(size)
+    wide = linking.points(pair, targets, ranks=method == "rank")
+    assert wide.codes is not None
+    assert wide.codes.shape == (size, 2)
+    monkeypatch.setattr(linking, "_AXES", 1000)
+    corners = linking.points(pair, targets, ranks=method == "rank")
+    assert corners.codes is None
+    if method != "one-to-one":
+        assert linking.nearest(wide) == pytest.approx(linking.nearest(corners))
+        return
+    people, spots = targets, np.unique(wide.spot)
+    room = np.bincount(wide.spot)
+    cost = ((corners.before[:, None] - corners.spots[None]) ** 2).sum(-1)
+    found = [linking._matched(files, people, spots, room) for files in (wide, corners)]
+    totals = [cost[people, match].sum() for match in found]
+    assert totals[0] == pytest.approx(totals[1])
+    assert (np.bincount(found[0]) == room).all()
+
+
+def test_columns_of_many_categories_need_no_axis_each():
+    size = 3000
+    frame = pd.DataFrame(
+        {f"k{j}": [f"{(i * (j + 7)) % 2999}" for i in range(size)] for j in range(3)}
+    )
+    files = linking.points(Pair.of(frame, keys=list(frame)), np.arange(size))
+    assert files.spots.shape[1] == 0
+    assert linking.nearest(files).mean() > 0.99
+
+
 def test_people_who_are_not_released_are_never_linked_correctly():
     people = dc.read(
         pd.DataFrame({"age": [10 * i + i % 3 for i in range(40)]}), roles={"age": "quasi"}

@@ -10,7 +10,7 @@ import pandas as pd
 
 from discreet.data.dataset import Dataset, read
 from discreet.data.hierarchy import Hierarchy
-from discreet.data.table import Table
+from discreet.tables.table import Table
 
 SALARIES = [500, 320, 32, 35, 34, 28, 300, 45, 34, 45, 34, 24, 300, 35, 150]
 SECTORS = ["IT"] * 6 + ["HC"] * 6 + ["Fin"] * 3
@@ -82,7 +82,7 @@ def random_table(
             hierarchies[f"d{k}"] = Hierarchy.from_pairs(pairs)
         else:
             hierarchies[f"d{k}"] = Hierarchy.flat(leaves)
-    from discreet.tables.tabulation import tabulate
+    from discreet.tables.table import tabulate
 
     data = read(frame, hierarchies=hierarchies)
     return tabulate(data, list(hierarchies), "amount")

@@ -43,7 +43,6 @@ def attack(release):
         dc.RandomRounding(),
         dc.ConventionalRounding(),
         dc.CellKey(),
-        dc.RecordNoise(),
     ],
     ids=lambda m: f"{m.name}-{getattr(m, 'attacker', '')}",
 )
@@ -68,6 +67,14 @@ def test_audit_agrees_with_an_independent_solver(method):
             assert high >= truth[cell] - 1e-6 * scale
             needs = max(truth[cell] - marked.lower[cell], 0.0), truth[cell] + marked.upper[cell]
             enough = low <= needs[0] + 1e-5 * scale and high >= needs[1] - 1e-5 * scale
+            if release.protected.lower is not None:  # where it lies is drawn: the width counts
+                levels = np.ceil([truth[cell] - needs[0] - 1e-9, marked.upper[cell] - 1e-9])
+                ends = np.ceil(low - 1e-6), np.floor(high + 1e-6)  # the amounts are whole numbers
+                enough = ends[1] - ends[0] >= levels.sum()
+                if truth[cell] <= levels[0]:  # down to zero: this end does not slide
+                    enough &= ends[0] <= 0 and ends[1] >= truth[cell] + levels[1]
+            if release.protected.spread is not None:
+                enough &= release.protected.spread[cell] >= max(levels[1], 1) * (1 - 1e-9)
             assert row.safe == enough
             checked += 1
             unsafe += not enough

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.tables.instances import instance, random_table, salaries
 
 import discreet as dc
-from discreet.data.table import Table
+from discreet.data.table import Status
+from discreet.tables.table import Table
 
 
 def secret_table(seed: int) -> Table:
@@ -316,3 +317,59 @@ def test_published_sums_do_not_tell_in_which_parts_they_came():
     first, second = release([0.1, 0.2, 0.3]), release([0.3, 0.2, 0.1])
     assert first.value.tolist() == second.value.tolist()
     assert 0.6 in first.value.tolist()
+
+
+@pytest.fixture
+def audits(monkeypatch):
+    """Every audit with the true values that a release makes, as it was made."""
+    from discreet.tables import protected_table
+
+    made = []
+
+    def assess(*args, **options):
+        made.append(original(*args, **options))
+        return made[-1]
+
+    original = protected_table.assess
+    monkeypatch.setattr(protected_table, "assess", assess)
+    return made
+
+
+@pytest.mark.parametrize("attacker", ["outsider", "contributors"])
+def test_the_audit_that_decides_is_the_one_that_is_shown(tmp_path, audits, attacker):
+    method = dc.Suppression(attacker=attacker)
+    release = secret_table(2).protect([dc.Manual(("r1/c2", "r3/c0"))], method)
+    release.write(tmp_path / "out")
+    release.write_curator(tmp_path / "curator.html")
+    assert len(audits) == 1
+    assert release.audit() is release.audit(attacker=attacker, exact=True) is audits[0]
+    assert audits[0].exact
+    assert release.verdict == audits[0].verdict
+    assert release.evidence().verdict == audits[0].promise
+    assert audits[0].promise in (tmp_path / "out" / "report.html").read_text()
+    assert audits[0].verdict in (tmp_path / "curator.html").read_text()
+
+
+def test_an_audit_against_another_attacker_is_an_audit_of_its_own(audits):
+    release = secret_table(2).protect([dc.Manual(("r1/c2",))], dc.Suppression(attacker="outsider"))
+    other = release.audit(attacker="contributors")
+    assert other is audits[1]
+    assert other.attacker == "contributors"
+    assert release.audit().attacker == "outsider"
+
+
+@pytest.mark.parametrize("method", [dc.Suppression(), dc.CellKey()], ids=["joined", "apart"])
+def test_linked_tables_are_judged_by_one_audit(tmp_path, audits, method):
+    tables = dc.tabulate(salaries(), by=[["sector", "region"], ["sector"]])
+    linked = dc.protect(tables, rules=[dc.MinimumFrequency(3)], method=method)
+    whole = linked.audit()
+    linked.write(tmp_path / "out")
+    assert len(audits) == 1
+    for part in linked.releases:
+        assert part.verdict == linked.verdict
+        found = part.audit()
+        assert found.sensitive == int((part.table.status == Status.PRIMARY).sum())
+        # The intervals of a part are those that all tables together leave.
+        both = found.intervals.merge(whole.intervals, on=list(part.table.by))
+        assert (both["safe_x"] == both["safe_y"]).all()
+    assert len(audits) == 1

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.attacks._base import Attack, AttackReport, Victim
+from discreet.attacks._base import AttackReport, GatewayAttack, Victim
 from discreet.data.schema import Type
 from discreet.errors import DiscreetError, InputError, nearest
 from discreet.progress import Progress, silent
@@ -57,15 +57,17 @@ def attack_policy(
     other: str | None = None,
     attacks: Sequence[str] | None = None,
     guards: Sequence[str] = (),
+    allow: Sequence[str | Path] = (),
+    password: str | None = None,
     progress: Progress = silent,
 ) -> Attempted:
     """Attack the data of a policy raw and under each of its guards, and the guards given."""
+    from discreet.app.policy.access import permitted_policy
     from discreet.app.policy.guards import read_guard
-    from discreet.app.policy.load import load_policy
     from discreet.app.policy.run import open_source
 
-    policy = load_policy(path)
-    dataset = open_source(policy, path.parent)
+    policy, _ = permitted_policy(path, allow=allow, password=password)
+    dataset = open_source(policy)
     chosen = {name: getattr(job, "guard", None) for name, job in policy.gateways.items()}
     chosen |= {text: read_guard(text) for text in guards}
     victim = choose_victim(dataset, column, condition, group=group, other=other)
@@ -82,7 +84,7 @@ def attack_dataset(
     dataset: Dataset,
     victim: Victim,
     guards: dict[str, Guard],
-    attacks: Sequence[Attack],
+    attacks: Sequence[GatewayAttack],
     *,
     progress: Progress = silent,
 ) -> Attempted:
@@ -99,7 +101,9 @@ def attack_dataset(
         reports = {"raw": attack.run(raw, victim, truth)}
         for name, guard in guards.items():
             progress("attacks", done := done + 1, total)
-            with Gateway(dataset, guard=guard, ledger=":memory:") as gate:
+            # Nothing of a rehearsal leaves, so that another ledger's mark does not matter.
+            rehearsal = dataclasses.replace(dataset, origin=None)
+            with Gateway(rehearsal, guard=guard, ledger=":memory:") as gate:
                 reports[name] = attack.run(gate, victim, truth)
         progress("attacks", done := done + 1, total)
         found[attack.name] = reports
@@ -202,19 +206,23 @@ def _truth(raw: Any, victim: Victim) -> float:
     return float(row["x"])
 
 
-def _attacks(names: Sequence[str] | None) -> list[Attack]:
-    from discreet.attacks import FAMILY
+def _attacks(names: Sequence[str] | None) -> list[GatewayAttack]:
+    """Return all attacks on gateways, or those named."""
+    from discreet.attacks import FAMILY, attacks_on
 
-    known = FAMILY.members()
+    known, fitting = FAMILY.members(), attacks_on("gateway")
     for name in names or ():
+        guess = nearest(name, fitting)
+        hint = f"write {guess!r}" if guess else "choose from " + ", ".join(fitting)
         if name not in known:
-            guess = nearest(name, known)
+            raise InputError(f"there is no attack {name!r}", code="unknown-attack", hint=hint)
+        if name not in fitting:
             raise InputError(
-                f"there is no attack {name!r}",
-                code="unknown-attack",
-                hint=f"write {guess!r}" if guess else "choose from " + ", ".join(known),
+                f"{name!r} attacks {known[name].attacks}, which a policy's gateways are not",
+                code="attack-not-on-gateways",
+                hint=hint,
             )
-    return [member() for name, member in known.items() if not names or name in names]
+    return [attack() for name, attack in fitting.items() if not names or name in names]
 
 
 def _told(report: AttackReport) -> str:

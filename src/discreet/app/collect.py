@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from discreet.app.cli.members import parse_member
 from discreet.data.atomic import atomic_file
 from discreet.dp.local import Estimate, LocalMechanism
 from discreet.errors import InputError
@@ -16,7 +16,7 @@ from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.report import Report
 
-__all__ = ["Simulation", "encode_file", "estimate_file", "parse_mechanism", "simulate"]
+__all__ = ["Simulation", "encode_file", "estimate_file", "simulate"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,16 +34,8 @@ class Simulation(Report):
     stated_error: float
     #: Share of rounds whose 95 % interval held the truth.
     coverage: float
-
-
-def parse_mechanism(text: str) -> LocalMechanism:
-    """Make a mechanism from `name parameter=value …`, as the command line gives it.
-
-    >>> parse_mechanism("k-ary-randomized-response domain=a,b,c epsilon=2").domain
-    ('a', 'b', 'c')
-    """
-    made: LocalMechanism = parse_member(LocalMechanism, text)
-    return made
+    #: A warning in words where epsilon is large.
+    caution: str = ""
 
 
 def simulate(
@@ -74,6 +66,7 @@ def simulate(
         measured_error=float(np.std(estimates, ddof=1)),
         stated_error=float(np.mean(stated)),
         coverage=covered / rounds,
+        caution=mechanism.caution,
     )
 
 
@@ -107,7 +100,13 @@ def encode_file(mechanism: LocalMechanism, answers: str | Path, output: str | Pa
     # Reports leave in an order of their own: the line number must not point back at the answer.
     reports = reports[Randomness.secure().permutation(len(reports))]
     with atomic_file(output) as file:
-        np.savetxt(file, np.atleast_2d(reports.astype(np.int64).T).T, fmt="%d", delimiter=",")
+        np.savetxt(
+            file,
+            np.atleast_2d(reports.astype(np.int64).T).T,
+            fmt="%d",
+            delimiter=",",
+            header=json.dumps(mechanism.settings()),
+        )
     return len(reports)
 
 
@@ -124,18 +123,57 @@ def _floats(lines: list[str], file: str | Path) -> list[float]:
 
 
 def estimate_file(mechanism: LocalMechanism, reports: str | Path) -> Estimate:
-    """Estimate from a file of reports."""
-    if not Path(reports).exists():
-        raise InputError("there is no such file", code="missing-file", file=reports)
-    if Path(reports).stat().st_size == 0:
-        raise InputError("there are no reports", code="no-reports", file=reports)
+    """Estimate from a file of reports, which must be reports of this mechanism.
+
+    The first line of a file that `encode_file` wrote tells the settings: others are refused, and
+    what the mechanism drew for the collection (the salt of its hash functions) is taken from it.
+    """
     try:
-        found = np.loadtxt(reports, dtype=np.int64, delimiter=",", ndmin=2)
+        lines = Path(reports).read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise InputError("there is no such file", code="missing-file", file=reports) from None
+    except UnicodeDecodeError:
+        raise _malformed("the file is not text", reports) from None
+    if not any(line.strip() for line in lines):
+        raise InputError("there are no reports", code="no-reports", file=reports)
+    for line in lines:
+        if line.startswith("#"):
+            mechanism = _as_told(mechanism, line[1:], reports)
+    rows = [line for line in lines if line.strip() and not line.startswith("#")]
+    try:
+        found = np.loadtxt(rows, dtype=np.int64, delimiter=",", ndmin=2)
     except ValueError:
-        raise InputError(
-            "the file does not hold reports",
-            code="malformed-reports",
-            hint="use a file that `discreet collect encode` wrote",
-            file=reports,
-        ) from None
-    return mechanism.estimate(found[:, 0] if found.shape[1] == 1 else found)
+        raise _malformed("the file does not hold rows of whole numbers", reports) from None
+    try:
+        return mechanism.estimate(found)
+    except InputError as error:
+        raise _malformed(error.message, reports, code=error.code) from None
+
+
+def _as_told(mechanism: LocalMechanism, line: str, file: str | Path) -> LocalMechanism:
+    """Return the mechanism with what was drawn for the collection; refuse other settings."""
+    try:
+        told = dict(json.loads(line))
+    except (ValueError, TypeError):
+        raise _malformed("a line that begins with # does not hold settings", file) from None
+    drawn = {name: told[name] for name in mechanism.drawn if name in told}
+    try:
+        collected = dataclasses.replace(mechanism, **drawn)
+    except InputError as error:
+        raise _malformed(error.message, file) from None
+    given = collected.settings()
+    wrong = sorted(name for name in {*told, *given} if told.get(name) != given.get(name))
+    if wrong:
+        raise _malformed(
+            f"the reports were made with other settings of {', '.join(wrong)} than given", file
+        )
+    return collected
+
+
+def _malformed(message: str, file: str | Path, *, code: str = "malformed-reports") -> InputError:
+    return InputError(
+        message,
+        code=code,
+        hint="use a file that `discreet collect encode` wrote with the same mechanism",
+        file=file,
+    )

@@ -11,5 +11,6 @@ __getattr__, __all__ = lazy(
         "AttackReport": "discreet.attacks._base",
         "RawDatabase": "discreet.attacks._raw",
         "Victim": "discreet.attacks._base",
+        "attacks_on": "discreet.attacks._base",
     },
 )

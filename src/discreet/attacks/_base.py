@@ -1,16 +1,33 @@
-"""What an attack is: questions to a target, and what they say about one person."""
+"""What an attack is: it declares what it attacks, and must succeed where nothing protects.
+
+Attacks on gateways ask questions and conclude the value of one person. Attacks on something else
+(a gateway's memory, releases, a model, a party's view, files) receive it as an argument of a `run` of their own.
+"""
 
 from __future__ import annotations
 
 import abc
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
-from discreet.registry import Member
+from discreet.errors import DiscreetError
+from discreet.registry import Member, members
 from discreet.report import Report
 
-__all__ = ["Attack", "AttackReport", "Interrogation", "Target", "Victim"]
+__all__ = [
+    "Attack",
+    "AttackReport",
+    "Attacked",
+    "GatewayAttack",
+    "Interrogation",
+    "Target",
+    "Victim",
+    "attacks_on",
+]
+
+#: What an attack attacks: `discreet attack` and the laws of what is attacked choose by it.
+Attacked = Literal["gateway", "history", "releases", "model", "view", "files"]
 
 
 class Target(Protocol):
@@ -70,9 +87,19 @@ class Interrogation:
             return None
         return float(row[0]), float(row[-1])
 
+    def fails(self, sql: str, user: str = "attacker") -> bool:
+        """Whether a statement is not answered, for whatever reason; only that is looked at."""
+        self.asked += 1
+        try:
+            failed = bool(self._target.ask(sql, user=user).kind == "refused")
+            self.refused += failed
+        except DiscreetError:
+            failed = True
+        return failed
+
     def report(
         self,
-        attack: Attack,
+        attack: GatewayAttack,
         found: tuple[float, float] | None,
         truth: float,
         *,
@@ -87,7 +114,24 @@ class Interrogation:
 
 @dataclasses.dataclass(frozen=True)
 class Attack(Member):
-    """Settings of one attack."""
+    """Base of every attack."""
+
+    #: What it attacks.
+    attacks: ClassVar[Attacked]
+
+    @abc.abstractmethod
+    def control(self) -> AttackReport:
+        """Attack a deliberately naive form of the target, which protects nothing.
+
+        An attack that fails there says nothing where it fails elsewhere.
+        """
+
+
+@dataclasses.dataclass(frozen=True)
+class GatewayAttack(Attack):
+    """An attack on a gateway: questions about one person."""
+
+    attacks: ClassVar[Attacked] = "gateway"
 
     @abc.abstractmethod
     def conclude(self, interrogation: Interrogation, victim: Victim) -> tuple[float, float] | None:
@@ -100,6 +144,27 @@ class Attack(Member):
         interrogation = Interrogation(target)
         found = self.conclude(interrogation, victim)
         return interrogation.report(self, found, truth, tolerance=tolerance)
+
+    def control(self) -> AttackReport:
+        """Attack the fifteen persons of the introductory example, raw."""
+        from discreet.attacks._raw import RawDatabase
+        from discreet.demo.datasets import salaries
+
+        who = "sector = 'Fin' AND region = 'TGN'"
+        victim = Victim("people", "salary", who, "region = 'TGN'", "sector = 'IT'")
+        return self.run(RawDatabase(salaries()), victim, truth=150_000.0)
+
+
+def attacks_on(attacked: Attacked) -> dict[str, type[Any]]:
+    """Return the attacks on one kind of target, by name.
+
+    Any: attacks on different targets have nothing but their declaration in common.
+
+    >>> "tracker" in attacks_on("gateway")
+    True
+    """
+    found: dict[str, type[Any]] = members("attack")
+    return {name: attack for name, attack in found.items() if attack.attacks == attacked}
 
 
 def combination(

@@ -6,14 +6,14 @@ import dataclasses
 import statistics
 from typing import ClassVar
 
-from discreet.attacks._base import Attack, Interrogation, Victim
+from discreet.attacks._base import GatewayAttack, Interrogation, Victim
 from discreet.registry import parameter
 
 __all__ = ["Averaging"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Averaging(Attack):
+class Averaging(GatewayAttack):
     """Ask the same question again and again, spelled differently, and average the noise away.
 
     Examples

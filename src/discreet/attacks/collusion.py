@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
-from discreet.attacks._base import Attack, Interrogation, Victim, combination
+from discreet.attacks._base import GatewayAttack, Interrogation, Victim, combination
 from discreet.registry import parameter
 
 __all__ = ["Collusion"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Collusion(Attack):
+class Collusion(GatewayAttack):
     """Let several users each ask one harmless part, and put the parts together.
 
     Examples

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
-from discreet.attacks._base import Attack, Interrogation, Victim, combination
+from discreet.attacks._base import GatewayAttack, Interrogation, Victim, combination
 
 __all__ = ["Difference"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Difference(Attack):
+class Difference(GatewayAttack):
     """Ask for the sum of a group with and without the victim, and subtract.
 
     Examples

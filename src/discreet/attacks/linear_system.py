@@ -8,14 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.attacks._base import Attack, Interrogation, Victim
+from discreet.attacks._base import GatewayAttack, Interrogation, Victim
 from discreet.registry import parameter
 
 __all__ = ["LinearSystem"]
 
 
 @dataclasses.dataclass(frozen=True)
-class LinearSystem(Attack):
+class LinearSystem(GatewayAttack):
     """Ask for sums of overlapping large sets, and solve the equations for the victim.
 
     The people are cut into cells by the victim's condition, the group and the other condition;

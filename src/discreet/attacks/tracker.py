@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar, Literal
 
-from discreet.attacks._base import Attack, Interrogation, Victim, combination
+from discreet.attacks._base import GatewayAttack, Interrogation, Victim, combination
 from discreet.registry import parameter
 
 __all__ = ["Tracker"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Tracker(Attack):
+class Tracker(GatewayAttack):
     """Pad the victim with a tracker, so that no query set is small, and take the padding off.
 
     The general tracker T gives q(C) = q(C or T) + q(C or not T) − q(T) − q(not T); the individual

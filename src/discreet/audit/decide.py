@@ -2,140 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable
-
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from discreet.audit.certificates import Certificates
-from discreet.audit.deviations import DeviationModel
-from discreet.audit.exact import TOLERANCE, exact
-from discreet.audit.knowledge import Contributors
-from discreet.audit.prior import Prior
+from discreet.audit.exact import exact
+from discreet.audit.outsider.deviations import DeviationModel
+from discreet.audit.problem import TOLERANCE, Decision, Problem
 
-__all__ = ["TOLERANCE", "Decision", "Problem", "decide", "meet"]
+__all__ = ["decide", "meet"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: Sizes of the parts of a large component that are looked at before the whole.
-_NEAR = (400, 2500)
-#: Certificates from which on it pays to compile the comparison with contributors' knowledge.
-_MANY = 3000
 #: In how many parts a cell is tried.
 _TRIES = 3
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Problem:
-    """Everything an audit asks: equations, room to move, needs, and who attacks."""
-
-    equations: sparse.csc_matrix
-    down: Floats
-    up: Floats
-    lower_need: Floats
-    upper_need: Floats
-    wanted: Bools
-    knowledge: Contributors | None
-    prior: Prior | None
-    exact: bool
-
-    def unit(self, cells: Ints) -> float:
-        """Return the middle of the needs: what amounts are measured in."""
-        needs = np.concatenate([self.lower_need[cells], self.upper_need[cells]])
-        needs = needs[needs > 0]
-        if needs.size:
-            return float(np.median(needs))
-        room = self.down[cells]
-        room = room[np.isfinite(room) & (room > 0)]
-        return float(np.median(room)) if room.size else 1.0
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Decision:
-    """How far each wanted cell was shown to fall and rise, and which needs are met."""
-
-    problem: Problem
-    fall: Floats
-    rise: Floats
-    met_down: Bools
-    met_up: Bools
-    #: Attackers not yet answered per (cell, direction); absent: all of them.
-    left: dict[tuple[int, int], frozenset[int]]
-
-    @classmethod
-    def blank(cls, problem: Problem) -> Decision:
-        """Return a decision in which nothing is known; a need of nothing is met from the start."""
-        size = len(problem.down)
-        return cls(
-            problem,
-            np.zeros(size),
-            np.zeros(size),
-            problem.lower_need <= 0,
-            problem.upper_need <= 0,
-            {},
-        )
-
-    def done(self, cells: Ints) -> bool:
-        """Whether every wanted cell among these is decided."""
-        if self.problem.exact:
-            return False
-        wanted = cells[self.problem.wanted[cells]]
-        return bool((self.met_down[wanted] & self.met_up[wanted]).all())
-
-    def check(self, certificates: Iterable[tuple[Ints, Floats]], hidden: Ints) -> None:
-        """Harvest given deviations after comparing them with equations, bounds and what is shown."""
-        problem = self.problem
-        withheld = np.zeros(len(problem.down), dtype=bool)
-        withheld[hidden] = True
-        given = Certificates.of(certificates)
-        if not len(given):
-            return
-        forward = given.valid(problem.equations, problem.down, problem.up, withheld)
-        if problem.knowledge is not None and len(forward) < _MANY:
-            for cells, moves in forward:
-                self.harvest(cells, moves)
-            return
-        both = Certificates.joined([forward, forward.mirrored(problem.down, problem.up)])
-        np.maximum.at(self.rise, both.cells, both.moves)
-        np.maximum.at(self.fall, both.cells, -both.moves)
-        enough = 1 - TOLERANCE
-        for direction, need, met in (
-            (1, problem.upper_need, self.met_up),
-            (-1, problem.lower_need, self.met_down),
-        ):
-            open_ = problem.wanted & ~met
-            met[both.believed(open_, direction, need * enough, problem.knowledge)] = True
-
-    def harvest(self, cells: Ints, moves: Floats) -> None:
-        """Widen every interval that a deviation reaches, and its mirror image where that fits."""
-        self._take(cells, moves)
-        if ((moves <= self.problem.down[cells]) & (-moves <= self.problem.up[cells])).all():
-            self._take(cells, -moves)
-
-    def _take(self, cells: Ints, moves: Floats) -> None:
-        problem = self.problem
-        self.rise[cells] = np.maximum(self.rise[cells], moves)
-        self.fall[cells] = np.maximum(self.fall[cells], -moves)
-        enough = 1 - TOLERANCE
-        up = problem.wanted[cells] & ~self.met_up[cells]
-        up &= moves >= problem.upper_need[cells] * enough
-        down = problem.wanted[cells] & ~self.met_down[cells]
-        down &= -moves >= problem.lower_need[cells] * enough
-        if problem.knowledge is None:
-            self.met_up[cells[up]] = True
-            self.met_down[cells[down]] = True
-            return
-        for direction, which, met in ((1, up, self.met_up), (-1, down, self.met_down)):
-            for cell in cells[which].tolist():
-                refuted = problem.knowledge.refuting(cell, cells, moves)
-                before = self.left.get((cell, direction))
-                after = refuted if before is None else before & refuted
-                self.left[(cell, direction)] = after
-                met[cell] = not after
 
 
 def decide(problem: Problem, cells: Ints, decision: Decision) -> Decision:
@@ -155,7 +37,7 @@ def meet(problem: Problem, cells: Ints, decision: Decision) -> None:
     # Larger needs first: their deviations carry many smaller ones along.
     needs = np.maximum(problem.lower_need[wanted], problem.upper_need[wanted])
     order = wanted[np.argsort(-needs, kind="stable")]
-    for size in _NEAR:
+    for size in problem.tuning.parts:
         if len(cells) > 4 * size:
             _nearby(problem, cells, order, decision, size)
     order = order[~(decision.met_down[order] & decision.met_up[order])]
@@ -173,6 +55,7 @@ def _model(problem: Problem, cells: Ints) -> DeviationModel:
         problem.up,
         unit=problem.unit(cells),
         cost=_prices(problem, cells),
+        whole=problem.whole,
     )
 
 

@@ -7,27 +7,22 @@ cell needs no program of its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.extremes import ExtremeModel
-from discreet.audit.insiders import NEAR, TOLERANCE, Insiders
-from discreet.audit.propagation import most
-from discreet.audit.views import Views
+from discreet.audit.contributors.insiders import NEAR, TOLERANCE, Insiders
+from discreet.audit.contributors.views import Views
+from discreet.audit.outsider.extremes import ExtremeModel
+from discreet.audit.outsider.propagation import most
+from discreet.audit.problem import Decision, Problem
 
-if TYPE_CHECKING:
-    from discreet.audit.decide import Decision, Problem
-
-__all__ = ["TOLERANCE", "exact"]
+__all__ = ["exact"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-#: Cells from which on many are pushed at a time, and how many must be decided to go on with that.
-_MANY, _WORTH = 50, 10
 
 
 def exact(problem: Problem, cells: Ints, wanted: Ints, decision: Decision) -> None:
@@ -38,7 +33,7 @@ def exact(problem: Problem, cells: Ints, wanted: Ints, decision: Decision) -> No
     ends.push(places)
     ask = ends.outsider
     if problem.knowledge is not None:
-        ask = ends.insiders().end
+        ask = ends.informed if problem.whole else ends.insiders().end
     for direction, needs, reach, met in (
         (1, problem.upper_need, decision.rise, decision.met_up),
         (-1, problem.lower_need, decision.fall, decision.met_down),
@@ -62,29 +57,31 @@ class _Ends:
         #: The farthest seen.
         self._seen = {side: np.zeros(len(cells)) for side in (1, -1)}
         self._pushed: list[Floats] = []
+        #: Tables of whole numbers that were found, as moves of columns.
+        self._tables: list[Floats] = []
 
     def insiders(self) -> Insiders:
         """Return the contributors to the component, who are shown what was found so far."""
         problem, cells = self._problem, self._cells
         assert problem.knowledge is not None
         assert problem.prior is not None
-        views = Views(problem.knowledge, problem.equations, cells, self._model, self._room)
-        insiders = Insiders(cells, self._model, views, problem.prior)
+        insiders = Insiders(cells, self._model, self._views, problem.prior)
         for x in self._pushed:
             insiders.keep(x)
         return insiders
 
     def push(self, places: Ints) -> None:
         """Push all cells that are not decided at a time, as long as that decides many."""
+        tuning = self._problem.tuning
         for side in (-1, 1):
             while True:
                 left = places[~self._there(side)[places] & np.isfinite(self._most[side][places])]
-                if len(left) < _MANY:
+                if len(left) < tuning.pushed_from:
                     break
                 x = self._model.farthest(left, side).x
                 self._pushed.append(x)
                 self._take(x)
-                if len(left) - int((~self._there(side)[left]).sum()) < _WORTH:
+                if len(left) - int((~self._there(side)[left]).sum()) < tuning.pushed_worth:
                     break
 
     def _there(self, side: int) -> Bools:
@@ -93,7 +90,12 @@ class _Ends:
         return np.asarray(self._seen[side] >= limit - slack)
 
     def _take(self, x: Floats) -> None:
-        """Remember how far cells go in a deviation."""
+        """Remember how far cells go in a deviation; of counts, in one of whole numbers."""
+        if self._problem.whole:
+            if (np.abs(x - np.round(x)) > 1e-6).any():
+                return
+            x = np.round(x)
+            self._tables.append(x)
         moves = self._model.moves(x)
         for side in (1, -1):
             np.maximum(self._seen[side], side * moves, out=self._seen[side])
@@ -102,8 +104,50 @@ class _Ends:
         """Return how far a cell goes, and whether that is enough."""
         end = float(self._seen[side][place])
         if not self._there(side)[place]:
-            found = self._model.farthest(np.array([place]), side)
+            if self._problem.whole:
+                found = self._model.farthest_whole(place, side)
+            else:
+                found = self._model.farthest(np.array([place]), side)
             if len(found.x):
                 self._take(found.x)
             end = found.end
         return end, end >= need * (1 - TOLERANCE)
+
+    def informed(self, place: int, side: int, need: float) -> tuple[float, bool]:
+        """Return how far a count goes in the eyes of the best informed, and whether that is enough.
+
+        Only tables of whole numbers count. Contributors do not who knew as much before.
+        """
+        knowledge, prior = self._problem.knowledge, self._problem.prior
+        assert knowledge is not None
+        assert prior is not None
+        views, cell = self._views, int(self._cells[place])
+        best, _ = self.outsider(place, side, need)
+        enough, left = best >= need, views.strangers(place)
+        at = self._model.shared.column[place]
+        for x in self._tables:
+            if side * self._model.shared.sign[place] * x[at] >= best:
+                left &= views.refuting(place, x)
+        while left.any():
+            who = int(np.flatnonzero(left)[0])
+            left[who] = False
+            alone = np.zeros(len(left), dtype=bool)
+            alone[who] = True
+            found = self._model.farthest_whole(place, side, views.limits(place, alone))
+            if len(found.x):
+                self._take(found.x)
+            if found.end < need:
+                before = prior.reach(int(views.who[who]), cell, side)
+                if before < need and found.end >= before:
+                    continue
+                enough = False
+            best = min(best, found.end)
+            if len(found.x) and found.end >= best:
+                left &= views.refuting(place, found.x)
+        return best, enough
+
+    @functools.cached_property
+    def _views(self) -> Views:
+        problem = self._problem
+        assert problem.knowledge is not None
+        return Views(problem.knowledge, problem.equations, self._cells, self._model, self._room)

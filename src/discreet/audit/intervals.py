@@ -3,7 +3,7 @@
 Everything an attacker can rule out is ruled out by the published cells, the equations and prior
 bounds; so a withheld cell can be anything between its minimum and maximum over the tables that look
 the same. A sensitive cell is safe where that interval reaches from its value less its lower
-protection level to its value plus the upper one.
+protection level to its value plus the upper one. Of counts only tables of whole numbers count.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.certificates import Certificates
-from discreet.audit.corners import corners
-from discreet.audit.decide import TOLERANCE, Decision, Problem, decide
-from discreet.audit.deviations import components, independent
-from discreet.audit.feasible import complete
+from discreet.audit.certificates.collection import Certificates
+from discreet.audit.certificates.corners import corners
+from discreet.audit.contributors.prior import Prior
+from discreet.audit.decide import decide
 from discreet.audit.knowledge import ATTACKERS, Bounds, Contributors, a_priori, needs
-from discreet.audit.prior import Prior
+from discreet.audit.outsider.deviations import components, independent
+from discreet.audit.outsider.feasible import complete
+from discreet.audit.problem import TOLERANCE, TUNING, Decision, Problem, Tuning
 from discreet.data.table import Status, Table
 from discreet.errors import InputError
 from discreet.progress import Progress, silent
@@ -35,8 +36,6 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: Open demands from which on it pays to look for corners first.
-_MANY = 1000
 #: A deviation as cells and how far each moves.
 Certificate = tuple[Ints, Floats]
 
@@ -136,6 +135,7 @@ def audit_table(
     coalition: Iterable[int] = (),
     cells: str = "sensitive",
     certificates: Iterable[Certificate] = (),
+    tuning: Tuning = TUNING,
     progress: Progress = silent,
 ) -> Audit:
     """Compute what an attacker can infer of the withheld cells.
@@ -161,6 +161,8 @@ def audit_table(
     certificates
         Deviations to be checked first; what they prove needs no program. Nothing is taken on
         trust: equations, bounds and published cells are compared.
+    tuning
+        Sizes from which the audit takes another way; the result is the same.
 
     Examples
     --------
@@ -187,6 +189,7 @@ def audit_table(
     down, up = a_priori(table, value, bounds)
     wanted = _wanted(table, hidden, cells)
     lower_need, upper_need = needs(table, value, (down, up))
+    whole = table.is_whole and bool((value == np.round(value)).all())
     equations = independent(table.equations, hidden)
     knowledge = prior = None
     if attacker == "contributors":
@@ -195,9 +198,20 @@ def audit_table(
         knowledge = Contributors.of(table, value, counted)
         knowledge = knowledge.pooled(coalition) if (coalition := list(coalition)) else knowledge
         unit = float(np.median(upper_need[wanted])) if wanted.any() else 1.0
-        prior = Prior(table, value, counted, down, up, knowledge, max(unit, 1e-12))
+        unit = max(unit, 1e-12)
+        prior = Prior(table, value, counted, down, up, knowledge, unit, whole=whole)
     problem = Problem(
-        equations.tocsc(), down, up, lower_need, upper_need, wanted, knowledge, prior, exact
+        equations=equations.tocsc(),
+        down=down,
+        up=up,
+        lower_need=lower_need,
+        upper_need=upper_need,
+        wanted=wanted,
+        knowledge=knowledge,
+        prior=prior,
+        exact=exact,
+        tuning=tuning,
+        whole=whole,
     )
     decision = _by_component(problem, table, np.flatnonzero(hidden), certificates, progress)
     return _report(table, problem, decision, value, hidden, attacker)
@@ -240,7 +254,7 @@ def _cheap(problem: Problem, table: Table, decision: Decision, hidden: Ints) -> 
     none = Certificates.of([])
     up = np.flatnonzero(problem.wanted & ~decision.met_up)
     down = np.flatnonzero(problem.wanted & ~decision.met_down)
-    if len(up) + len(down) < _MANY:
+    if len(up) + len(down) < problem.tuning.corners_from:
         return none
     withheld = np.zeros(len(table), dtype=bool)
     withheld[hidden] = True

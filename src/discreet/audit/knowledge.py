@@ -47,6 +47,9 @@ def a_priori(table: Table, value: Floats, bounds: Bounds | None = None) -> tuple
             )
         # Values completed by a program keep their bounds only up to its tolerance.
         slack = 1e-7 * np.maximum(1.0, np.abs(value))
+        if table.is_whole:
+            # Between bounds that are no whole numbers lie the whole numbers within them.
+            lower, upper = np.ceil(lower - 1e-9), np.floor(upper + 1e-9)
         outside = np.flatnonzero((value < lower - slack) | (value > upper + slack))
         if outside.size:
             raise InputError(
@@ -101,7 +104,8 @@ def needs(table: Table, value: Floats, room: tuple[Floats, Floats]) -> tuple[Flo
 
     Nobody needs protection beyond what everybody knows, so a level reaches no further than the
     room to move. A sensitive cell without levels must at least not be told exactly: it gets a
-    thousandth of its value, or of the middle value where it is zero.
+    thousandth of its value, or of the middle value where it is zero. Counts are whole numbers, and
+    so are their levels; another one than the true count must always remain possible.
     """
     size = len(value)
     lower = np.zeros(size) if table.lower is None else np.abs(table.lower)
@@ -111,7 +115,13 @@ def needs(table: Table, value: Floats, room: tuple[Floats, Floats]) -> tuple[Flo
     middle = float(np.median(magnitude[magnitude > 0])) if magnitude.any() else 1.0
     slight = 1e-3 * np.where(magnitude > 0, magnitude, middle)
     lower, upper = np.where(none, slight, lower), np.where(none, slight, upper)
-    return np.minimum(lower, room[0]), np.minimum(upper, room[1])
+    if not table.is_whole:
+        return np.minimum(lower, room[0]), np.minimum(upper, room[1])
+    lower, upper = np.ceil(lower - 1e-9), np.ceil(upper - 1e-9)
+    lower, upper = np.minimum(lower, room[0]), np.minimum(upper, room[1])
+    stuck = (lower < 1) & (upper < 1)
+    upper = np.where(stuck, np.minimum(1.0, room[1]), upper)
+    return np.where(stuck & (upper < 1), np.minimum(1.0, room[0]), lower), upper
 
 
 def aliases(equations: sparse.csr_matrix, live: Bools) -> Ints:

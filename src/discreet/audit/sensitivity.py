@@ -18,7 +18,8 @@ def mark(table: Table, rules: Sequence[Rule] = ()) -> Table:
     """Return the table with its sensitive cells and their protection levels marked.
 
     Rules are combined: a cell is sensitive by any of them, with the greatest level. Statuses and
-    levels the table brings along (ready-made tables) are kept, and combined in the same way.
+    levels the table brings along (ready-made tables) are kept, and combined in the same way. Empty
+    cells that a rule judges are added.
 
     Examples
     --------
@@ -29,6 +30,8 @@ def mark(table: Table, rules: Sequence[Rule] = ()) -> Table:
     >>> mark(table, [MinimumFrequency(3)]).status.tolist()
     [0, 0, 2]
     """
+    for rule in rules:
+        table = rule.completed(table)
     found = _given(table)
     for rule in rules:
         found = found | rule.judge(table)

@@ -67,6 +67,7 @@ class LinearProgram:
             # Steepest edges are computed anew with each basis given, reference weights are not.
             self._highs.setOptionValue("simplex_dual_edge_weight_strategy", 1)
         self._strategy = 0
+        self._matrix = matrix
         _pass(self._highs, matrix, rows, columns, cost, np.zeros(len(cost), dtype=bool))
         #: Pivots so far: a measure of work that is the same on every machine.
         self.work = 0
@@ -122,6 +123,24 @@ class LinearProgram:
             return Solution("unbounded")
         raise EngineError(
             f"the linear programming solver stopped with {status}", code="solver-failed"
+        )
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """Return the bounds of the columns as they stand now."""
+        now = self._highs.getLp()
+        return np.array(now.col_lower_), np.array(now.col_upper_)
+
+    def whole(self, *, gap: float = 0.0, nodes: int | None = None) -> Solution:
+        """Solve the program as it stands now, without rows added since, in whole numbers."""
+        now = self._highs.getLp()
+        return solve_integer(
+            self._matrix,
+            rows=(np.array(now.row_lower_), np.array(now.row_upper_)),
+            columns=(np.array(now.col_lower_), np.array(now.col_upper_)),
+            cost=np.array(now.col_cost_),
+            integer=np.ones(self._matrix.shape[1], dtype=bool),
+            gap=gap,
+            nodes=nodes,
         )
 
     def basis(self) -> Any:

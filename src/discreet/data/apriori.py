@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from discreet.data.files import read_rows, require_file
-from discreet.data.table import Status, Table
+from discreet.data.table import Bools, Status, Table
 from discreet.errors import InputError, nearest
 
 __all__ = ["Apriori", "read_apriori"]
@@ -65,12 +65,20 @@ def read_apriori(path: str | Path, table: Table, *, separator: str | None = None
             cost[cell] = numbers[0]
         else:
             lower[cell], upper[cell] = numbers
-    changed = table.replace(status=status)
+    changed = table.replace(status=status, never=_with_never(table, never))
     if "c" in given:
         changed = changed.replace(cost=cost)
     if "pl" in given:
         changed = changed.replace(lower=lower, upper=upper)
     return Apriori(changed, tuple(never))
+
+
+def _with_never(table: Table, cells: list[tuple[str, ...]]) -> Bools | None:
+    if not cells:
+        return table.never
+    mask = np.zeros(len(table), dtype=bool) if table.never is None else table.never.copy()
+    mask[[table.cell(*codes) for codes in cells]] = True
+    return mask
 
 
 def _parsed(

@@ -13,12 +13,13 @@ from typing import Any
 
 from discreet.data.files import read_lines, read_rows, require_file
 from discreet.data.hierarchy import Hierarchy
-from discreet.data.table import Table
 from discreet.errors import InputError
 
 __all__ = ["read_argus"]
 
 _TAG = re.compile(r"<\s*(\w+)\s*>\s*(.*)")
+#: The status of cells that stay published, and the column that says so.
+_NEVER, _KEPT = "never", "__never"
 _DIMENSION = {"RECODEABLE", "RECODABLE"}
 _KINDS = {
     "NUMERIC": "value",
@@ -50,8 +51,11 @@ class _Variable:
 
 def read_argus(
     path: str | Path, metadata: str | Path | None = None, *, value: str | None = None
-) -> Table:
-    """Return the table of a tabular file; `Table.from_argus` is how to call it."""
+) -> dict[str, Any]:
+    """Return the cells of a tabular file as what `Table.from_cells` takes.
+
+    Any: a frame, names of its columns, hierarchies.
+    """
     import pyarrow as pa
 
     file = require_file(path)
@@ -73,8 +77,10 @@ def read_argus(
         if variable.kind == "value" and variable is not measure:
             continue
         if variable.kind == "status":
-            data[variable.name] = _status(columns[variable.name], settings, rows, file)
-            roles["status"] = variable.name
+            words = _status(columns[variable.name], settings, rows, file)
+            data[variable.name] = ["safe" if word == _NEVER else word for word in words]
+            data[_KEPT] = [word == _NEVER for word in words]
+            roles |= {"status": variable.name, "never": _KEPT}
             continue
         data[variable.name] = _numbers(columns[variable.name], variable.name, rows, file)
         if variable.kind == "largest":
@@ -87,15 +93,15 @@ def read_argus(
             n > 0 or v != 0 for n, v in zip(data[roles["count"]], data[measure.name], strict=True)
         ]
         frame = frame.filter(pa.array(kept, type=pa.bool_()))
-    return Table.from_cells(
-        frame,
-        by=[v.name for v in by],
-        value=measure.name,
-        statistic="count" if measure.kind == "count" else "sum",
-        contributions=largest,
-        hierarchies={v.name: _hierarchy(v, columns[v.name], rda) for v in by},
+    return {
+        "frame": frame,
+        "by": [v.name for v in by],
+        "value": measure.name,
+        "statistic": "count" if measure.kind == "count" else "sum",
+        "contributions": largest,
+        "hierarchies": {v.name: _hierarchy(v, columns[v.name], rda) for v in by},
         **roles,  # each kind is the parameter of the same name
-    )
+    }
 
 
 def _metadata(rda: Path) -> tuple[dict[str, str], list[_Variable]]:
@@ -173,7 +179,7 @@ def _status(
     words = {
         settings.get("SAFE", "s").lower(): "safe",
         settings.get("UNSAFE", "u").lower(): "primary",
-        settings.get("PROTECT", "p").lower(): "safe",  # may not be suppressed
+        settings.get("PROTECT", "p").lower(): _NEVER,
         "": "safe",
     }
     found = []

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["atomic_directory", "atomic_file"]
+from discreet.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # elsewhere than on POSIX: what a killed run left is then not removed
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["atomic_directory", "atomic_file", "working_folder", "written_files"]
+
+#: Files at the top of what we wrote; each lists under "files" what was written with it.
+_STATEMENTS = ("record.json", "evidence.json", "map.json")
+#: Middle of the names of folders that exist while something is written.
+_UNDER_WAY = ".discreet-"
+_EXCHANGE = 2  # RENAME_EXCHANGE of Linux
+_HERE = -100  # AT_FDCWD
 
 
 def _umask() -> int:
@@ -23,8 +40,10 @@ _UMASK = _umask()
 
 
 @contextlib.contextmanager
-def atomic_file(path: str | Path) -> Iterator[Path]:
+def atomic_file(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     """Yield a temporary path beside the target; rename it onto the target if all goes well.
+
+    A private file can be read by its owner alone.
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "out.csv"
@@ -47,7 +66,7 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
         if temporary.is_file():
             with temporary.open("rb") as written:
                 os.fsync(written.fileno())
-            temporary.chmod(0o666 & ~_UMASK)
+            temporary.chmod(0o600 if private else 0o666 & ~_UMASK)
         temporary.replace(target)
     finally:
         if temporary.is_dir():
@@ -58,22 +77,161 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def atomic_directory(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary folder beside the target; when all goes well its files replace the target's.
+    """Yield a temporary folder beside the target that takes the target's place if all goes well.
 
-    The target folder may exist: files of the same name are replaced, others stay.
+    An existing target is replaced whole, in one step: whoever looks, and whenever the process is
+    killed, finds the old files or the new ones. It must be empty or hold nothing but what an
+    earlier release wrote.
+
+    Raises
+    ------
+    InputError
+        Before anything is done, if the target is a file or holds files that are not ours.
     """
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    target = Path(path).absolute()
+    _recover(target)
+    _require_replaceable(target)
+    with working_folder(f".{target.name}", target.parent) as stage:
+        yield stage
+        _require_replaceable(target)
+        stage.chmod(0o777 & ~_UMASK)
+        if target.exists() and any(target.iterdir()):
+            _exchange(stage, target)
+        else:
+            stage.rename(target)  # also onto an empty folder
+
+
+@contextlib.contextmanager
+def working_folder(prefix: str, parent: str | Path | None = None) -> Iterator[Path]:
+    """Yield a folder for this run alone, removed at its end whatever happens.
+
+    A run that is killed cannot remove its own. So each folder is locked while its run lives, and
+    the next run with the same prefix removes the folders that nobody holds. Without a parent it is
+    in the system's folder for temporary files.
+
+    >>> with working_folder("example") as folder:
+    ...     oct(folder.stat().st_mode & 0o777)
+    '0o700'
+    >>> folder.exists()
+    False
+    """
+    place = Path(tempfile.gettempdir() if parent is None else parent)
+    place.mkdir(parents=True, exist_ok=True)
+    with _locked(place):  # nobody takes the new folder for an abandoned one before it is locked
+        _remove_abandoned(place, prefix)
+        folder = Path(tempfile.mkdtemp(prefix=prefix + _UNDER_WAY, dir=place))
+        handle = _hold(folder)
     try:
-        yield temporary
-        if not target.exists():
-            temporary.chmod(0o777 & ~_UMASK)
-            temporary.replace(target)
-            return
-        for file in sorted(p for p in temporary.rglob("*") if p.is_file()):
-            place = target / file.relative_to(temporary)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            file.replace(place)
+        yield folder
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def _hold(folder: Path) -> int | None:
+    """Lock a folder for as long as the handle is open; None if somebody else holds it."""
+    if fcntl is None:
+        return None
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder; it orders runs that start together, so nobody waits long for it."""
+    handle, end = _hold(folder), time.monotonic() + 2.0
+    while handle is None and fcntl is not None and time.monotonic() < end:
+        time.sleep(0.01)
+        handle = _hold(folder)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _remove_abandoned(place: Path, prefix: str) -> None:
+    start = prefix + _UNDER_WAY
+    # Names are compared, not matched: a prefix may hold what patterns use.
+    for folder in [entry for entry in place.iterdir() if entry.name.startswith(start)]:
+        handle = _hold(folder)
+        if handle is None:
+            continue
+        try:
+            if os.fstat(handle).st_uid == os.geteuid():
+                shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(handle)
+
+
+def _exchange(stage: Path, target: Path) -> None:
+    """Swap two folders; the old files are then in the first."""
+    with contextlib.suppress(AttributeError, OSError):  # no such function, no C library
+        rename = ctypes.CDLL(None).renameat2
+        if rename(_HERE, os.fsencode(stage), _HERE, os.fsencode(target), _EXCHANGE) == 0:
+            return
+    # File systems without an exchange: between the two steps the target is missing, and `_recover`
+    # brings it back if the process is killed just there.
+    aside = _aside(target)
+    target.rename(aside)
+    stage.rename(target)
+    aside.rename(stage)
+
+
+def _aside(target: Path) -> Path:
+    return target.with_name(f".{target.name}.discreet-replaced")
+
+
+def _recover(target: Path) -> None:
+    """Bring back a folder that was put aside by a run that was killed before it could replace it."""
+    aside = _aside(target)
+    if aside.is_dir() and not target.exists():
+        aside.rename(target)
+
+
+def _require_replaceable(target: Path) -> None:
+    if target.is_symlink() or (target.exists() and not target.is_dir()):
+        raise InputError(
+            f"{target} exists and is not a folder",
+            code="not-a-folder",
+            hint="choose another folder",
+            file=target,
+        )
+    if not target.exists():
+        return
+    foreign = sorted(set(written_files(target)) - _written(target))
+    if foreign:
+        raise InputError(
+            f"the folder holds {len(foreign):,} files that no earlier release wrote, such as "
+            f"{foreign[0]!r}",
+            code="foreign-files",
+            hint="choose another folder, or move those files away",
+            file=target,
+        )
+
+
+def written_files(folder: Path) -> list[str]:
+    """Return the files below a folder; a release states them, and only those are replaced later."""
+    return sorted(
+        file.relative_to(folder).as_posix()
+        for file in folder.rglob("*")
+        if file.is_symlink() or not file.is_dir()
+    )
+
+
+def _written(folder: Path) -> set[str]:
+    """Return the files that an earlier release says it wrote into a folder."""
+    for name in _STATEMENTS:
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+            stated = json.loads((folder / name).read_text(encoding="utf-8"))["files"]
+            return {name, *map(str, stated)}
+    return set()

@@ -35,6 +35,8 @@ _CHUNK = 1 << 16
 _CHUNKS = 6
 #: Tried in this order when several split every line evenly: a comma is the likeliest to be text.
 _DELIMITERS = ("\t", "|", ";", ",")
+#: Codecs of texts that no file is written in.
+_ESCAPES = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"}
 _MAGIC = {
     b"PAR1": "a Parquet file",
     b"ARROW1": "an Arrow file",
@@ -81,18 +83,26 @@ def refuse_binary(head: bytes, file: Path) -> None:
         )
 
 
+def _is_text(encoding: str) -> bool:
+    """Whether an encoding is one of texts: Python also has codecs that compress or escape."""
+    try:
+        # As files are opened: this refuses zip, hex, rot13 … and names that cannot be looked up.
+        io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+        return codecs.lookup(encoding).name not in _ESCAPES
+    except (LookupError, ValueError):
+        return False
+
+
 def find_encoding(parts: Sequence[bytes], given: str | None, file: Path, *, whole: bool) -> str:
     """Return the encoding of a file, as given or found from its bytes."""
     if given is not None:
-        try:
-            codecs.lookup(given)
-        except LookupError:
+        if not _is_text(given):
             raise InputError(
                 f"there is no encoding {given!r}",
                 code="unknown-encoding",
                 hint="write utf-8, utf-16, latin-1 or cp1252",
                 file=file,
-            ) from None
+            )
         return given
     head = parts[0]
     if head.startswith(codecs.BOM_UTF8):

@@ -9,15 +9,19 @@ from __future__ import annotations
 import dataclasses
 import functools
 import html
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from sqlglot import exp
 
+from discreet.data.canonical import canonical, canonical_rows
+from discreet.data.declared import Declared, declared
 from discreet.data.engines.base import ROW, Engine, Relation
 from discreet.data.frames import to_library
 from discreet.data.hierarchy import Hierarchy
+from discreet.data.origin import Origin, origin_of
 from discreet.data.schema import Column, Role, Schema, Type
 from discreet.errors import InputError
 from discreet.randomness import Randomness
@@ -26,7 +30,7 @@ from discreet.report import text_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Dataset", "read", "to_library"]
+__all__ = ["Dataset", "as_dataset", "read", "to_library"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -60,6 +64,8 @@ class Dataset:
     library: str = "pandas"
     #: The format of the file the records came from; none for frames and tables.
     format: str | None = None
+    #: The file or table the records were read from; none for frames.
+    origin: Origin | None = None
 
     @property
     def engine(self) -> Engine:
@@ -123,17 +129,19 @@ class Dataset:
         weight: str | None = None,
         **options: Any,
     ) -> pa.Table:
-        """Return the cells of a cross of attributes: see `Engine.cells`.
+        """Return the cells of a cross of attributes: see `engines.cells.cells_of`.
 
         Attributes have the hierarchies of the schema unless others are given; unit and weight are
-        the schema's unless given. Any: the remaining options of `Engine.cells`.
+        the schema's unless given. Any: the remaining options of `cells_of`.
         """
+        from discreet.data.engines.cells import cells_of
+
         given = (
             {name: self.schema.hierarchies(name) for name in by}
             if not isinstance(by, Mapping)
             else {name: tuple(several) for name, several in by.items()}
         )
-        return self.engine.cells(
+        return cells_of(
             self.relation,
             given,
             measure=measure,
@@ -168,6 +176,7 @@ class Dataset:
             self.name if name is None else name,
             library or self.library,
             self.format,
+            self.origin,
         )
 
     def select(self, columns: Sequence[str]) -> Dataset:
@@ -195,13 +204,15 @@ class Dataset:
         """
         import pyarrow as pa
 
+        from discreet.data.engines.changes import recode
+
         tables = {
             name: pa.table({"from": list(given), "to": list(given.values())})
             if isinstance(given, Mapping)
             else given
             for name, given in maps.items()
         }
-        return self.replace(relation=self.engine.recode(self.relation, tables))
+        return self.replace(relation=recode(self.relation, tables))
 
     def numbered(self) -> Dataset:
         """Return the dataset with its rows held still and numbered, ready for `with_columns`."""
@@ -215,9 +226,12 @@ class Dataset:
         import numpy as np
         import pyarrow as pa
 
+        from discreet.data.engines.changes import attach
+
         rows = self.numbered()
         if isinstance(columns, Mapping):
             table = pa.table({name: pa.array(values) for name, values in columns.items()})
+            require_names(table.column_names)
             if table.num_rows != len(rows):
                 raise InputError(
                     f"{table.num_rows} values were given for {len(rows)} records",
@@ -226,16 +240,20 @@ class Dataset:
             table = table.append_column(ROW, pa.array(np.arange(table.num_rows)))
         else:
             table = columns
-        return rows.replace(relation=self.engine.attach(rows.relation, table))
+        return rows.replace(relation=attach(rows.relation, canonical_rows(table)))
 
     def sample(
         self, size: int, *, rng: Randomness | None = None, strata: Sequence[str] = ()
     ) -> Dataset:
         """Return a random sample of the records without replacement."""
+        from discreet.data.engines.changes import sample
+
         rng = rng or Randomness.secure()
-        return self.replace(
-            relation=self.engine.sample(self.relation, size=size, rng=rng, strata=strata)
-        )
+        return self.replace(relation=sample(self.relation, size=size, rng=rng, strata=strata))
+
+    def canonical(self) -> Dataset:
+        """Return the dataset with one form per value: see `discreet.data.canonical`."""
+        return self.replace(relation=canonical(self.relation))
 
     def materialize(self) -> Dataset:
         """Return the dataset with its rows computed once and kept in the engine."""
@@ -294,9 +312,13 @@ def read(
     *,
     roles: Mapping[str, Role | str] | None = None,
     types: Mapping[str, Type | str] | None = None,
-    hierarchies: Mapping[str, Hierarchy | Sequence[Hierarchy]] | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
     unit: str | None = None,
     weight: str | None = None,
+    rest: Role | str | None = None,
+    vouch: Sequence[str] = (),
+    domains: Mapping[str, Any] | None = None,
+    bounds: Mapping[str, Sequence[float]] | None = None,
     name: str | None = None,
     engine: Engine | str | None = None,
     format: str | None = None,
@@ -313,7 +335,20 @@ def read(
         Any: every library has its own frame.
     roles, types, hierarchies, unit, weight
         What the curator knows of the columns. Without any roles they are guessed, from names and
-        aggregates of the first records; unit and weight are never guessed.
+        aggregates of the first records; unit and weight are never guessed. A guess serves reports;
+        nothing is released before the role of every column that leaves was said. The unit is the
+        person, household or firm to be protected: it is an identifier, and promises count units,
+        not records. A hierarchy is a
+        `Hierarchy`, a file (`.hrc`, child,parent pairs, ARX lines), or what a policy file writes:
+        `{"widths": [5, 10]}`; or a list of these. Any: one of them.
+    rest
+        The role of every column that `roles` leaves out; "identifier" keeps them all in the house.
+        A column whose name says that it identifies somebody stays an identifier.
+    vouch
+        Columns that may leave although their values look as if they named people.
+    domains, bounds
+        Which values everybody may know a column can have: a list, `{"cuts": [0, 18, 65]}`, or
+        bounds such as `(0, 500_000)`. Any: one of them.
     name
         The name of the relation in SQL; the stem of the file by default.
     engine
@@ -337,21 +372,124 @@ def read(
     """
     from discreet.data.sources import open_source, source_format
 
+    trees = declared(hierarchies)
+    made = {c: several for c, several in trees.items() if _is_made(several)}
+    # Codes of a hierarchy are texts, so the columns that have one are read as texts, unless the
+    # hierarchy cuts numbers.
+    coded = {
+        c: Type.NOMINAL for c, several in trees.items() if c not in made and _of_codes(several)
+    }
+    types = coded | dict(types or {})
     texts = [
-        *(hierarchies or {}),
-        *(column for column, kind in (types or {}).items() if kind in (Type.NOMINAL, Type.ORDINAL)),
+        *made,
+        *(column for column, kind in types.items() if kind in (Type.NOMINAL, Type.ORDINAL)),
     ]
     if isinstance(source, Dataset):
         rows, library, found = source.relation, source.library, source.name
-        schema, file_kind = source.schema, source.format
+        schema, file_kind, origin = source.schema, source.format, source.origin
     else:
         rows, library, found = open_source(source, engine, format, options, texts)
-        file_kind = source_format(source, format)
-        schema = _left_out(rows) if roles else _inferred(rows)
+        require_names(rows.columns)
+        file_kind, origin = source_format(source, format), origin_of(source)
+        schema = _left_out(rows) if roles or rest is not None else _inferred(rows)
     schema = schema.replace(
-        roles=roles, types=types, hierarchies=hierarchies, unit=unit, weight=weight
+        roles=roles,
+        types=types,
+        unit=unit,
+        weight=weight,
+        rest=rest,
+        vouch=vouch,
+        domains=domains,
+        bounds=bounds,
     )
-    return Dataset(rows, schema, found if name is None else name, library, file_kind)
+    known = found if name is None else name
+    dataset = Dataset(rows, schema, known, library, file_kind, origin)
+    if weight is not None:
+        require_weights(dataset)
+    if not trees:
+        return dataset
+    opened = {column: _opened(several, column, dataset) for column, several in trees.items()}
+    return dataset.replace(schema=schema.replace(hierarchies=opened))
+
+
+def require_names(columns: Sequence[str]) -> None:
+    """Refuse columns with the name that rows are numbered by."""
+    if ROW in columns:
+        raise InputError(
+            f"the data has a column {ROW!r}, by which rows are numbered here",
+            code="name-taken",
+            hint="rename it",
+            column=ROW,
+        )
+
+
+def require_weights(dataset: Dataset) -> None:
+    """Refuse sampling weights that are negative, infinite or missing."""
+    from discreet.data.engines import sql
+
+    name = dataset.schema.weight
+    assert name is not None
+    if dataset.schema[name].type is not Type.NUMERIC:
+        return  # what needs numbers says that there are none
+    own = sql.column(name)
+    wanted = {
+        "n": exp.Count(this=exp.Star()),
+        "k": exp.Count(this=own),
+        "low": exp.Min(this=sql.double(own.copy())),
+        "high": exp.Max(this=sql.double(own.copy())),
+    }
+    query = sql.select(
+        sql.subquery(dataset.relation.query, "t"), [sql.alias(v, n) for n, v in wanted.items()]
+    )
+    found = dataset.engine.fetch(query).to_pylist()[0]
+    ends = [value for value in (found["low"], found["high"]) if value is not None]
+    wrong = (
+        "missing"
+        if found["n"] != found["k"]
+        else "infinite"
+        if not all(map(math.isfinite, ends))
+        else "negative"
+        if ends and ends[0] < 0
+        else None
+    )
+    if wrong is not None:
+        raise InputError(
+            f"column {name!r} is said to hold sampling weights, and some are {wrong}",
+            code="bad-weight",
+            hint="a weight says for how many people a record stands: correct it or leave out weight",
+            column=name,
+        )
+
+
+def _is_made(several: Declared) -> TypeGuard[tuple[Hierarchy, ...]]:
+    return all(isinstance(one, Hierarchy) for one in several)
+
+
+def _of_codes(several: Declared) -> bool:
+    return all(isinstance(one, Hierarchy) or one.is_of_codes for one in several)
+
+
+def _opened(several: Declared, column: str, dataset: Dataset) -> tuple[Hierarchy, ...]:
+    """Return the hierarchies of a column, counting its values where a declaration needs them."""
+
+    def frequencies(name: str) -> dict[Any, int]:
+        found = dataset.frequencies([name])
+        return dict(zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True))
+
+    return tuple(
+        one if isinstance(one, Hierarchy) else one.open(column, frequencies) for one in several
+    )
+
+
+def as_dataset(data: Any) -> Dataset:
+    """Return a dataset, the dataset of a release, or a frame read as a dataset.
+
+    Any: every library has its own frame.
+    """
+    if isinstance(data, Dataset):
+        return data
+    inner = getattr(data, "dataset", None)
+    return inner if isinstance(inner, Dataset) else read(data)
 
 
 def _inferred(rows: Relation) -> Schema:
@@ -364,8 +502,8 @@ def _inferred(rows: Relation) -> Schema:
 def _left_out(rows: Relation) -> Schema:
     """Return the columns as they are where the curator named roles for some of them.
 
-    Columns left out have none, for a guess must not add to what the curator said; but one whose
-    name says that it identifies somebody must not leave because it was forgotten.
+    Columns left out have none, for a guess must not add to what the curator said, and are not
+    released; one whose name says that it identifies somebody is one of those that never leave.
     """
     from discreet.data.names import meaning
 
@@ -380,7 +518,11 @@ def _left_out(rows: Relation) -> Schema:
 
 
 def _schema_of_types(rows: Relation) -> Schema:
-    return Schema(tuple(Column(f.name, type=_type(f.type)) for f in rows.schema if f.name != ROW))
+    return Schema(
+        tuple(
+            Column(f.name, type=_type(f.type), decided=False) for f in rows.schema if f.name != ROW
+        )
+    )
 
 
 def _type(kind: pa.DataType) -> Type:

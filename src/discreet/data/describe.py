@@ -158,11 +158,9 @@ def exposure(relation: Relation, columns: Sequence[str]) -> Exposure:
     from discreet.data.engines import sql
 
     relation.require(*columns)
-    keys: list[exp.Expression] = [sql.column(name) for name in columns]
+    keys = [sql.column(name) for name in columns]
     size = sql.alias(exp.Count(this=exp.Star()), "size")
-    classes = sql.select(sql.subquery(relation.query, "t"), [*keys, size]).group_by(
-        *(key.copy() for key in keys)
-    )
+    classes = sql.select(sql.subquery(relation.query, "t"), [size]).group_by(*keys)
 
     def records_below(limit: int) -> exp.Expression:
         small = exp.LT(this=sql.column("size"), expression=exp.Literal.number(limit))

@@ -28,11 +28,13 @@ class Library(str):
     (True, Int64Dtype())
     """
 
-    __slots__ = ("kinds", "template")
+    __slots__ = ("kinds", "of_release", "template")
     #: The first no rows of the frame. Any: of any library.
     template: Any
     #: What kind of values each column held: see `_kind`.
     kinds: Mapping[str, str]
+    #: Whether frames leave: a category that no record has would tell of records taken out.
+    of_release: bool
 
     @classmethod
     def of(cls, name: str, frame: Any, rows: pa.Table) -> Library:
@@ -43,7 +45,17 @@ class Library(str):
         library = cls(name)
         library.template = frame.iloc[:0] if name == "pandas" else frame[:0]
         library.kinds = {field.name: _kind(field.type) for field in rows.schema}
+        library.of_release = False
         return library
+
+    @staticmethod
+    def for_release(library: str) -> str:
+        """Return the library of a release: its frames name no category that no record has."""
+        if not isinstance(library, Library):
+            return library
+        leaving = Library(str(library))
+        leaving.template, leaving.kinds, leaving.of_release = library.template, library.kinds, True
+        return leaving
 
 
 def _kind(kind: pa.DataType) -> str:
@@ -109,6 +121,9 @@ def _polars(rows: pa.Table, library: str) -> Any:
         if kind != frame.schema[name]:
             with contextlib.suppress(polars.exceptions.PolarsError):
                 column = frame[name]
+                if isinstance(kind, polars.Enum) and library.of_release:
+                    there = set(column.drop_nulls().to_list())
+                    kind = polars.Enum([word for word in kind.categories if word in there])
                 if isinstance(kind, polars.Datetime) and kind.time_zone is not None:
                     column = column.dt.convert_time_zone(kind.time_zone)
                 frame = frame.with_columns(column.cast(kind))
@@ -122,13 +137,13 @@ def _pandas(rows: pa.Table, library: str) -> Any:
         assert isinstance(library, Library)
         kind = library.template[name].dtype
         if kind != frame[name].dtype:
-            typed = _pandas_column(rows.column(name), frame[name], kind)
+            typed = _pandas_column(rows.column(name), frame[name], kind, library)
             if typed is not None:
                 frame[name] = typed
     return frame
 
 
-def _pandas_column(column: pa.ChunkedArray, series: Any, kind: Any) -> Any:
+def _pandas_column(column: pa.ChunkedArray, series: Any, kind: Any, library: Library) -> Any:
     """Return a column as the given type of pandas, or None where that would lose a value.
 
     Any: types and columns of pandas.
@@ -139,6 +154,9 @@ def _pandas_column(column: pa.ChunkedArray, series: Any, kind: Any) -> Any:
     with contextlib.suppress(TypeError, ValueError, NotImplementedError, pa.ArrowException):
         if isinstance(kind, pd.CategoricalDtype):
             known = series.isna() | series.isin(kind.categories)
+            if library.of_release:
+                there = kind.categories[kind.categories.isin(series)]
+                kind = pd.CategoricalDtype(there, ordered=kind.ordered)
             return series.astype(kind) if known.all() else None
         if hasattr(kind, "__from_arrow__"):
             if isinstance(kind, pd.DatetimeTZDtype):

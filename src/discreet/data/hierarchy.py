@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import functools
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -280,93 +281,14 @@ class Hierarchy:
     def _from_triples(
         cls, pairs: Iterable[tuple[int, str, str]], *, name: str, file: str | Path | None
     ) -> Hierarchy:
-        parent_of: dict[str, str] = {}
-        line_of: dict[str, int] = {}
-        for line, child, parent in pairs:
-            if child == "":
-                raise InputError(
-                    "a code is empty", code="hierarchy-empty-code", file=file, line=line
-                )
-            if child in parent_of:
-                same = parent_of[child] == parent
-                if same and file is None:
-                    continue
-                raise InputError(
-                    f"code {child!r} is listed twice"
-                    if same
-                    else f"code {child!r} has two parents, {parent_of[child]!r} and {parent!r}",
-                    code="hierarchy-duplicate" if same else "hierarchy-two-parents",
-                    hint="list each code once"
-                    if same
-                    else "give each code one parent, or make two hierarchies of the attribute",
-                    file=file,
-                    line=line,
-                    value=child,
-                )
-            parent_of[child] = parent
-            line_of[child] = line
-        if not parent_of:
-            raise InputError("the hierarchy is empty", code="hierarchy-empty", file=file)
-        return cls._from_parents(parent_of, name=name, file=file, line_of=line_of)
+        from discreet.data.hierarchy_sources import rooted
+
+        return cls(*rooted(pairs, file), name=name)
 
     @classmethod
     def flat(cls, leaves: Iterable[str], *, total: str = "Total", name: str = "") -> Hierarchy:
         """Make a hierarchy of single values below one total."""
         return cls.from_pairs([(total, ""), *((leaf, total) for leaf in leaves)], name=name)
-
-    @classmethod
-    def _from_parents(
-        cls,
-        parent_of: Mapping[str, str],
-        *,
-        name: str,
-        file: str | Path | None,
-        line_of: Mapping[str, int],
-    ) -> Hierarchy:
-        roots = [child for child, parent in parent_of.items() if parent == ""]
-        children: dict[str, list[str]] = {}
-        for child, parent in parent_of.items():
-            if parent != "":
-                if parent not in parent_of:
-                    raise InputError(
-                        f"code {child!r} has parent {parent!r}, which is not in the hierarchy",
-                        code="hierarchy-orphan",
-                        hint=f"add a line for {parent!r}",
-                        file=file,
-                        line=line_of.get(child),
-                        value=child,
-                    )
-                children.setdefault(parent, []).append(child)
-        if len(roots) != 1:
-            found = (
-                "no code without a parent"
-                if not roots
-                else f"{len(roots)} roots: {', '.join(roots[:5])}"
-            )
-            raise InputError(
-                f"a hierarchy has one root, found {found}",
-                code="hierarchy-cycle" if not roots and parent_of else "hierarchy-roots",
-                hint="write one line whose parent is empty",
-                file=file,
-                line=line_of.get(roots[1]) if len(roots) > 1 else None,
-            )
-        order, place = [roots[0]], 0
-        while place < len(order):  # breadth first, so that parents come before children
-            order.extend(children.get(order[place], ()))
-            place += 1
-        if len(order) != len(parent_of):
-            lost = sorted(set(parent_of) - set(order))
-            raise InputError(
-                f"codes lead to each other in a circle: {', '.join(lost[:5])}",
-                code="hierarchy-cycle",
-                hint="every code must lead up to the root",
-                file=file,
-                line=line_of.get(lost[0]),
-                value=lost[0],
-            )
-        index = {code: i for i, code in enumerate(order)}
-        parents = np.array([index.get(parent_of[code], -1) for code in order], dtype=np.int32)
-        return cls(tuple(order), parents, name=name)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -433,6 +355,19 @@ class Hierarchy:
                 hint="add it to the hierarchy or correct the data",
                 value=code,
             ) from None
+
+    @functools.cached_property
+    def is_nested(self) -> bool:
+        """Whether values that share a code at some level share one at every higher level.
+
+        A tree made here always is; a `table` made by hand may not be.
+        """
+        for fine, coarse in itertools.pairwise(self.levels.T):
+            above = np.full(len(self.codes), -1, dtype=np.int64)
+            above[fine] = coarse
+            if (above[fine] != coarse).any():
+                return False
+        return True
 
     @functools.cached_property
     def levels(self) -> Indices:
@@ -589,31 +524,3 @@ class Hierarchy:
         """Return the (child, parent) pairs, the inverse of `from_pairs`."""
         above = ["" if p < 0 else self.codes[p] for p in self.parents]
         return list(zip(self.codes, above, strict=True))
-
-
-def union(hierarchies: Sequence[Hierarchy]) -> tuple[tuple[str, ...], Indices]:
-    """Return the codes of several hierarchies over one attribute, and each one's parents.
-
-    All must share the root: the total is the same, however it is split.
-    """
-    for hierarchy in hierarchies:
-        hierarchy.require_distinct_codes()
-    codes = list(hierarchies[0].codes)
-    index = {code: i for i, code in enumerate(codes)}
-    for other in hierarchies[1:]:
-        if other.root != hierarchies[0].root:
-            raise InputError(
-                f"hierarchies of one attribute share their root, found {hierarchies[0].root!r} "
-                f"and {other.root!r}",
-                code="hierarchy-roots",
-            )
-        for code in other.codes:
-            if code not in index:
-                index[code] = len(codes)
-                codes.append(code)
-    parents = np.full((len(hierarchies), len(codes)), -1, dtype=np.int32)
-    for row, hierarchy in enumerate(hierarchies):
-        for code, parent in zip(hierarchy.codes, hierarchy.parents, strict=True):
-            if parent >= 0:
-                parents[row, index[code]] = index[hierarchy.codes[parent]]
-    return tuple(codes), parents

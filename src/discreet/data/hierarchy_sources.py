@@ -148,6 +148,85 @@ def hrc(path: str | Path, total: str, leading: str) -> Iterator[Triple]:
         chain.append(code)
 
 
+def rooted(pairs: Iterable[Triple], file: Place) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
+    """Return codes, parents before children, and each one's parent, or say what is no tree."""
+    parent_of, line_of = _parents(pairs, file)
+    roots = [child for child, parent in parent_of.items() if parent == ""]
+    children: dict[str, list[str]] = {}
+    for child, parent in parent_of.items():
+        if parent != "":
+            if parent not in parent_of:
+                raise InputError(
+                    f"code {child!r} has parent {parent!r}, which is not in the hierarchy",
+                    code="hierarchy-orphan",
+                    hint=f"add a line for {parent!r}",
+                    file=file,
+                    line=line_of.get(child),
+                    value=child,
+                )
+            children.setdefault(parent, []).append(child)
+    if len(roots) != 1:
+        found = (
+            "no code without a parent"
+            if not roots
+            else f"{len(roots)} roots: {', '.join(roots[:5])}"
+        )
+        raise InputError(
+            f"a hierarchy has one root, found {found}",
+            code="hierarchy-cycle" if not roots and parent_of else "hierarchy-roots",
+            hint="write one line whose parent is empty",
+            file=file,
+            line=line_of.get(roots[1]) if len(roots) > 1 else None,
+        )
+    order, place = [roots[0]], 0
+    while place < len(order):  # breadth first, so that parents come before children
+        order.extend(children.get(order[place], ()))
+        place += 1
+    if len(order) != len(parent_of):
+        lost = sorted(set(parent_of) - set(order))
+        raise InputError(
+            f"codes lead to each other in a circle: {', '.join(lost[:5])}",
+            code="hierarchy-cycle",
+            hint="every code must lead up to the root",
+            file=file,
+            line=line_of.get(lost[0]),
+            value=lost[0],
+        )
+    index = {code: i for i, code in enumerate(order)}
+    parents = np.array([index.get(parent_of[code], -1) for code in order], dtype=np.int32)
+    return tuple(order), parents
+
+
+def _parents(pairs: Iterable[Triple], file: Place) -> tuple[dict[str, str], dict[str, int]]:
+    """Return each code's parent and line."""
+    parent_of: dict[str, str] = {}
+    line_of: dict[str, int] = {}
+    for line, child, parent in pairs:
+        if child == "":
+            raise InputError("a code is empty", code="hierarchy-empty-code", file=file, line=line)
+        if child in parent_of:
+            same = parent_of[child] == parent
+            if same and file is None:
+                continue
+            raise InputError(
+                f"code {child!r} is listed twice"
+                if same
+                else f"code {child!r} has two parents, {parent_of[child]!r} and {parent!r}",
+                code="hierarchy-duplicate" if same else "hierarchy-two-parents",
+                hint="list each code once"
+                if same
+                else "give each code one parent, or make two hierarchies of the attribute",
+                file=file,
+                line=line,
+                value=child,
+            )
+        parent_of[child] = parent
+        line_of[child] = line
+    if not parent_of:
+        raise InputError("the hierarchy is empty", code="hierarchy-empty", file=file)
+    return parent_of, line_of
+
+
 def level_rows(
     rows: Iterable[tuple[int, Sequence[Any]]], total: str | None, file: Place
 ) -> tuple[list[list[str]], list[int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
 
@@ -19,7 +19,6 @@ from discreet.data.schema import Column, Role, Schema, Type
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from discreet.data.dataset import Dataset
 
 __all__ = ["Summary", "infer_schema", "judge", "summaries"]
 
@@ -28,6 +27,14 @@ SAMPLE = 50_000
 _FEW = 50
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}")
 _INTERVAL = re.compile(r"[<>≤≥]?=?\s*[\[(]?-?\d+([.,]\d+)?\s*([-–,+].*)?")
+
+
+class HasRelation(Protocol):
+    """A dataset, as far as it is looked at here."""
+
+    @property
+    def relation(self) -> Relation:
+        """The rows."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +60,7 @@ class Summary:
         return self.distinct / self.present if self.present else 0.0
 
 
-def infer_schema(source: Dataset | Relation, *, rows: int | None = SAMPLE) -> Schema:
+def infer_schema(source: HasRelation | Relation, *, rows: int | None = SAMPLE) -> Schema:
     """Return the probable role and type of every column with a reason, and unit and weight.
 
     Parameters
@@ -151,9 +158,10 @@ def _is_weight(summary: Summary) -> bool:
 
 def _column(summary: Summary) -> Column:
     if _is_weight(summary):
-        return Column(summary.name, Role.OTHER, Type.NUMERIC, reason="the name says it is a weight")
+        reason = "the name says it is a weight"
+        return Column(summary.name, Role.OTHER, Type.NUMERIC, reason=reason, decided=False)
     role, reason = _role(summary)
-    return Column(summary.name, role, _type(summary, role), reason=reason)
+    return Column(summary.name, role, _type(summary, role), reason=reason, decided=False)
 
 
 def _role(summary: Summary) -> tuple[Role, str]:
@@ -165,8 +173,13 @@ def _role(summary: Summary) -> tuple[Role, str]:
         ("quasi", Role.QUASI),
     ):
         word = meaning(summary.name, kind)
+        if role is Role.CONFIDENTIAL and _is_free_text(summary):
+            continue  # notes are not marks, and may name people whatever the column is called
         if word is not None and not (role is Role.IDENTIFIER and summary.kind == "boolean"):
             return role, f"the name says {word!r}"
+    word = meaning(summary.name, "place")
+    if word is not None and summary.kind == "number":
+        return Role.QUASI, f"the name says {word!r}: where somebody is"
     if summary.distinct == 1:
         return Role.OTHER, "it has one value only"
     return _role_of_values(summary)
@@ -175,11 +188,13 @@ def _role(summary: Summary) -> tuple[Role, str]:
 def _role_of_values(summary: Summary) -> tuple[Role, str]:
     enough = summary.present >= 20
     if summary.kind == "text":
+        if _is_date(summary):
+            return Role.QUASI, "dates are often known to others"
         if enough and summary.uniqueness > 0.95:
             return Role.IDENTIFIER, "nearly every record has a text of its own"
         if summary.distinct <= max(_FEW, summary.present // 20):
             return Role.QUASI, f"{summary.distinct:,} different texts, which others may know"
-        return Role.OTHER, "free text: read it before it leaves"
+        return Role.IDENTIFIER, "free text, which may name people: read it before it leaves"
     if summary.kind == "date":
         return Role.QUASI, "dates are often known to others"
     if summary.kind == "boolean":
@@ -188,11 +203,30 @@ def _role_of_values(summary: Summary) -> tuple[Role, str]:
         return Role.OTHER, "nested values are not judged"
     span = _span(summary)
     no_gaps = span is not None and span + 1 <= 1.01 * summary.present
+    if enough and summary.uniqueness > 0.95 and _is_long_number(summary):
+        return (
+            Role.IDENTIFIER,
+            "numbers of 9 to 13 digits that hardly repeat, like those of persons",
+        )
     if enough and no_gaps and summary.uniqueness == 1.0:
         return Role.IDENTIFIER, "a running number: no value repeats and none is left out"
     if summary.distinct <= min(_FEW, max(2, summary.present // 10)):
         return Role.QUASI, f"{summary.distinct:,} different numbers, like a code or a count"
     return Role.CONFIDENTIAL, "a measured number with many different values"
+
+
+def _is_free_text(summary: Summary) -> bool:
+    return summary.kind == "text" and summary.present >= 20 and summary.uniqueness > 0.4
+
+
+def _is_date(summary: Summary) -> bool:
+    """Whether texts are dates, such as 31/12/1999; the first and the last stand for all."""
+    return all(_DATE.fullmatch(str(end)) for end in (summary.low, summary.high))
+
+
+def _is_long_number(summary: Summary) -> bool:
+    low, high = summary.low, summary.high
+    return isinstance(low, int) and isinstance(high, int) and low >= 10**8 and high < 10**13
 
 
 def _span(summary: Summary) -> int | None:
@@ -214,7 +248,7 @@ def _type(summary: Summary, role: Role) -> Type:
         return Type.NOMINAL if few else Type.NUMERIC
     if summary.kind == "text" and summary.present:
         ends = (str(summary.low), str(summary.high))
-        if all(_DATE.fullmatch(end) for end in ends):
+        if _is_date(summary):
             return Type.DATE
         if all(_INTERVAL.fullmatch(end) for end in ends) and role is not Role.IDENTIFIER:
             return Type.ORDINAL
@@ -226,7 +260,11 @@ def _unit(summaries: tuple[Summary, ...], columns: tuple[Column, ...]) -> str | 
     known = [
         (summary, column)
         for summary, column in zip(summaries, columns, strict=True)
-        if summary.missing == 0 and summary.distinct > 1 and summary.kind in ("integer", "text")
+        if summary.missing == 0
+        and summary.distinct > 1
+        and summary.kind in ("integer", "text")
+        # Two people may share a name, and one person may write it in two ways.
+        and meaning(summary.name, "called") is None
     ]
     for summary, _ in known:
         if meaning(summary.name, "group") and 0.2 < summary.uniqueness < 1:

@@ -1,35 +1,196 @@
-"""A job: what a policy file can ask for by declaration alone.
+"""A job: one demand on data, stated once.
 
-Each job package has a folder `jobs/` that is a folder of the family ``job``. A member names one
-kind of release or gateway; its fields are what the policy file may say about it.
+Each job package has a folder `jobs/` that is a folder of the family ``job``. A member is one kind
+of demand; its fields are what may be said about it. Command-line options, policy sections, the
+policy's JSON Schema and the reference are made from them, and whoever asks, `run` does the work.
 """
 
 from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import TYPE_CHECKING, ClassVar
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet.progress import Progress, silent
-from discreet.registry import Member
+from discreet.registry import Declaration, Member, parameter
+from discreet.report import Report, Rows, plain
 
 if TYPE_CHECKING:
-    from discreet.data.dataset import Dataset
-    from discreet.data.release import Release
+    from discreet.data.release import Evidence, Release
+    from discreet.data.source import Source
+    from discreet.randomness import Randomness
 
-__all__ = ["Job"]
+__all__ = ["Job", "ReleaseJob", "ReportJob", "Shown"]
+
+#: A title, where there is one, and what stands below it.
+Shown = tuple[str | None, "Report | Rows | str"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Job(Member):
-    """One kind of release, as the policy file declares it."""
+    """One demand on data: what is read, what is done, what comes out.
 
-    #: Where the policy file lists it: "releases" or "gateways".
-    section: ClassVar[str] = "releases"
+    `open` gives a job what it reads: a dataset for most, ready-made tables for some. Everything
+    else receives that. Any, here and below: each job says in its own signatures what it reads and
+    what it returns.
+    """
 
-    def check(self, dataset: Dataset) -> None:
-        """Raise an InputError if the declaration does not fit the data; releases nothing."""
+    #: How it is typed after `discreet`; a group and a name, or a name alone.
+    command: ClassVar[str] = ""
+    #: Whether `discreet GROUP FILE` means this command of its group.
+    is_default: ClassVar[bool] = False
+    #: A command line to show in the help.
+    example: ClassVar[str] = ""
+    #: Where the policy file lists it.
+    section: ClassVar[str] = ""
+    #: Whether there must be a file to read.
+    needs_source: ClassVar[bool] = True
+    #: Suffix of what it writes; empty for a folder.
+    suffix: ClassVar[str] = ""
+    #: Where the command line writes if not told; nothing is written where this is empty.
+    output: ClassVar[str] = ""
+    #: What the command line says after writing; {output} is the place.
+    note: ClassVar[str] = "wrote {output}"
+
+    @property
+    def shares_records(self) -> bool:
+        """Whether it reads records just as the source declares them, as other jobs do."""
+        return not self.roles()
+
+    def roles(self) -> Mapping[str, str]:
+        """Return roles of columns that follow from the demand, for columns that declare none."""
+        return {}
+
+    def open(self, data: Source | Any) -> Any:
+        """Return what the job reads: of a source its records, of anything else a dataset."""
+        from discreet.data.dataset import read
+        from discreet.data.source import Source
+
+        if isinstance(data, Source):
+            return data.open(roles=self.roles())
+        return read(data, roles=self.roles() or None)
+
+    def check(self, data: Any) -> None:
+        """Raise an InputError if the demand does not fit the data; releases nothing."""
+
+    def explanations(self, data: Any) -> Sequence[Report]:
+        """Return what the curator asked to see besides the result; confidential."""
+        return ()
+
+    def run(
+        self, data: Source | Any, *, rng: Randomness | None = None, progress: Progress = silent
+    ) -> Any:
+        """Do the work and return the result, not yet written.
+
+        Command line, policy and Python all come through here.
+        """
+        opened = self.open(data)
+        self.check(opened)
+        return self.perform(opened, rng=rng or self.randomness(opened), progress=progress)
+
+    def randomness(self, data: Any) -> Randomness | None:
+        """Return the random source of a run; none means a secure one."""
+        return None
 
     @abc.abstractmethod
-    def run(self, dataset: Dataset, *, progress: Progress = silent) -> Release:
-        """Do the work and return the release, not yet written."""
+    def perform(self, data: Any, *, rng: Randomness | None, progress: Progress) -> Any:
+        """Do the work on what `open` returned."""
+
+    @abc.abstractmethod
+    def write(self, result: Any, place: str | Path) -> None:
+        """Write the result; it appears whole or not at all."""
+
+    def finish(self, result: Any) -> list[str]:
+        """Do what was asked for after the result is written; return a note for each."""
+        return []
+
+    def verdict(self, result: Any) -> str:
+        """Return the result in one sentence."""
+        return "for the curator"
+
+    def shown(self, result: Any) -> Iterator[Shown]:
+        """Give what people are shown of a result."""
+        yield None, result
+
+    def data(self, result: Any) -> Report | Rows:
+        """Return what programs are given of a result."""
+        found: Report = result
+        return found
+
+
+@dataclasses.dataclass(frozen=True)
+class ReleaseJob(Job):
+    """A job whose result is a release: something that leaves, with its evidence."""
+
+    section: ClassVar[str] = "releases"
+
+    key: str | None = parameter(
+        None,
+        help="key file: the same demand on the same data then gives the same release; DP noise is "
+        "never repeated",
+        file="secret",
+        kw_only=True,
+    )
+
+    def randomness(self, data: Any) -> Randomness | None:
+        """Return the source that the key determines for this demand on these data."""
+        from discreet.data.fingerprint import fingerprint
+        from discreet.data.keys import read_key_file
+        from discreet.randomness import Randomness
+
+        if self.key is None:
+            return None
+        demand = json.dumps(_stated(self), sort_keys=True).encode()
+        return Randomness.keyed(read_key_file(self.key), demand + fingerprint(data))
+
+    def write(self, result: Any, place: str | Path) -> None:
+        """Write output, evidence and report into a folder."""
+        result.write(place)
+
+    def verdict(self, result: Any) -> str:
+        """Return what the release promises."""
+        return self.data(result).verdict
+
+    def shown(self, result: Any) -> Iterator[Shown]:
+        """Give the verdict."""
+        yield None, self.verdict(result)
+
+    def data(self, result: Any) -> Evidence:
+        """Return the evidence."""
+        release: Release = result
+        return release.evidence()
+
+
+@dataclasses.dataclass(frozen=True)
+class ReportJob(Job):
+    """A job whose result is a report for the curator: nothing leaves."""
+
+    section: ClassVar[str] = "reports"
+    suffix: ClassVar[str] = ".json"
+
+    def write(self, result: Any, place: str | Path) -> None:
+        """Write the report as JSON."""
+        from discreet.data.atomic import atomic_file
+
+        text = json.dumps(plain(self.data(result)), indent=2, ensure_ascii=False)
+        with atomic_file(place) as file:
+            file.write_text(text + "\n", encoding="utf-8")
+
+
+def _stated(declared: Declaration) -> dict[str, Any]:
+    """Return what a demand says, without the names of files: those change nothing that is drawn."""
+
+    def of(value: Any) -> Any:
+        if isinstance(value, Declaration):
+            return _stated(value)
+        if isinstance(value, Mapping):
+            return {str(key): of(one) for key, one in value.items()}
+        if isinstance(value, float) and value.is_integer():
+            return int(value)  # 5 and 5.0 are the same demand
+        return [of(one) for one in value] if isinstance(value, tuple | list) else plain(value)
+
+    items = [item for item in declared.parameters() if not item.file]
+    return {"is": declared.declared_name()} | {i.name: of(getattr(declared, i.name)) for i in items}

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from discreet.data.hierarchy import Hierarchy, union
+from discreet.data.hierarchy import Hierarchy
+from discreet.data.hierarchy_union import union
 from discreet.data.table import Dimension, Table
 from discreet.errors import InputError
 
@@ -108,7 +109,9 @@ class LinkedTables:
             codes=stacked[first],
             statistic=tables[0].statistic,
             measure=tables[0].measure,
+            confidential=tuple(dict.fromkeys(n for table in tables for n in table.confidential)),
             relations=_relations(tables, places, len(first)),
+            whole=True if all(table.is_whole for table in tables) else None,
             **merged,
         )
         _require_agreement(tables, places, joint, tolerance)
@@ -186,6 +189,11 @@ def _merge(tables: Sequence[Table], places: Sequence[Ints], size: int) -> dict[s
                 elif name == "cost":
                     joint[place] = np.maximum(joint[place], np.abs(table.value))
             merged[name] = joint
+    if any(table.never is not None for table in tables):
+        merged["never"] = np.zeros(size, dtype=bool)
+        for table, place in zip(tables, places, strict=True):
+            if table.never is not None:
+                merged["never"][place[table.never]] = True
     return merged
 
 

@@ -42,6 +42,12 @@ _STEMS: dict[str, str] = {
         "bmi disab behinder religi konfession polit vote partei union crime convict strafe grade "
         "score note rating"
     ),
+    "called": (
+        "NAME NAMES fullname surname lastname firstname forename vorname nachname familienname "
+        "nombre apellido cognom NOM prenom nome cognome naam email mail correo courriel phone "
+        "telefon telephone telefono handy mobil movil fax address adresse direccion indirizzo"
+    ),
+    "place": "LAT LON LNG LONG latitud longitud breitengrad laengengrad latitude longitude coordina",
     "ordinal": "level stufe nivel niveau grade rank rang stage class klasse clase rating size score",
     "person": "person patient respond individual client customer kunde employee pupil student member",
     "group": "holding enterprise group konzern company firm unternehmen empresa entreprise owner",

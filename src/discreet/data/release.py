@@ -6,12 +6,14 @@ import abc
 import dataclasses
 import datetime
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import discreet
-from discreet.data.atomic import atomic_directory
+from discreet.data.atomic import atomic_directory, written_files
 from discreet.report import Report, plain
+from discreet.verification import Held
 
 __all__ = ["Evidence", "Release"]
 
@@ -38,7 +40,7 @@ class Evidence(Report):
     loss: dict[str, Any]
     #: One sentence in plain words.
     verdict: str
-    #: "secure", "seeded" or "none": where randomness came from.
+    #: "secure", "keyed", "seeded" or "none": where randomness came from.
     randomness: str = "none"
     version: str = discreet.__version__
     time: str = dataclasses.field(
@@ -71,10 +73,43 @@ class Release(abc.ABC):
     def write_files(self, folder: Path) -> None:
         """Write the output and its pages into an empty folder."""
 
-    def write(self, folder: str | Path) -> Path:
-        """Write output, report and `evidence.json`; the folder appears when all is written."""
+    def promises(self) -> Sequence[Mapping[str, Any]]:
+        """Return what the files promise, as data by which anybody can verify them.
+
+        Any: each kind of promise has its own facts; see `discreet.verification`.
+        """
+        return ()
+
+    def held(self) -> Held:
+        """Return what the promises also speak of and the files do not show."""
+        return Held()
+
+    def require_releasable(self, *, unsafe: bool = False) -> None:
+        """Raise if it may not leave; `unsafe` says that the curator accepts a verdict of not safe."""
+        del unsafe  # what has no verdict of its own may leave
+
+    def write(self, folder: str | Path, *, unsafe: bool = False) -> Path:
+        """Write output, report and `evidence.json`; the folder appears when all is written.
+
+        A release that is judged not safe is refused, unless the curator says `unsafe=True`; then
+        its pages and its evidence say so. Before the folder appears the files are read again, by
+        code that had no part in making them.
+
+        Raises
+        ------
+        EngineError
+            If they break a promise; nothing is written then.
+        """
+        from discreet.verification.folder import require_kept, verify
+
+        self.require_releasable(unsafe=unsafe)
         with atomic_directory(folder) as temporary:
             self.write_files(temporary)
-            evidence = json.dumps(plain(self.evidence()), indent=2, ensure_ascii=False)
+            stated = plain(self.evidence()) | {
+                "promises": plain(list(self.promises())),
+                "files": written_files(temporary),
+            }
+            evidence = json.dumps(stated, indent=2, ensure_ascii=False)
             (temporary / "evidence.json").write_text(evidence + "\n", encoding="utf-8")
+            require_kept(verify(temporary, held=self.held()))
         return Path(folder)

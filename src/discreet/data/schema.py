@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
 from collections.abc import Mapping, Sequence
 
+from discreet.data.domain import Domain, declared_domains
 from discreet.data.hierarchy import Hierarchy
 from discreet.errors import InputError, nearest
 
-__all__ = ["Column", "Role", "Schema", "Type"]
+__all__ = ["Column", "Domain", "Role", "Schema", "Type"]
 
 
 class Role(enum.StrEnum):
@@ -39,6 +41,12 @@ class Column:
     type: Type = Type.NOMINAL
     hierarchies: tuple[Hierarchy, ...] = ()
     reason: str = ""
+    #: Whether the curator said the role; a guess is none, and nothing is released on a guess.
+    decided: bool = True
+    #: Whether the curator vouches that its values name nobody, whatever they look like.
+    vouched: bool = False
+    #: The values that everybody may know the column can have, whatever the records hold.
+    domain: Domain | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,6 +107,38 @@ class Schema:
         """Columns to be protected."""
         return self.with_role(Role.CONFIDENTIAL)
 
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """Columns whose role nobody said."""
+        return tuple(column.name for column in self.columns if not column.decided)
+
+    @property
+    def vouched(self) -> tuple[str, ...]:
+        """Columns that may leave whatever their values look like."""
+        return tuple(column.name for column in self.columns if column.vouched)
+
+    def with_undecided_hidden(self) -> Schema:
+        """Return the schema with every column that nobody decided on as an identifier."""
+        columns = tuple(
+            column if column.decided else dataclasses.replace(column, role=Role.IDENTIFIER)
+            for column in self.columns
+        )
+        return dataclasses.replace(self, columns=columns)
+
+    def domain(self, name: str) -> Domain | None:
+        """Return the declared domain of a column; a hierarchy's leaves are one."""
+        column = self[name]
+        if column.domain is not None or not column.hierarchies:
+            return column.domain
+        tree = column.hierarchies[0]
+        if (
+            tree.edges is not None
+            and math.isfinite(tree.edges[0])
+            and math.isfinite(tree.edges[-1])
+        ):
+            return Domain(cuts=tuple(float(edge) for edge in tree.edges))
+        return Domain(values=tuple(tree.leaves))
+
     def require_dimension(self, name: str) -> Column:
         """Return a column that a table may be crossed by; refuse one that names respondents.
 
@@ -128,19 +168,39 @@ class Schema:
         hierarchies: Mapping[str, Hierarchy | Sequence[Hierarchy]] | None = None,
         unit: str | None = None,
         weight: str | None = None,
+        rest: Role | str | None = None,
+        vouch: Sequence[str] = (),
+        domains: Mapping[str, object] | None = None,
+        bounds: Mapping[str, Sequence[float]] | None = None,
     ) -> Schema:
         """Return the schema with what the curator said in place of what was guessed."""
         changes: dict[str, dict[str, object]] = {name: {} for name in self.names}
+        if weight is not None and not self[weight].decided:
+            changes[self[weight].name] |= {"role": Role.OTHER, "decided": True, "reason": "weight"}
+        if unit is not None and not self[unit].decided:
+            # Whoever could follow a unit from record to record would know more than one record.
+            changes[self[unit].name] |= {"role": Role.IDENTIFIER, "decided": True, "reason": "unit"}
         for name, role in (roles or {}).items():
-            changes[self[name].name] |= {"role": _member(Role, role, name), "reason": "given"}
+            changes[self[name].name] |= {
+                "role": _member(Role, role, name),
+                "reason": "given",
+                "decided": True,
+            }
+        if rest is not None:
+            wanted = _member(Role, rest, "rest")
+            for column in self.columns:
+                open_ = not column.decided and "role" not in changes[column.name]
+                if open_ and column.role is not Role.IDENTIFIER:
+                    changes[column.name] |= {"role": wanted, "reason": "rest", "decided": True}
+        for name in (vouch,) if isinstance(vouch, str) else vouch:
+            changes[self[name].name]["vouched"] = True
+        for name, domain in declared_domains(domains, bounds).items():
+            changes[self[name].name]["domain"] = domain
         for name, kind in (types or {}).items():
             changes[self[name].name]["type"] = _member(Type, kind, name)
         for name, given in (hierarchies or {}).items():
             several = (given,) if isinstance(given, Hierarchy) else tuple(given)
             changes[self[name].name]["hierarchies"] = several
-        for special in (unit, weight):
-            if special is not None:
-                self[special]
         columns = tuple(dataclasses.replace(c, **changes[c.name]) for c in self.columns)  # type: ignore[arg-type]  # checked above
         return Schema(columns, unit or self.unit, weight or self.weight)
 

@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.data.canonical import canonical, canonical_rows
 from discreet.data.engines.base import Engine, Relation, connect
 from discreet.data.engines.spelling import require_distinct
 from discreet.data.frames import Library
 from discreet.errors import InputError
+from discreet.registry import is_address
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["default_engine", "open_source", "source_format"]
-
-_URL = re.compile(r"(duckdb|postgres|postgresql|spark|sc)://", re.IGNORECASE)
 
 
 @functools.cache
@@ -37,7 +37,7 @@ def source_format(source: Any, given: str | None) -> str | None:
     """
     from discreet.data.engines.results import file_format
 
-    is_file = isinstance(source, Path) or (isinstance(source, str) and not _URL.match(source))
+    is_file = isinstance(source, Path) or (isinstance(source, str) and not is_address(source))
     return file_format(Path(source), given) if is_file else None
 
 
@@ -52,14 +52,12 @@ def open_source(
 
     Any: a path, an URL or a frame of any library.
     """
-    if isinstance(source, str) and _URL.match(source):
-        return _open_table(source, engine, options)
+    if isinstance(source, str) and is_address(source):
+        rows, library, name = _open_table(source, engine, options)
+        return canonical(rows), library, name
     if isinstance(source, str | Path):
-        return (
-            _open_file(Path(source), _engine(engine), format, options, texts),
-            "pandas",
-            Path(source).stem,
-        )
+        rows = _open_file(Path(source), _engine(engine), format, options, texts)
+        return canonical(rows), "pandas", Path(source).stem
     if options or format is not None:
         unknown = next(iter(options), "format")
         raise InputError(
@@ -68,11 +66,11 @@ def open_source(
             hint="leave it out",
         )
     if isinstance(source, Relation):
-        return source, "pandas", "data"
+        return canonical(source), "pandas", "data"
     if type(source).__module__.startswith("pyspark."):
-        return _open_spark(source), "pandas", "data"
-    rows, library = _open_frame(source)
-    return _engine(engine).load(rows), library, "data"
+        return canonical(_open_spark(source)), "pandas", "data"
+    frame, library = _open_frame(source)
+    return _engine(engine).load(canonical_rows(frame)), library, "data"
 
 
 def _engine(given: Engine | str | None) -> Engine:
@@ -150,13 +148,28 @@ def _open_frame(source: Any) -> tuple[pa.Table, str]:
         return rows, Library.of("pandas", source, rows)
     if library == "polars":
         frame = source.collect() if hasattr(source, "collect") else source
-        rows = _plain_texts(frame.to_arrow())
+        rows = _plain_texts(_from_polars(frame))
         return rows, Library.of("polars", frame, rows)
     raise InputError(
         f"discreet cannot read a {type(source).__module__}.{type(source).__qualname__}",
         code="unknown-source",
         hint="give a path, a frame of pandas, polars or pyarrow, or a database's URL with #table",
     )
+
+
+def _from_polars(frame: Any) -> pa.Table:
+    # Any: polars is an extra.
+    mixed = [
+        name for name, kind in frame.schema.items() if kind == "Object" or str(kind) == "Object"
+    ]
+    if mixed:
+        raise InputError(
+            f"column {mixed[0]!r} mixes values of different types",
+            code="mixed-types",
+            hint="convert it to one type, such as text",
+            column=mixed[0],
+        )
+    return frame.to_arrow()
 
 
 def _from_pandas(frame: Any) -> pa.Table:

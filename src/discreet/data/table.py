@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from discreet.data.cells import Cells, Status
-from discreet.data.hierarchy import Hierarchy, union
+from discreet.data.hierarchy import Hierarchy
+from discreet.data.hierarchy_union import union
 from discreet.errors import InputError
 
 __all__ = ["Dimension", "Status", "Table"]
@@ -126,6 +126,12 @@ class Table:
     magnitude: Floats | None = None
     #: The largest contribution among those who asked for protection.
     requested: Floats | None = None
+    #: Cells that stay published (status P of tau-Argus).
+    never: Bools | None = None
+    #: Attributes, and the measure, that nobody may learn of a person.
+    confidential: tuple[str, ...] = ()
+    #: Whether values are whole numbers, also where withheld; none: if they count something.
+    whole: bool | None = None
 
     def __len__(self) -> int:
         return len(self.value)
@@ -149,16 +155,19 @@ class Table:
         lower: str | None = None,
         upper: str | None = None,
         cost: str | None = None,
+        never: str | None = None,
         statistic: str = "sum",
         total: str = "Total",
-    ) -> Table:
+        confidential: Sequence[str] = (),
+    ) -> Self:
         """Make a table from ready-made cells, one row each, totals included.
 
-        A dimension without a hierarchy is flat below `total`. Any: the frame may be of any
-        library that narwhals reads.
+        A dimension without a hierarchy is flat below `total`; `never` is true for cells that stay
+        published, and `confidential` names the attributes that nobody may learn of a person. Any:
+        the frame may be of any library that narwhals reads.
         """
         source = Cells.of(frame)
-        special = (count, primary, status, lower, upper, cost)
+        special = (count, primary, status, lower, upper, cost, never)
         source.require([*by, value, *contributions, *(n for n in special if n is not None)], by)
         given = hierarchies or {}
         dimensions, codes = [], []
@@ -197,6 +206,8 @@ class Table:
             cost=None if cost is None else source.numbers(cost),
             status=flags,
             statistic=statistic,
+            never=None if never is None else source.flags(never),
+            confidential=tuple(confidential),
         )
         table._require_distinct()
         return table
@@ -204,7 +215,7 @@ class Table:
     @classmethod
     def from_argus(
         cls, path: str | Path, metadata: str | Path | None = None, *, value: str | None = None
-    ) -> Table:
+    ) -> Self:
         """Read a tau-Argus tabular file and its `.rda` metadata.
 
         Parameters
@@ -216,12 +227,27 @@ class Table:
         """
         from discreet.data.argus import read_argus
 
-        return read_argus(path, metadata, value=value)
+        return cls.from_cells(**read_argus(path, metadata, value=value))
 
     @property
     def by(self) -> tuple[str, ...]:
         """Names of the crossed attributes."""
         return tuple(dimension.name for dimension in self.dimensions)
+
+    @functools.cached_property
+    def is_whole(self) -> bool:
+        """Whether it counts things, so that every value is a whole number, also where withheld.
+
+        Weighted counts are not. A table whose values are its frequencies counts, whatever it is
+        called.
+        """
+        known = self.value[np.isfinite(self.value)]
+        if (known != np.round(known)).any():
+            return False
+        if self.whole is not None:
+            return self.whole
+        counts = self.count is not None and np.array_equal(self.value, self.count)
+        return self.statistic == "count" or counts
 
     @functools.cached_property
     def keys(self) -> Ints:
@@ -267,6 +293,26 @@ class Table:
         if found < 0:
             raise InputError(f"the table has no cell {codes}", code="unknown-cell")
         return found
+
+    def with_empty(self, codes: npt.NDArray[np.int32]) -> Self:
+        """Return the table with cells of zero added for combinations of codes that it lacks."""
+        codes = np.unique(codes, axis=0)
+        found = self.find(Table(self.dimensions, codes, np.zeros(len(codes))).keys)
+        added = codes[found < 0]
+        if not len(added):
+            return self
+        changes: dict[str, Any] = {"codes": np.concatenate([self.codes, added])}
+        for field in dataclasses.fields(self):
+            array = getattr(self, field.name)
+            if field.name == "codes" or not isinstance(array, np.ndarray):
+                continue
+            nothing = -1 if field.name == "contributors" else 0
+            shape = (len(added), *array.shape[1:])
+            more = np.full(shape, nothing, dtype=array.dtype)
+            changes[field.name] = np.concatenate([array, more])
+        # Cells that are added must not be told by their place.
+        order = np.argsort(Table(self.dimensions, changes["codes"], changes["value"]).keys)
+        return self.replace(**{name: array[order] for name, array in changes.items()})
 
     def labels(self, cell: int) -> tuple[str, ...]:
         """Return the codes of a cell, as people read them."""
@@ -324,16 +370,7 @@ class Table:
         total = int(entries.col[entries.data > 0][0])
         return " × ".join(self.labels(total))
 
-    def protect(self, *arguments: Any, **options: Any) -> Any:
-        """Mark the sensitive cells, protect them and return the release: see `discreet.protect`.
-
-        Any: the job lives above this layer, so it is looked up when called.
-        """
-        return importlib.import_module("discreet.tables.protection").protect(
-            self, *arguments, **options
-        )
-
-    def replace(self, **changes: Any) -> Table:
+    def replace(self, **changes: Any) -> Self:
         """Return the table with some arrays replaced."""
         return dataclasses.replace(self, **changes)
 

@@ -7,6 +7,7 @@ __getattr__, __all__ = lazy(
     {
         "Accountant": "discreet.dp.accountant",
         "gaussian_event": "discreet.dp.accountant",
+        "normal_event": "discreet.dp.accountant",
         "pure_event": "discreet.dp.accountant",
     },
 )

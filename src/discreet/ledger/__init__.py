@@ -10,6 +10,6 @@ __getattr__, __all__ = lazy(
         "Entry": "discreet.ledger.entry",
         "Ledger": "discreet.ledger.store",
         "Verification": "discreet.ledger.entry",
-        "open_ledger": "discreet.ledger.store",
+        "open_ledger": "discreet.ledger.opening",
     },
 )

@@ -5,18 +5,26 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from discreet.errors import RefusedError
+from discreet.ledger.tables import Cursor
 from discreet.report import Report
 
 __all__ = [
-    "GENESIS", "Charge", "Draft", "Entry", "ExhaustedError", "Seen", "StaleError", "Verification",
+    "FIELDS", "GENESIS", "Charge", "Draft", "Entry", "ExhaustedError", "Seen", "StaleError",
+    "Verification", "added", "read_entries", "read_entry", "read_page",
 ]  # fmt: skip
 
 #: What the first entry follows.
 GENESIS = "0" * 64
+#: Columns of the table of entries, in the order of the fields of `Entry`.
+FIELDS = (
+    "number, time, dataset, asker, kind, question, digest, policy, details, answer, previous, hash"
+)
+#: Entries that are read at a time.
+_PAGE = 500
 
 
 class ExhaustedError(RefusedError):
@@ -47,7 +55,8 @@ class Draft:
 
     dataset: str
     user: str
-    #: exact, interval, noisy or refused; or the kind of a release.
+    #: exact, interval, noisy or refused; charged, before an answer is computed; snapshot, when
+    #: records are opened; or the kind of a release.
     kind: str
     question: str
     digest: str
@@ -123,3 +132,50 @@ class Verification(Report):
     #: Number of the first entry that is wrong.
     first_wrong: int | None = None
     reason: str = ""
+    #: What the ledger cannot notice.
+    notes: tuple[str, ...] = ()
+
+
+def added(total: Mapping[str, int], events: Mapping[str, int]) -> dict[str, int]:
+    """Return the counts of events together.
+
+    >>> added({"laplace 20.0": 1}, {"laplace 20.0": 2})
+    {'laplace 20.0': 3}
+    """
+    return {name: total.get(name, 0) + events.get(name, 0) for name in sorted({*total, *events})}
+
+
+def read_entries(cursor: Cursor, after: int = 0) -> Iterator[Entry]:
+    """Return the entries beyond a number, in order, as one transaction sees them."""
+    while rows := read_page(cursor, after):
+        yield from rows
+        after = rows[-1].number
+
+
+def read_page(cursor: Cursor, after: int) -> list[Entry]:
+    """Return the first of the entries beyond a number."""
+    cursor.execute(
+        f"SELECT {FIELDS} FROM discreet_entries WHERE number > ? "  # noqa: S608 - names of this module
+        f"ORDER BY number LIMIT {_PAGE}",
+        (after,),
+    )
+    return [read_entry(row) for row in cursor.fetchall()]
+
+
+def read_entry(row: Sequence[Any]) -> Entry:
+    """Return a row of the table of entries. Any: a driver's row."""
+    number, time, dataset, user, kind, question, digest, policy, details, answer, before, own = row
+    return Entry(
+        number=int(number),
+        time=time,
+        dataset=dataset,
+        user=user,
+        kind=kind,
+        question=question,
+        digest=digest,
+        policy=policy,
+        details=json.loads(details),
+        answer=bytes(answer),
+        previous=before,
+        hash=own,
+    )

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from discreet.errors import EngineError, InputError
-from discreet.ledger.store import SCHEMA, Cursor, Ledger
+from discreet.ledger.store import Ledger
+from discreet.ledger.tables import SCHEMA, Cursor
+from discreet.ledger.witness import Noted, Witness
 
-__all__ = ["PostgresLedger"]
+__all__ = ["PostgresLedger", "PostgresWitness"]
 
 #: All writers of ledgers in a database take this advisory lock, so the chain has one end.
 LOCK = 0x64697363726574
@@ -38,7 +40,7 @@ class _Cursor:
 class PostgresLedger(Ledger):
     """A ledger in a PostgreSQL database; commits wait for the disk whatever the server's default."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, read_only: bool = False) -> None:
         super().__init__()
         try:
             import psycopg
@@ -50,17 +52,33 @@ class PostgresLedger(Ledger):
             ) from None
         self._psycopg = psycopg
         self._address = address
+        self._read_only = read_only
         self._free: queue.LifoQueue[Any] = queue.LifoQueue()
         for _ in range(CONNECTIONS):
             self._free.put(None)
+        if read_only:
+            self._require_ledger()
+            return
         with self.transaction(write=True) as cursor:
             for statement in SCHEMA:
                 cursor.execute(statement.format(blob="BYTEA"))
+
+    def _require_ledger(self) -> None:
+        with self.reading() as cursor:
+            cursor.execute("SELECT to_regclass('discreet_entries'), to_regclass('discreet_head')")
+            if None in cursor.fetchone():
+                raise InputError(
+                    "the database holds no ledger",
+                    code="not-a-ledger",
+                    hint="give the address that the gateway names under `ledger:`",
+                )
 
     def _connect(self) -> Any:
         connection = self._psycopg.connect(self._address, autocommit=True)
         connection.execute("SET synchronous_commit = on")
         connection.execute("SET client_min_messages = warning")
+        if self._read_only:
+            connection.execute("SET default_transaction_read_only = on")
         return connection
 
     @contextlib.contextmanager
@@ -69,6 +87,8 @@ class PostgresLedger(Ledger):
         with self._cursor() as cursor, cursor.connection.transaction():
             if write:
                 cursor.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+            else:  # all statements see the ledger as it was at the first of them
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             yield _Cursor(cursor)
 
     @contextlib.contextmanager
@@ -97,8 +117,54 @@ class PostgresLedger(Ledger):
 
     def close(self) -> None:
         """Close all connections; what was recorded is already on disk."""
+        self.let_go()
         held = [self._free.get() for _ in range(CONNECTIONS)]
         for connection in held:
             if connection is not None:
                 connection.close()
             self._free.put(None)
+
+
+class PostgresWitness(Witness):
+    """Notes the head in a table `discreet_noted` of another database than the ledger's."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def read(self) -> Noted | None:
+        """Return what the table says."""
+        with self._cursor() as cursor:
+            cursor.execute("SELECT ledger, number, hash FROM discreet_noted")
+            found = cursor.fetchone()
+        return None if found is None else (str(found[0]), int(found[1]), str(found[2]))
+
+    def note(self, noted: Noted) -> None:
+        """Replace the row."""
+        with self._cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO discreet_noted (one, ledger, number, hash) VALUES (1, %s, %s, %s) "
+                "ON CONFLICT (one) DO UPDATE SET ledger = excluded.ledger, "
+                "number = excluded.number, hash = excluded.hash",
+                noted,
+            )
+
+    @contextlib.contextmanager
+    def _cursor(self) -> Iterator[Any]:
+        # Any: as above.
+        import psycopg
+
+        try:
+            with psycopg.connect(self._address) as connection, connection.cursor() as cursor:
+                cursor.execute("SET LOCAL client_min_messages = warning")
+                cursor.execute(
+                    "CREATE TABLE IF NOT EXISTS discreet_noted (one BIGINT PRIMARY KEY "
+                    "CHECK (one = 1), ledger TEXT NOT NULL, number BIGINT NOT NULL, "
+                    "hash TEXT NOT NULL)"
+                )
+                yield cursor
+        except psycopg.Error as error:
+            raise EngineError(
+                f"the database that notes the head failed: {type(error).__name__}",
+                code="ledger-witness",
+                hint="check that the PostgreSQL server is up and the address is right",
+            ) from error

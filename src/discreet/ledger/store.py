@@ -14,13 +14,16 @@ import contextlib
 import dataclasses
 import datetime
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
 
 from discreet.data.atomic import atomic_file
-from discreet.errors import InputError, RefusedError
+from discreet.data.snapshot import Snapshot
+from discreet.errors import DiscreetError, EngineError, RefusedError
 from discreet.ledger.entry import (
+    FIELDS,
     GENESIS,
     Charge,
     Draft,
@@ -29,48 +32,29 @@ from discreet.ledger.entry import (
     Seen,
     StaleError,
     Verification,
+    added,
     chained,
+    read_entry,
+    read_page,
 )
 from discreet.ledger.queue import Queue, Ticket
-
-__all__ = ["Cursor", "Ledger", "open_ledger"]
-
-SCHEMA = (
-    """CREATE TABLE IF NOT EXISTS discreet_entries (
-        number BIGINT PRIMARY KEY, time TEXT NOT NULL, dataset TEXT NOT NULL,
-        asker TEXT NOT NULL, kind TEXT NOT NULL, question TEXT NOT NULL, digest TEXT NOT NULL,
-        policy TEXT NOT NULL, details TEXT NOT NULL, answer {blob} NOT NULL,
-        previous TEXT NOT NULL, hash TEXT NOT NULL)""",
-    """CREATE UNIQUE INDEX IF NOT EXISTS discreet_answers
-        ON discreet_entries (dataset, asker, digest, policy) WHERE kind <> 'refused'""",
-    """CREATE INDEX IF NOT EXISTS discreet_history
-        ON discreet_entries (dataset, number) WHERE kind <> 'refused'""",
-    """CREATE INDEX IF NOT EXISTS discreet_kinds
-        ON discreet_entries (dataset, kind, number)""",
-    """CREATE TABLE IF NOT EXISTS discreet_balances (
-        dataset TEXT NOT NULL, scope TEXT NOT NULL, events TEXT NOT NULL,
-        PRIMARY KEY (dataset, scope))""",
-    """CREATE TABLE IF NOT EXISTS discreet_secrets (
-        name TEXT PRIMARY KEY, value {blob} NOT NULL)""",
-    """CREATE TABLE IF NOT EXISTS discreet_head (
-        one BIGINT PRIMARY KEY CHECK (one = 1), number BIGINT NOT NULL, hash TEXT NOT NULL)""",
+from discreet.ledger.tables import Cursor
+from discreet.ledger.verification import (
+    Checkpoint,
+    read_checkpoint,
+    verify_entries,
+    write_checkpoint,
 )
-_FIELDS = (
-    "number, time, dataset, asker, kind, question, digest, policy, details, answer, previous, hash"
-)
+from discreet.ledger.witness import Noted, Witness
 
+__all__ = ["TELLING", "Ledger"]
 
-class Cursor(Protocol):
-    """What a transaction offers."""
-
-    def execute(self, sql: str, values: Sequence[Any] = (), /) -> Any:
-        """Run one statement with `?` placeholders."""
-
-    def fetchone(self) -> Any:
-        """Return the next row, or None."""
-
-    def fetchall(self) -> list[Any]:
-        """Return all rows."""
+#: Answers whose differences over changed records tell of single ones; noisy ones do not.
+TELLING = ("exact", "interval")
+#: Entries between two checkpoints, at least.
+_APART = 1_000
+#: Entries that hold an answer, not a refusal or a charge made before the answer is computed.
+_ANSWERED = "kind NOT IN ('refused', 'charged')"
 
 
 class Ledger(abc.ABC):
@@ -78,6 +62,16 @@ class Ledger(abc.ABC):
 
     def __init__(self) -> None:
         self._queue = Queue(self.commit)
+        self._identity = ""
+        self._witness: Witness | None = None
+        #: The last entry that is recorded here and not noted, and when one was noted last.
+        self._newest: tuple[int, str] | None = None
+        self._noted = 0.0
+        #: What is verified or was recorded here without a gap, and up to where it is kept.
+        self._reached: Checkpoint | None = None
+        self._kept = 0
+        #: Snapshots that all exact and interval answers about a dataset are known to be of.
+        self._agreed: set[tuple[str, str]] = set()
 
     @abc.abstractmethod
     def transaction(self, *, write: bool) -> contextlib.AbstractContextManager[Cursor]:
@@ -104,7 +98,7 @@ class Ledger(abc.ABC):
         """Record an answer and charge its budgets, in one transaction; durable on return.
 
         Returns the entry and whether it is new: a question that this user was already answered
-        returns the recorded answer at no cost. With `after`, answers of the same kind to anybody
+        returns the recorded answer at no cost, and one of the kind "charged" an earlier charge. With `after`, answers of the same kind to anybody
         recorded beyond that number raise `StaleError`. A budget that does not hold the cost raises
         `ExhaustedError`. In both cases nothing is recorded.
         """
@@ -122,23 +116,49 @@ class Ledger(abc.ABC):
 
     def commit(self, tickets: Sequence[Ticket]) -> None:
         """Record several answers in one transaction: each as if alone, all durable together."""
+        reached, self._reached = self._reached, None  # lost, if the transaction fails
         with self.transaction(write=True) as cursor:
             for ticket in tickets:
                 try:
                     ticket.found = self._recorded(cursor, ticket)
                 except RefusedError as error:  # nothing was written for this one
                     ticket.error = error
+            made = [ticket.found[0] for ticket in tickets if ticket.found and ticket.found[1]]
+            reached = self._followed(cursor, reached, made)
+        self._reached = reached
+        if made and self._witness is not None:
+            self._newest = (made[-1].number, made[-1].hash)
+            with contextlib.suppress(DiscreetError, OSError):  # the next commit tries again
+                self._note()
+
+    def _followed(
+        self, cursor: Cursor, reached: Checkpoint | None, made: Sequence[Entry]
+    ) -> Checkpoint | None:
+        """Move the checkpoint on while nobody else records here, and keep it now and then."""
+        for entry in made:
+            if reached is None or entry.previous != reached.hash:
+                return None  # the next opening verifies what others added
+            reached.add(entry)
+        if reached is not None and reached.number - self._kept >= _APART:
+            write_checkpoint(cursor, reached, os.urandom(32))
+            self._kept = reached.number
+        return reached
 
     def _recorded(self, cursor: Cursor, ticket: Ticket) -> tuple[Entry, bool]:
         draft, seen = ticket.draft, ticket.seen
+        name = draft.dataset, draft.user, draft.digest, draft.policy
         if draft.kind != "refused":
-            known = self._find(cursor, draft.dataset, draft.user, draft.digest, draft.policy)
+            known = self._find(cursor, *name)
+            if known is None and draft.kind == "charged":
+                # An earlier attempt was charged and came to nothing.
+                known = self._find(cursor, *name, "kind = 'charged'")
             if known is not None:
                 return known, False
         if seen is not None and (
             seen.lost or self._last(cursor, draft.dataset, draft.kind) > seen.number
         ):
             raise StaleError("others were answered since", code="stale-decision")
+        self._require_snapshot(cursor, draft)
         if ticket.charges:
             charged = self._charge(cursor, draft, ticket.charges)
             draft = dataclasses.replace(draft, details={**draft.details, "charges": charged})
@@ -147,11 +167,39 @@ class Ledger(abc.ABC):
             seen.number = entry.number
         return entry, True
 
+    def _require_snapshot(self, cursor: Cursor, draft: Draft) -> None:
+        """Refuse exact and interval answers about another snapshot than all earlier ones are of."""
+        mine = draft.details.get("snapshot")
+        if draft.kind not in TELLING or mine is None or (draft.dataset, mine) in self._agreed:
+            return
+        told = self._told(cursor, draft.dataset)
+        if told == mine:
+            self._agreed.add((draft.dataset, mine))
+        elif told is not None:
+            raise RefusedError(
+                "the records have changed since others were answered",
+                code="changed-data",
+                hint="ask the curator to open the gateway again",
+            )
+
+    def _told(self, cursor: Cursor, dataset: str) -> str | None:
+        for kind in TELLING:
+            cursor.execute(
+                "SELECT details FROM discreet_entries WHERE dataset = ? AND kind = ? "
+                "ORDER BY number DESC LIMIT 1",
+                (dataset, kind),
+            )
+            row = cursor.fetchone()
+            found = None if row is None else json.loads(row[0]).get("snapshot")
+            if found is not None:
+                return str(found)
+        return None
+
     def _charge(
         self, cursor: Cursor, draft: Draft, charges: Sequence[Charge]
     ) -> dict[str, dict[str, int]]:
         spent = self._balances(cursor, draft.dataset, [charge.scope for charge in charges])
-        totals = {charge.scope: _added(spent[charge.scope], charge.events) for charge in charges}
+        totals = {charge.scope: added(spent[charge.scope], charge.events) for charge in charges}
         for charge in charges:
             if not charge.admits(totals[charge.scope]):
                 raise ExhaustedError(
@@ -191,7 +239,7 @@ class Ledger(abc.ABC):
         )
         entry = dataclasses.replace(entry, hash=chained(entry))
         cursor.execute(
-            f"INSERT INTO discreet_entries ({_FIELDS}) VALUES ({', '.join('?' * 12)})",  # noqa: S608 - names and placeholders of this module
+            f"INSERT INTO discreet_entries ({FIELDS}) VALUES ({', '.join('?' * 12)})",  # noqa: S608 - names and placeholders of this module
             (
                 entry.number, entry.time, entry.dataset, entry.user, entry.kind, entry.question,
                 entry.digest, entry.policy, json.dumps(details, sort_keys=True), entry.answer,
@@ -228,14 +276,15 @@ class Ledger(abc.ABC):
 
     def history(self, dataset: str, *, after: int = 0, kind: str | None = None) -> list[Entry]:
         """Return the answers (of a kind) given to anybody beyond a number, in order."""
-        condition, values = ("kind <> 'refused'", ()) if kind is None else ("kind = ?", (kind,))
+        told = f"{_ANSWERED} AND kind <> 'snapshot'"
+        condition, values = (told, ()) if kind is None else ("kind = ?", (kind,))
         with self.reading() as cursor:
             cursor.execute(
-                f"SELECT {_FIELDS} FROM discreet_entries "  # noqa: S608 - names of this module
+                f"SELECT {FIELDS} FROM discreet_entries "  # noqa: S608 - names of this module
                 f"WHERE dataset = ? AND number > ? AND {condition} ORDER BY number",
                 (dataset, after, *values),
             )
-            return [_entry(row) for row in cursor.fetchall()]
+            return [read_entry(row) for row in cursor.fetchall()]
 
     def policies(self, dataset: str, kind: str) -> set[str]:
         """Return the digests of the settings under which answers of a kind were given."""
@@ -246,6 +295,41 @@ class Ledger(abc.ABC):
             )
             return {str(row[0]) for row in cursor.fetchall()}
 
+    def snapshots(self) -> list[Snapshot]:
+        """Return the states of data that were opened, in order."""
+        with self.reading() as cursor:
+            cursor.execute(
+                "SELECT dataset, details FROM discreet_entries WHERE kind = 'snapshot' "
+                "ORDER BY number"
+            )
+            rows = [(str(row[0]), json.loads(row[1])) for row in cursor.fetchall()]
+        return [
+            Snapshot(
+                dataset=dataset,
+                name=details["name"],
+                columns=tuple(details["columns"]),
+                fingerprint=details["fingerprint"],
+                identity=details["identity"],
+                origin=details["origin"],
+                marked=details["marked"],
+            )
+            for dataset, details in rows
+        ]
+
+    def told(self, dataset: str) -> str | None:
+        """Return the identity of the one snapshot that exact and interval answers are about."""
+        with self.reading() as cursor:
+            return self._told(cursor, dataset)
+
+    def answered(self, dataset: str) -> set[str]:
+        """Return the kinds of answers given about a dataset."""
+        with self.reading() as cursor:
+            cursor.execute(
+                "SELECT DISTINCT kind FROM discreet_entries WHERE dataset = ?", (dataset,)
+            )
+            kinds = {str(row[0]) for row in cursor.fetchall()}
+        return kinds - {"refused", "charged", "snapshot"}
+
     def last(self, dataset: str, kind: str) -> int:
         """Return the number of the last answer of a kind about a dataset; 0 if there is none."""
         with self.reading() as cursor:
@@ -254,14 +338,9 @@ class Ledger(abc.ABC):
     def entries(self) -> Iterator[Entry]:
         """Return everything recorded, in order."""
         number = 0
-        while True:
+        while True:  # no transaction stays open between pages: the caller may record meanwhile
             with self.reading() as cursor:
-                cursor.execute(
-                    f"SELECT {_FIELDS} FROM discreet_entries WHERE number > ? "  # noqa: S608 - as above
-                    "ORDER BY number LIMIT 500",
-                    (number,),
-                )
-                rows = [_entry(row) for row in cursor.fetchall()]
+                rows = read_page(cursor, number)
             if not rows:
                 return
             yield from rows
@@ -277,15 +356,21 @@ class Ledger(abc.ABC):
             return self._balances(cursor, dataset, scopes)
 
     def _find(
-        self, cursor: Cursor, dataset: str, user: str, digest: str, policy: str
+        self,
+        cursor: Cursor,
+        dataset: str,
+        user: str,
+        digest: str,
+        policy: str,
+        kinds: str = _ANSWERED,
     ) -> Entry | None:
         cursor.execute(
-            f"SELECT {_FIELDS} FROM discreet_entries WHERE dataset = ? AND asker = ? "  # noqa: S608 - as above
-            "AND digest = ? AND policy = ? AND kind <> 'refused'",
+            f"SELECT {FIELDS} FROM discreet_entries WHERE dataset = ? AND asker = ? "  # noqa: S608 - as above
+            f"AND digest = ? AND policy = ? AND {kinds}",
             (dataset, user, digest, policy),
         )
         row = cursor.fetchone()
-        return None if row is None else _entry(row)
+        return None if row is None else read_entry(row)
 
     def _last(self, cursor: Cursor, dataset: str, kind: str) -> int:
         cursor.execute(
@@ -307,117 +392,87 @@ class Ledger(abc.ABC):
 
     # -- checking --------------------------------------------------------------------------------
     def verify(self, *, head: str | None = None) -> Verification:
-        """Walk the hash chain and add up the budgets; `head` is a hash noted earlier."""
-        previous, number, seen = GENESIS, 0, head in (None, GENESIS)
-        sums: dict[tuple[str, str], dict[str, int]] = {}
-        for entry in self.entries():
-            wrong = _wrong(entry, number, previous)
-            if wrong:
-                return Verification(False, number, previous, number + 1, wrong)
-            number, previous = entry.number, entry.hash
-            seen = seen or entry.hash == head
-            for scope, events in entry.details.get("charges", {}).items():
-                key = (entry.dataset, scope)
-                sums[key] = _added(sums.get(key, {}), events)
-        problem = self._ends_wrong(number, previous, sums)
-        if not problem and not seen:
-            problem = "the noted head is not in the chain: entries were cut off or replaced"
-        return Verification(not problem, number, previous, None, problem)
-
-    def _ends_wrong(
-        self, number: int, last: str, sums: Mapping[tuple[str, str], Mapping[str, int]]
-    ) -> str:
+        """Walk the whole hash chain and add up the budgets; `head` is a hash noted earlier."""
         with self.transaction(write=False) as cursor:
-            cursor.execute("SELECT number, hash FROM discreet_head WHERE one = 1")
-            head = cursor.fetchone() or (0, GENESIS)
-            cursor.execute("SELECT dataset, scope, events FROM discreet_balances")
-            balances = {(row[0], row[1]): dict(json.loads(row[2])) for row in cursor.fetchall()}
-        if (int(head[0]), str(head[1])) != (number, last):
-            return f"the head names entry {head[0]}, the last entry is {number}"
-        if balances != {key: dict(events) for key, events in sums.items()}:
-            return "a budget is not the sum of what was charged to it"
-        return ""
+            found = verify_entries(cursor, Checkpoint(), head=head)
+        unmarked = sorted({known.dataset for known in self.snapshots() if not known.marked})
+        notes = [
+            f"the source of {name!r} carries no mark: answers under another ledger go unnoticed"
+            for name in unmarked
+        ]
+        return dataclasses.replace(found, notes=tuple(notes))
+
+    def open(self, witness: Witness | None = None) -> None:
+        """Verify what was added since the last checkpoint, and that no noted entry is missing."""
+        with self.transaction(write=False) as cursor:
+            reached = read_checkpoint(cursor)
+            start = reached.number
+            found = verify_entries(cursor, reached)
+        if not found.intact:
+            raise EngineError(
+                f"the ledger is not whole: {found.reason}",
+                code="ledger-not-whole",
+                hint="restore the newest copy; `discreet ledger verify` says more",
+            )
+        if reached.number - start >= _APART:
+            with self.transaction(write=True) as cursor:
+                write_checkpoint(cursor, reached, os.urandom(32))
+            start = reached.number
+        self._reached, self._kept = reached, start
+        if witness is not None:
+            self._require_noted(witness.read())
+            self._witness = witness
+            self._newest = (reached.number, reached.hash)
+            self._note(force=True)
+
+    def identity(self) -> str:
+        """Return the name that marks and noted heads call this ledger by."""
+        if not self._identity:
+            self._identity = self.secret("identity", os.urandom(16)).hex()
+        return self._identity
+
+    def _require_noted(self, noted: Noted | None) -> None:
+        if noted is None:
+            return
+        name, number, last = noted
+        with self.reading() as cursor:
+            cursor.execute("SELECT hash FROM discreet_entries WHERE number = ?", (number,))
+            row = cursor.fetchone()
+        known = GENESIS if number == 0 else None if row is None else str(row[0])
+        if name != self.identity() or known != last:
+            raise EngineError(
+                f"the ledger does not hold entry {number} that was noted: it is an older copy, or "
+                "another ledger",
+                code="ledger-restored",
+                hint="restore the newest copy; what it answered since would be forgotten",
+            )
+
+    def _note(self, *, force: bool = False) -> None:
+        """Note the last entry elsewhere, now and then: an older copy is noticed from there on."""
+        if self._witness is None or self._newest is None:
+            return
+        now = time.monotonic()
+        if not force and now - self._noted < self._witness.pause:
+            return
+        number, last = self._newest
+        self._witness.note((self.identity(), number, last))
+        self._noted, self._newest = now, None
+
+    def let_go(self) -> None:
+        """Note the last entry before the ledger is closed."""
+        if self._witness is not None:
+            with contextlib.suppress(DiscreetError, OSError):  # noted again when it is opened
+                self._note(force=True)
+            self._witness.close()
+            self._witness = None
 
     def export(self, path: str | Path) -> Path:
-        """Write all entries as JSON lines, atomically; answers in base 64."""
-        with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        """Write all entries as JSON lines for the owner alone, atomically; answers in base 64."""
+        with (
+            atomic_file(path, private=True) as temporary,
+            temporary.open("w", encoding="utf-8") as file,
+        ):
             for entry in self.entries():
                 line = {**entry.to_dict(), "answer": base64.b64encode(entry.answer).decode()}
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
         return Path(path)
-
-
-def _added(total: Mapping[str, int], events: Mapping[str, int]) -> dict[str, int]:
-    return {name: total.get(name, 0) + events.get(name, 0) for name in sorted({*total, *events})}
-
-
-def _wrong(entry: Entry, number: int, previous: str) -> str:
-    if entry.number != number + 1:
-        return f"entry {number + 1} is missing"
-    if entry.previous != previous:
-        return f"entry {entry.number} does not follow the one before it"
-    return "" if chained(entry) == entry.hash else f"entry {entry.number} was changed"
-
-
-def _entry(row: Sequence[Any]) -> Entry:
-    (
-        number,
-        time,
-        dataset,
-        user,
-        kind,
-        question,
-        digest,
-        policy,
-        details,
-        answer,
-        previous,
-        hash_,
-    ) = row
-    return Entry(
-        number=int(number),
-        time=time,
-        dataset=dataset,
-        user=user,
-        kind=kind,
-        question=question,
-        digest=digest,
-        policy=policy,
-        details=json.loads(details),
-        answer=bytes(answer),
-        previous=previous,
-        hash=hash_,
-    )
-
-
-def open_ledger(place: str | Path | Ledger = ":memory:") -> Ledger:
-    """Return the ledger at a path (SQLite) or an address `postgresql://…`.
-
-    Examples
-    --------
-    >>> with open_ledger() as ledger:
-    ...     entry, new = ledger.record(
-    ...         Draft("people", "ana", "exact", "SELECT COUNT(*) FROM people", "d1", "p1")
-    ...     )
-    ...     again = ledger.record(
-    ...         Draft("people", "ana", "exact", "SELECT COUNT(*) FROM people", "d1", "p1")
-    ...     )
-    ...     entry.number, new, again[1], ledger.verify().intact
-    (1, True, False, True)
-    """
-    if isinstance(place, Ledger):
-        return place
-    text = str(place)
-    if text.startswith(("postgresql://", "postgres://")):
-        from discreet.ledger.postgres import PostgresLedger
-
-        return PostgresLedger(text)
-    if "://" in text:
-        raise InputError(
-            f"there is no ledger at {text.split('://', maxsplit=1)[0]}://",
-            code="unknown-ledger",
-            hint="give a file, or postgresql://…",
-        )
-    from discreet.ledger.sqlite import SqliteLedger
-
-    return SqliteLedger(text)

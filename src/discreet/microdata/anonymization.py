@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.data.dataset import Dataset, as_dataset
+from discreet.data.frames import Library
 from discreet.data.release import Evidence
 from discreet.errors import EngineError, InputError
-from discreet.microdata.frequency_set import as_dataset, quasi_identifiers
+from discreet.microdata.decided import decided_keys, require_release
 from discreet.microdata.methods import Anonymization
 from discreet.microdata.models import Model
 from discreet.microdata.models._base import ModelCheck
 from discreet.microdata.release import MicrodataRelease
 from discreet.progress import Progress, silent
 from discreet.report import Report, Rows
+from discreet.verification import Held
 
 if TYPE_CHECKING:
-    from discreet.data.dataset import Dataset
+    from discreet.microdata.coverage import Coverage
     from discreet.microdata.methods._base import Outcome
     from discreet.page import Section
 
-__all__ = ["AnonymizationLoss", "Anonymized", "anonymize"]
+__all__ = ["AnonymizationLoss", "Anonymized", "anonymize", "require_models"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,6 +114,16 @@ class Anonymized(MicrodataRelease):
         """Whether every model was found to hold."""
         return bool(self.checks) and all(check.holds for check in self.checks)
 
+    @functools.cached_property
+    def coverage(self) -> Coverage:
+        """What no model is about: columns left as they are, classes with one value."""
+        from discreet.microdata.coverage import coverage
+        from discreet.microdata.verify import without_starred
+
+        modelled = {column for model in self.models for column in model.columns}
+        seen = without_starred(self.dataset, self.quasi) if self._done.starred else self.dataset
+        return coverage(seen, self.quasi, changed=self.quasi, modelled=modelled)
+
     @property
     def verdict(self) -> str:
         """One sentence in plain words."""
@@ -129,14 +143,14 @@ class Anonymized(MicrodataRelease):
                 f"; an intruder who knows {known} and guesses within the class "
                 f"names the right record for {self.guess:.1%} of those released"
             )
-        return words
+        return words + (f"; not covered: {self.coverage.words}" if self.coverage.words else "")
 
     @property
     def guess(self) -> float | None:
         """Share of records found by guessing within their class; `dc.risk` tries more intruders."""
         if not self.checks or self._done.wildcard or not self.checks[0].records:
             return None
-        return max(check.classes / check.records for check in self.checks)
+        return max(check.classes / (check.people or check.records) for check in self.checks)
 
     @property
     def _partial_keys(self) -> tuple[tuple[str, ...], ...]:
@@ -156,14 +170,42 @@ class Anonymized(MicrodataRelease):
             "row order": "sorted by the released values",
             "remarks": list(self._done.notes),
         }
-        risk: dict[str, Any] = {"checks": [check.to_dict() for check in self.checks]}
+        risk: dict[str, Any] = {
+            "checks": [check.to_dict() for check in self.checks],
+            "not covered": self.coverage.to_dict(),
+        }
         if self.guess is not None:
             risk["guess within the class"] = self.guess
         return Evidence("microdata", settings, risk, self.loss.to_dict(), self.verdict)
 
+    def promises(self) -> Sequence[Mapping[str, Any]]:
+        """Return the models with the keys and the reading they hold for."""
+        done = self._done
+        starred = {"starred": True, "blank": self._blank} if done.starred else {}
+        promise = self._promise(
+            keys=[list(keys) for keys in done.key_sets or (self.quasi,)],
+            models=[model.settings() for model in self.models] if self.checks else [],
+            reading="wildcard" if done.wildcard else "category",
+            suppressed=done.suppressed,
+            **starred,
+        )
+        return [promise]
+
+    @property
+    def _blank(self) -> list[str]:
+        """The columns that suppressed records have no value of."""
+        return [name for name in self.dataset.columns if name not in self.quasi]
+
+    def held(self) -> Held:
+        """Return the owners, the distributions before and the population that models speak of."""
+        from discreet.microdata.verify import held_for
+
+        blank = self._blank if self._done.starred else []
+        return held_for(self._done, self.original, self.models, [*self.quasi, *blank])
+
     def write_files(self, folder: Path) -> None:
         """Write the records, sorted so that their order tells nothing, and a page about them."""
-        self.sorted().write(folder / f"{self.dataset.name}.{self.suffix}", format=self.suffix)
+        self.sorted().write(folder / self.file_name, format=self.suffix)
         (folder / "report.html").write_text(self.page(), encoding="utf-8")
 
     def sorted(self) -> Dataset:
@@ -190,7 +232,10 @@ class Anonymized(MicrodataRelease):
             ("model", "promise", "holds", "reached", "classes"),
             [(c.model, c.promise, c.holds, c.value, c.classes) for c in self.checks],
         )
-        parts = [Section("What is promised", "Checked on the released file.", table=checks)]
+        parts = [
+            Section("What is promised", "Checked on the released file.", table=checks),
+            Section("What is not covered", table=self.coverage),
+        ]
         if self.checks and not self._done.wildcard and not self._partial_keys:
             crowds = self._crowds()
             parts.append(
@@ -230,7 +275,8 @@ class Anonymized(MicrodataRelease):
         """Return the share of released records by the size of their class."""
         import numpy as np
 
-        sizes = np.asarray(self.dataset.frequencies(list(self.quasi)).column("count").to_numpy())
+        rows = self.dataset.frequencies(list(self.quasi))
+        sizes = np.asarray(rows.column(len(self.quasi)).to_numpy())
         total = max(int(sizes.sum()), 1)
         edges = [1, 2, 3, 5, 10, 20, 50, 100, 1000]
         found = {}
@@ -263,6 +309,7 @@ def anonymize(
     method: Anonymization | None = None,
     quasi: Sequence[str] | None = None,
     verify: bool = True,
+    numbered_up_to: int = 5_000_000,
     progress: Progress = silent,
 ) -> Anonymized:
     """Return a file that keeps every model, changed as little as the method can.
@@ -279,6 +326,9 @@ def anonymize(
         The columns an intruder knows; by default those with that role.
     verify
         Check every model once more on the result, by a new count in the engine.
+    numbered_up_to
+        Files of up to this many records keep their row numbers, so that `frame` has the input's
+        order and risk measures can pair records before and after.
 
     Examples
     --------
@@ -300,17 +350,18 @@ def anonymize(
     from discreet.microdata.methods.generalization import Generalization
 
     promises = (models,) if isinstance(models, Model) else tuple(models)
-    if not promises:
-        raise InputError(
-            "no model is given", code="missing-model", hint="write models=[dc.KAnonymity(5)]"
-        )
-    dataset = as_dataset(data)
-    keys = quasi_identifiers(dataset, quasi)
+    require_models(promises)
+    dataset, keys = decided_keys(as_dataset(data), quasi)
+    require_release(dataset, changed=keys)
     way = Generalization() if method is None else method
-    held = _held(dataset, keys)
+    held = dataset.numbered() if dataset.count <= numbered_up_to else dataset
     outcome = way.anonymize(held, promises, quasi=keys, progress=progress)
+    outcome = dataclasses.replace(outcome, dataset=outcome.dataset.canonical())
+    # People are counted by their unit, which is then taken out with the other identifiers.
+    owned = _without_identifiers(outcome.dataset, but=dataset.unit)
+    checks = _verified(owned, dataset, promises, keys, outcome) if verify else ()
     released = _without_identifiers(outcome.dataset)
-    checks = _verified(released, dataset, promises, keys, outcome) if verify else ()
+    released = released.replace(library=Library.for_release(released.library))
     return Anonymized(
         dataset,
         released,
@@ -323,27 +374,19 @@ def anonymize(
     )
 
 
-#: Files of up to this many records keep their row numbers, so that `frame` has the input's order
-#: and risk measures can pair records before and after.
-_NUMBERED = 5_000_000
+def require_models(models: Sequence[Model]) -> None:
+    """Refuse a demand without a promise."""
+    if not models:
+        raise InputError(
+            "no model is given",
+            code="missing-model",
+            hint="write models=[dc.KAnonymity(5)], or k-anonymity: 5 in a policy",
+            parameter="models",
+        )
 
 
-def _held(dataset: Dataset, keys: Sequence[str]) -> Dataset:
-    """Return the dataset with its rows numbered, where it is small enough to hold still."""
-    for name in keys:
-        if name in dataset.schema.identifiers:
-            raise InputError(
-                f"column {name!r} is an identifier, which never leaves, and used as "
-                "quasi-identifier",
-                code="identifier-among-keys",
-                hint="give it the role quasi or leave it out",
-                column=name,
-            )
-    return dataset.numbered() if dataset.count <= _NUMBERED else dataset
-
-
-def _without_identifiers(dataset: Dataset) -> Dataset:
-    identifiers = set(dataset.schema.identifiers)
+def _without_identifiers(dataset: Dataset, *, but: str | None = None) -> Dataset:
+    identifiers = set(dataset.schema.identifiers) - {but}
     if not identifiers:
         return dataset
     return dataset.select([name for name in dataset.columns if name not in identifiers])

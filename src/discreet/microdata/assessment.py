@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discreet.errors import InputError, nearest
@@ -21,7 +21,8 @@ class RiskReport(Report):
     """The risk of a release.
 
     `value` is the largest share of people that any of the linking intruders finds, `verdict` says
-    it in words, `findings` has every measure.
+    it in words, `findings` has every measure, and `skipped` those that do not apply, with what they
+    need.
     """
 
     value: float
@@ -29,6 +30,7 @@ class RiskReport(Report):
     records: int
     keys: tuple[str, ...]
     findings: tuple[Finding, ...]
+    skipped: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __getitem__(self, measure: str) -> Finding:
         for finding in self.findings:
@@ -51,6 +53,10 @@ class RiskReport(Report):
     def scenarios(self) -> Rows:
         """Return who the intruder of each measure is."""
         return ("measure", "intruder"), [(f.measure, f.scenario) for f in self.findings]
+
+    def not_measured(self) -> Rows:
+        """Return the measures that were skipped, and what each of them needs."""
+        return ("measure", "needs"), list(self.skipped.items())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,13 +144,15 @@ class _Risk(_Measured):
         pair = Pair.of(original, released, keys=keys, population=population)
         chosen = tuple(default_measures() if measures is None else measures)
         rng = rng or Randomness.secure()
-        findings = []
+        findings, skipped = [], {}
         for done, measure in enumerate(chosen):
             progress("risk", done, len(chosen))
             if measure.applies(pair):
                 findings.append((measure, measure.measure(pair, rng=rng)))
+            else:
+                skipped[measure.name] = measure.needs
         progress("risk", len(chosen), len(chosen))
-        return _report(pair, findings)
+        return _report(pair, findings, skipped)
 
 
 def default_measures() -> list[RiskMeasure]:
@@ -162,7 +170,9 @@ def default_measures() -> list[RiskMeasure]:
     return found
 
 
-def _report(pair: Pair, findings: Sequence[tuple[RiskMeasure, Finding]]) -> RiskReport:
+def _report(
+    pair: Pair, findings: Sequence[tuple[RiskMeasure, Finding]], skipped: Mapping[str, str]
+) -> RiskReport:
     linking = [finding for measure, finding in findings if measure.counts(pair)]
     worst = max(linking, key=lambda finding: finding.value, default=None)
     if worst is None:
@@ -172,7 +182,12 @@ def _report(pair: Pair, findings: Sequence[tuple[RiskMeasure, Finding]]) -> Risk
         value = worst.value
         verdict = worst.meaning
     return RiskReport(
-        value, verdict, pair.size, pair.released_keys, tuple(finding for _, finding in findings)
+        value,
+        verdict,
+        pair.size,
+        pair.released_keys,
+        tuple(finding for _, finding in findings),
+        skipped,
     )
 
 

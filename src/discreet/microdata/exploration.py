@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from discreet.data.atomic import atomic_directory
+from discreet.data.atomic import atomic_directory, written_files
+from discreet.data.dataset import as_dataset
 from discreet.errors import DiscreetError, InputError, nearest
 from discreet.microdata.assessment import risk
 from discreet.microdata.comparison import utility
 from discreet.microdata.masking import Masking
-from discreet.microdata.pair import as_dataset
 from discreet.microdata.pipeline import mask
 from discreet.microdata.risks._base import RiskMeasure
 from discreet.microdata.utilities._base import UtilityMeasure
@@ -118,9 +118,10 @@ class RiskUtilityMap(Report):
         with atomic_directory(folder) as temporary:
             (temporary / "map.html").write_text(self.page(), encoding="utf-8")
             (temporary / "map.svg").write_text(self.picture(), encoding="utf-8")
-            text = json.dumps(plain(self), indent=2, ensure_ascii=False)
-            (temporary / "map.json").write_text(text + "\n", encoding="utf-8")
             self.to_frame().to_csv(temporary / "map.csv", index=False)
+            stated = plain(self) | {"files": written_files(temporary)}
+            text = json.dumps(stated, indent=2, ensure_ascii=False)
+            (temporary / "map.json").write_text(text + "\n", encoding="utf-8")
         return Path(folder)
 
     def _repr_html_(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.microdata.masking._base import numbers
+from discreet.microdata.columns import numbers
 from discreet.microdata.pair import Pair
 
 __all__ = ["design", "learner", "one_thread"]

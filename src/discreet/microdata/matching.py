@@ -13,7 +13,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from discreet.microdata.kernel import Array, kernel
+from discreet.compiling import Array, kernel
 from discreet.progress import Progress, silent
 
 __all__ = ["cheapest"]

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 
-from discreet.microdata.kernel import Array, kernel
+from discreet.compiling import Array, kernel
 
 __all__ = ["Boxes", "nearest"]
 

@@ -16,31 +16,19 @@ import numpy.typing as npt
 
 from discreet.data.schema import Role, Schema, Type
 from discreet.errors import InputError
-from discreet.microdata.masking._base import codes, is_number, numbers
+from discreet.microdata.columns import codes, combined, is_number, numbers
+from discreet.microdata.population import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.data.dataset import Dataset
 
-__all__ = ["Pair", "as_dataset"]
+__all__ = ["Pair"]
 
 Places = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
 _ROW = "__row"
-
-
-def as_dataset(data: Any) -> Dataset:
-    """Return a dataset, the dataset of a release, or a frame read as a dataset.
-
-    Any: every library has its own frame.
-    """
-    from discreet.data.dataset import Dataset, read
-
-    if isinstance(data, Dataset):
-        return data
-    inner = getattr(data, "dataset", None)
-    return inner if isinstance(inner, Dataset) else read(data)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -93,6 +81,8 @@ class Pair:
         The population may be its size, or a file of it with the keys as they were before. Any:
         datasets, releases or frames.
         """
+        from discreet.data.dataset import as_dataset
+
         before = as_dataset(original)
         after = before if released is None else as_dataset(released)
         origin = _origin(before, after)
@@ -165,10 +155,29 @@ class Pair:
     def weights(self) -> Numbers | None:
         """Sampling weights of the released records, where the schema names them."""
         if self.schema.weight is not None and self.schema.weight in self.original.columns:
-            return numbers(self.before(self.schema.weight), name=self.schema.weight)[self.origin]
+            found = numbers(self.before(self.schema.weight), name=self.schema.weight)[self.origin]
+            if self.units is None:
+                return found
+            # Everybody stands for as many people as one of their records says, not all together.
+            return np.asarray(found / np.bincount(self.units)[self.units])
         if self.population is not None:
             return np.full(self.size, self.population / max(self.size, 1))
         return None
+
+    @functools.cached_property
+    def units(self) -> Places | None:
+        """The unit that owns each released record, where somebody owns several."""
+        unit = self.schema.unit
+        if unit is None or unit not in self.original.columns:
+            return None
+        owners = combined([codes(self.before(unit))[0]], len(self.before(unit)))[self.origin]
+        return None if np.unique(owners).size == owners.size else owners
+
+    def people_in(self, group: Places) -> Places:
+        """Return the number of people in each of the groups 0, 1, … of the released records."""
+        if self.units is None:
+            return np.bincount(group)
+        return np.bincount(np.unique(np.stack((group, self.units)), axis=1)[0])
 
     @functools.cached_property
     def people(self) -> Numbers | None:
@@ -182,9 +191,14 @@ class Pair:
                 return None
             estimated = np.bincount(self.class_of, self.weights)[self.class_of]
             return estimated.astype(np.float64)
-        from discreet.microdata.population import counted
-
-        return counted(self, self.everyone)
+        names = self.released_keys
+        return counted(
+            self.everyone,
+            {name: self.before(name) for name in names},
+            {name: self.after(name) for name in names},
+            self.origin,
+            self.class_size,
+        )
 
     @functools.cached_property
     def coded_keys(self) -> list[Places]:
@@ -203,8 +217,8 @@ class Pair:
 
     @functools.cached_property
     def class_size(self) -> Places:
-        """The number of records in each released record's class."""
-        return np.bincount(self.class_of)[self.class_of]
+        """The number of people in each released record's class: distinct units, where declared."""
+        return self.people_in(self.class_of)[self.class_of]
 
     def comparable(self, name: str) -> tuple[Places, Places, int]:
         """Return a column before and after as codes of one list, −1 where missing, and its length.
@@ -231,20 +245,6 @@ class Pair:
             table[source[order]] = target[order]  # the last, most frequent one stays
             first = table[first]
         return first, second, width
-
-
-def combined(columns: Sequence[Places], rows: int) -> Places:
-    """Return one number per combination of codes, 0 and up."""
-    joint = np.zeros(rows, np.int64)
-    width = 1
-    for column in columns:
-        size = int(column.max(initial=-1)) + 2
-        if width * size > 1 << 62:
-            joint = np.unique(joint, return_inverse=True)[1].ravel()
-            width = int(joint.max(initial=0)) + 1
-        joint = joint * size + column + 1
-        width *= size
-    return np.unique(joint, return_inverse=True)[1].ravel().astype(np.int64)
 
 
 def _known(before: Dataset, after: Dataset) -> tuple[str, ...]:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from discreet.data.dataset import Dataset, as_dataset
+from discreet.data.frames import Library
 from discreet.data.schema import Role
 from discreet.errors import InputError
+from discreet.microdata.decided import require_release
 from discreet.microdata.masking import Masking
-from discreet.microdata.pair import as_dataset
 from discreet.microdata.release import MicrodataRelease
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
-
-if TYPE_CHECKING:
-    from discreet.data.dataset import Dataset
 
 __all__ = ["mask"]
 
@@ -64,6 +63,7 @@ def mask(
                 hint="write methods=[dc.TopCoding('salary', 200_000), …]",
             )
     dataset = _with_masked_columns_kept(as_dataset(data), steps)
+    require_release(dataset, changed={name for step in steps for name in step.changes})
     for step in steps:  # before anything is done: a mistake in the last step shows at once
         step.require(dataset)
     rng = rng or Randomness.secure()
@@ -71,10 +71,14 @@ def mask(
     if not all(step.in_engine for step in steps) or len(dataset) <= _NUMBERED:
         masked = dataset.numbered()
     for step in steps:
-        masked = step.mask(masked, rng=rng, progress=progress).materialize()
-    is_random = any(step.random for step in steps)
+        masked = step.mask(masked, rng=rng, progress=progress).canonical().materialize()
+    is_random = any(step.is_random for step in steps)
     return MicrodataRelease(
-        dataset, _without_identifiers(masked), steps, rng.kind if is_random else "none"
+        dataset,
+        _without_identifiers(masked).replace(library=Library.for_release(masked.library)),
+        steps,
+        rng.kind if is_random else "none",
+        draws={purpose: rng.spawn() for purpose in ("order", "risk", "loss")},
     )
 
 
@@ -87,7 +91,7 @@ def _with_masked_columns_kept(dataset: Dataset, steps: Sequence[Masking]) -> Dat
     guessed = [
         column.name
         for column in dataset.schema.columns
-        if column.role is Role.IDENTIFIER and column.reason != "given" and column.name in masked
+        if column.role is Role.IDENTIFIER and not column.decided and column.name in masked
     ]
     return dataset.replace(roles=dict.fromkeys(guessed, Role.OTHER)) if guessed else dataset
 

@@ -2,62 +2,76 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from discreet.errors import InputError
-from discreet.microdata.masking._base import codes
+from discreet.microdata.columns import Numbers, Places, codes, combined
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.data.dataset import Dataset
-    from discreet.microdata.pair import Pair
 
 __all__ = ["counted"]
 
 
-def counted(pair: Pair, everyone: Dataset) -> npt.NDArray[np.float64]:
+def counted(
+    everyone: Dataset,
+    before: Mapping[str, pa.Array],
+    after: Mapping[str, pa.Array],
+    origin: Places,
+    class_size: Places,
+) -> Numbers:
     """Return for each released record the number of people whose keys look the same.
 
     Where the release recoded a key the population is recoded alike; a value of the population that
     the file never had stays as it is. There are never fewer people than records.
+
+    Parameters
+    ----------
+    before, after
+        The keys of the file and of the release.
+    origin
+        For each released record the place of its original.
+    class_size
+        The number of released records with the same keys as each.
     """
     import pyarrow as pa
 
-    from discreet.microdata.pair import combined
-
-    names = pair.released_keys
-    rows = everyone.frequencies(list(names))
-    after, there = [], []
-    for name in names:
-        own = pair.after(name).cast(pa.string())
-        other = _recoded(pair, name, rows.column(name).combine_chunks())
-        places, _ = codes(pa.concat_arrays([own, other]))
-        after.append(places[: pair.size])
-        there.append(places[pair.size :])
+    size = len(origin)
+    rows = everyone.frequencies(list(after))
+    own, there = [], []
+    for name, column in after.items():
+        told = column.cast(pa.string())
+        known = before[name].take(pa.array(origin))
+        other = _recoded(name, rows.column(name).combine_chunks(), known, told)
+        places, _ = codes(pa.concat_arrays([told, other]))
+        own.append(places[:size])
+        there.append(places[size:])
     joint = combined(
-        [np.concatenate(both) for both in zip(after, there, strict=True)],
-        pair.size + rows.num_rows,
+        [np.concatenate(both) for both in zip(own, there, strict=True)], size + rows.num_rows
     )
-    weight = np.asarray(rows.column("count").to_numpy(), dtype=np.float64)
-    people = np.bincount(joint[pair.size :], weight, minlength=int(joint.max()) + 1)
-    found: npt.NDArray[np.float64] = np.maximum(people[joint[: pair.size]], pair.class_size)
+    weight = np.asarray(rows.column(len(after)).to_numpy(), dtype=np.float64)
+    people = np.bincount(joint[size:], weight, minlength=int(joint.max()) + 1)
+    found: Numbers = np.maximum(people[joint[:size]], class_size)
     return found
 
 
-def _recoded(pair: Pair, name: str, column: pa.Array) -> pa.Array:
-    """Return a key of the population as the release tells it, as text."""
+def _recoded(name: str, column: pa.Array, known: pa.Array, released: pa.Array) -> pa.Array:
+    """Return a key of the population as the release tells it, as text.
+
+    `known` has the released records' key as it was, `released` as it is told.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    before = pair.before(name)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     try:
-        column = column.cast(before.type).cast(pa.string())
+        column = column.cast(known.type).cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise InputError(
             f"column {name!r} of the population has another type than that of the file",
@@ -65,8 +79,7 @@ def _recoded(pair: Pair, name: str, column: pa.Array) -> pa.Array:
             hint="spell its values as the file does",
             column=name,
         ) from None
-    own = before.cast(pa.string()).take(pa.array(pair.origin))
-    released = pair.after(name).cast(pa.string())
+    own = known.cast(pa.string())
     same = pc.fill_null(pc.equal(own, released), False)  # pyarrow's own signature
     if pc.all(same).as_py():
         return column

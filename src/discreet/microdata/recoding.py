@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.data.engines import sql
-from discreet.data.engines.base import Relation
+from discreet.data.engines.base import ROW, Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,12 +44,11 @@ def matched(
     return dataset.replace(relation=relation.engine.relation(joined))
 
 
-def suppress(
-    dataset: Dataset, rows: pa.Table, *, keep: bool, confidential: Sequence[str]
-) -> Dataset:
+def suppress(dataset: Dataset, rows: pa.Table, *, keep: bool, unit: str | None = None) -> Dataset:
     """Drop the records whose keys are among the rows, or star their keys.
 
-    A kept record says nothing: its keys become `*`, its confidential values missing.
+    A kept record says nothing: its keys become `*`, all its other values missing. The unit stays,
+    by which people are counted before it is taken out.
     """
     keys = rows.column_names
     joined = _joined(dataset, rows, keys)
@@ -65,7 +64,7 @@ def suppress(
         if name in keys:
             text = exp.Cast(this=own, to=exp.DataType.build("text"))
             own = sql.alias(exp.Case().when(gone.copy(), sql.text(STAR)).else_(text), name)
-        elif name in confidential:
+        elif name not in (ROW, unit):
             own = sql.alias(exp.Case().when(gone.copy(), exp.Null()).else_(own), name)
         values.append(own)
     joined.set("expressions", values)

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.data.release import Evidence, Release
+from discreet.dp.caution import cautions
 from discreet.errors import InputError, RefusedError
+from discreet.microdata.columns import is_number
 from discreet.microdata.masking import Masking
 from discreet.randomness import Randomness
 from discreet.report import Rows
+from discreet.verification import Held
 
 if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
     from discreet.microdata.assessment import RiskReport
     from discreet.microdata.comparison import UtilityReport
+    from discreet.microdata.coverage import Coverage
     from discreet.page import Section
 
 __all__ = ["MicrodataRelease"]
@@ -55,6 +60,9 @@ class MicrodataRelease(Release):
     format: str | None = None
     #: Further settings for the evidence, such as what was tried.
     notes: dict[str, Any] = dataclasses.field(default_factory=dict)
+    #: What draws the order of the records and the people that risk and loss look at; secure where
+    #: nothing is given.
+    draws: dict[str, Randomness] = dataclasses.field(default_factory=dict, repr=False)
 
     @property
     def frame(self) -> Any:
@@ -67,7 +75,7 @@ class MicrodataRelease(Release):
         from discreet.microdata.assessment import risk
 
         try:
-            return risk(self.original, self)
+            return risk(self.original, self, rng=self.draws.get("risk"))
         except InputError as error:
             if error.code != "no-quasi-identifiers":
                 raise
@@ -79,7 +87,7 @@ class MicrodataRelease(Release):
         from discreet.microdata.comparison import default_measures, utility
 
         quick = [m for m in default_measures() if m.name not in ("propensity", "trained-model")]
-        return utility(self.original, self, measures=quick)
+        return utility(self.original, self, measures=quick, rng=self.draws.get("loss"))
 
     @functools.cached_property
     def smallest_class(self) -> int | None:
@@ -88,10 +96,26 @@ class MicrodataRelease(Release):
             return None
         return int(self.risk["re-identification"].facts["smallest class"])
 
+    @functools.cached_property
+    def coverage(self) -> Coverage:
+        """What the verdict is not about: columns left as they are, classes with one value."""
+        from discreet.microdata.coverage import coverage, unseen_combinations
+
+        keys = [name for name in self.original.schema.quasi if name in self.dataset.columns]
+        changed = {name for method in self.methods for name in method.changes}
+        found = coverage(self.dataset, keys, changed=changed)
+        drawn = [n for m in self.methods if m.draws_categories for n in m.changes]
+        drawn = [name for name in dict.fromkeys(drawn) if name in self.dataset.columns]
+        unseen = unseen_combinations(self.original, self.dataset, drawn)
+        return dataclasses.replace(found, unseen=unseen)
+
     @property
     def verdict(self) -> str:
         """The release in one sentence of plain words."""
-        lost = f"a value lost {self.loss.value:.1%} on average"
+        told = [f"a value lost {self.loss.value:.1%} on average", *cautions(self.methods)]
+        if self.coverage.words:
+            told.append(f"not covered: {self.coverage.words}")
+        lost = "; ".join(told)
         if self.risk is None or self.smallest_class is None:
             return f"no quasi-identifier is declared, so no intruder was tried; {lost}"
         alone = self.risk["re-identification"].facts["sample uniques"]
@@ -111,9 +135,50 @@ class MicrodataRelease(Release):
             "row order": "drawn by lot",
             **self.notes,
         }
-        risk = {} if self.risk is None else {f.measure: f.value for f in self.risk.findings}
+        risk: dict[str, Any] = {"not covered": self.coverage.to_dict()}
+        if self.risk is not None:
+            risk |= {f.measure: f.value for f in self.risk.findings}
         loss = {found.measure: found.value for found in self.loss.comparisons}
         return Evidence("microdata", settings, risk, loss, self.verdict, self.randomness)
+
+    def promises(self) -> Sequence[Mapping[str, Any]]:
+        """Return the columns, the number of records and the k that the verdict tells."""
+        k = self.smallest_class
+        if self.risk is None or k is None or k < 2:
+            return [self._promise()]
+        keys = [list(self.risk.keys)]
+        return [self._promise(keys=keys, models=[{"name": "k-anonymity", "k": k}])]
+
+    def _promise(self, **more: Any) -> Mapping[str, Any]:
+        """Return what every file of records promises, and more. Any: as `promises`."""
+        return {
+            "kind": "records",
+            "file": self.file_name,
+            "columns": list(self.dataset.columns),
+            "numbers": [
+                field.name for field in self.dataset.relation.schema if is_number(field.type)
+            ],
+            "records": len(self.dataset),
+            "counted": "records" if self.original.unit is None else "people",
+            **more,
+        }
+
+    def held(self) -> Held:
+        """Return the owners of the records, where the promise is about people."""
+        from discreet.microdata.pair import Pair
+
+        unit = self.original.unit
+        if unit is None or self.risk is None or unit in self.risk.keys:
+            return Held()
+        origin = Pair.of(self.original, self).origin
+        owners = self.original.arrow([unit]).column(0).take(origin)
+        records = self.dataset.arrow(list(self.risk.keys)).append_column(unit, owners)
+        return Held(records=records, unit=unit)
+
+    @property
+    def file_name(self) -> str:
+        """The name of the written file."""
+        return f"{self.dataset.name}.{self.suffix}"
 
     @property
     def _removed(self) -> tuple[str, ...]:
@@ -129,8 +194,8 @@ class MicrodataRelease(Release):
                 code="seeded-randomness",
                 hint="leave out rng, or pass rng=Randomness.secure()",
             )
-        name = f"{self.dataset.name}.{self.suffix}"
-        self.shuffled().write(folder / name, format=self.suffix)
+        order = self.draws.get("order")
+        self.shuffled(rng=order).write(folder / self.file_name, format=self.suffix)
         (folder / "report.html").write_text(self.page(), encoding="utf-8")
 
     @property
@@ -147,12 +212,13 @@ class MicrodataRelease(Release):
 
         from discreet.data.engines import sql
         from discreet.data.engines.base import ROW
+        from discreet.data.engines.changes import attach
 
         engine, relation = self.dataset.engine, self.dataset.numbered().relation
         rows = engine.fetch(engine.project(relation, [ROW]))
         order = (rng or Randomness.secure()).permutation(rows.num_rows)
         drawn = pa.table({ROW: rows.column(0), "__order": np.asarray(order)})
-        mixed = engine.attach(relation, drawn)
+        mixed = attach(relation, drawn)
         names = list(self.dataset.columns)
         values = [*map(sql.column, names), sql.alias(sql.column("__order"), ROW)]
         query = sql.select(sql.subquery(mixed.query, "t"), values)
@@ -182,7 +248,10 @@ class MicrodataRelease(Release):
                 for m in self.methods
             ],
         )
-        parts = [Section("What was done", table=done)]
+        parts = [
+            Section("What was done", table=done),
+            Section("What is not covered", table=self.coverage),
+        ]
         if self.risk is not None:
             values = {f.measure: f.value for f in self.risk.findings}
             parts += [

@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from discreet.data.dataset import as_dataset
 from discreet.errors import InfeasibleError, InputError
 from discreet.microdata.assessment import RiskBelow, risk
 from discreet.microdata.masking import Masking
-from discreet.microdata.pair import as_dataset
 from discreet.microdata.pipeline import mask
 from discreet.microdata.release import MicrodataRelease
 from discreet.microdata.risks._base import RiskMeasure

@@ -52,6 +52,10 @@ class Answer(Report):
     number: int | None = None
     #: Whether this is the recorded answer to a question asked before.
     repeated: bool = False
+    #: Whether it was computed from the answers to several questions, or to one inside it.
+    composed: bool = False
+    #: How many aggregates of groups were computed for it, in all of its questions.
+    aggregates: int = 0
     #: The rows as an Arrow table.
     table: pa.Table | None = dataclasses.field(default=None, repr=False)
 
@@ -105,6 +109,8 @@ class Explanation(Report):
     instead: str = ""
     cost: dict[str, float] = dataclasses.field(default_factory=dict)
     left: dict[str, float] = dataclasses.field(default_factory=dict)
+    #: How many questions of this kind the budgets still hold; None without budgets.
+    more: int | None = None
     error_95: dict[str, float] = dataclasses.field(default_factory=dict)
     #: Whether the answer is recorded already and free.
     repeated: bool = False
@@ -119,6 +125,8 @@ class Explanation(Report):
             facts.append(("instead", self.instead))
         facts += [(f"cost {name}", value) for name, value in self.cost.items()]
         facts += [(f"left {name}", value) for name, value in self.left.items()]
+        if self.more is not None:
+            facts.append(("questions like this one left", self.more))
         facts += [(f"error (95 %) of {name}", value) for name, value in self.error_95.items()]
         if self.repeated:
             facts.append(("repeated", "yes: the recorded answer, at no cost"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import re
+import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,13 +14,18 @@ from sqlglot import exp
 from discreet.data.dataset import Dataset, to_library
 from discreet.data.engines.interruption import check
 from discreet.data.schema import Role
-from discreet.data.sql import Query, finish, parse
+from discreet.data.sql import Catalog, Query, Statement, composed, finish, parse, read_statement
+from discreet.data.sql.reading import explained
 from discreet.errors import EngineError, InputError, RefusedError
 from discreet.ledger.entry import Draft, Entry, Seen, StaleError
-from discreet.ledger.store import Ledger, open_ledger
+from discreet.ledger.opening import open_ledger
+from discreet.ledger.store import Ledger
+from discreet.ledger.witness import Witness
 from discreet.queries.answer import Answer, Explanation, ResultColumn
+from discreet.queries.composing import explained_together, together
 from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected
 from discreet.queries.lookups import catalog_of, wide
+from discreet.queries.opening import opened, settings_digest, snapshot_details
 from discreet.queries.packing import packed, unpacked
 from discreet.queries.policies import Policies, Policy
 from discreet.queries.turns import Turns
@@ -30,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Gateway"]
 
-_EXPLAIN = re.compile(r"\s*explain\s+(?=[(]*\s*(select|with)\b)", re.IGNORECASE)
 #: A decision that others overtake is made again, so many times.
 RETRIES = 50
 
@@ -52,6 +56,12 @@ class Gateway:
     apart
         Whether the curator vouches that users under different guards do not share answers; else
         intervals of one and exact answers of another are not given about the same column.
+    snapshot
+        Name of this state of the data; a new one is needed when the data have changed since the
+        ledger's last answer.
+    head
+        Where the ledger's last entry is noted, so that an older copy is noticed: a file,
+        `postgresql://…`, `command:PROGRAM`, or an open witness.
     lookups, joins
         Public relations that may be joined by a declared key:
         ``joins={"regions": ("region", "code")}`` joins `regions` on people.region = regions.code.
@@ -78,16 +88,19 @@ class Gateway:
         apart: bool = False,
         lookups: Mapping[str, Dataset] | None = None,
         joins: Mapping[str, tuple[str, str]] | None = None,
+        snapshot: str | None = None,
+        head: str | Path | Witness | None = None,
     ) -> None:
-        self.dataset = dataset
+        self.dataset = dataset = _decided(dataset)
         self.guard = guard
         self._own_ledger = not isinstance(ledger, Ledger)
-        self.ledger = open_ledger(ledger)
+        self.ledger = open_ledger(ledger, head=head)
         self.catalog = catalog_of(dataset, lookups or {}, joins or {})
         relation = wide(dataset, self.catalog, lookups or {})
         hierarchies = {column.name: column.hierarchies for column in dataset.schema.columns}
         self._policies = Policies(guard, policies or {}, dataset.schema, apart=apart)
         guards = tuple(self._policies.guards())
+        self._population = opened(self.dataset, self.ledger, guards, snapshot, ledger)
         self.data = Protected(
             dataset.name, relation, self.catalog, dataset.count, hierarchies, guards
         )
@@ -102,6 +115,12 @@ class Gateway:
         self._closed = False
         for chosen in guards:
             self._keeper(chosen)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the curator should know, and nobody else: columns that tell of others, or of all."""
+        said = [notice for keeper in self._keepers.values() for notice in keeper.notices]
+        return tuple(dict.fromkeys([*said, *self._population.notices]))
 
     # -- asking ----------------------------------------------------------------------------------
     def ask(
@@ -119,13 +138,24 @@ class Gateway:
         text, dates, booleans or None.
         """
         self._require_open()
-        if (match := _EXPLAIN.match(sql)) is not None:
-            told = self.explain(sql[match.end() :], user=user, roles=roles, parameters=parameters)
+        if (question := explained(sql)) is not None:
+            told = self.explain(question, user=user, roles=roles, parameters=parameters)
             return self._explained(told)
         try:
-            query = parse(sql, self.catalog, parameters=parameters)
+            statement = read_statement(sql, self.catalog_for(user, roles), parameters=parameters)
+        except RefusedError as error:
+            self._record_unread(error, user)
+            return _refused(error)
+        if statement.outer is None:
+            return self._answer(statement.questions[0], user, roles, frame=frame)
+        return self._composed(statement, user, roles, frame=frame)
+
+    def _answer(self, query: Query, user: str, roles: Sequence[str], *, frame: bool) -> Answer:
+        """Answer one question."""
+        try:
             guard = self.guard_for(query, user, roles)
         except RefusedError as error:
+            self._record_refusal(error, query, user, "")
             return _refused(error)
         settings = self._name(guard)
         known = self.ledger.find(self.data.name, user, query.digest, settings)
@@ -137,17 +167,35 @@ class Gateway:
         except EngineError as error:
             if error.code.startswith(("ledger", "interrupted")):
                 raise
-            # A failure that depends on the data would tell something of it.
-            return _refused(_failed(), query=query, guard=guard)
+            # What failed, and where, would tell something of the data: every failure is the same.
+            failed = _failed()
+            self._record_refusal(failed, query, user, settings)
+            return _refused(failed, query=query, guard=guard, left=keeper.left(user))
         except RefusedError as error:
             self._record_refusal(error, query, user, settings)
             return _refused(error, query=query, guard=guard, left=keeper.left(user))
         return self._released(query, entry, guard, user, repeated=not new, frame=frame)
 
+    def _composed(
+        self, statement: Statement, user: str, roles: Sequence[str], *, frame: bool
+    ) -> Answer:
+        """Answer the questions of a statement, and compute the rest on what was released."""
+        answers: list[Answer] = []
+        for query in statement.questions:
+            answer = self._answer(query, user, roles, frame=False)
+            if answer.refused:
+                return answer
+            answers.append(answer)
+        try:
+            table = composed(statement, [_shown(a) for a in answers])
+        except RefusedError as error:
+            return _refused(error)
+        return together(answers, table, self.dataset.library if frame else None)
+
     def prepare(self) -> None:
         """Do now what the first questions would wait for; nothing is answered or spent.
 
-        Hidden vectors are drawn, and sums over records that no question tells apart are taken.
+        Cells that hide records are made, and sums over records that no question tells apart are taken.
         A server does so before it listens.
         """
         self._require_open()
@@ -181,12 +229,15 @@ class Gateway:
         Any: parameters are numbers, text, dates, booleans or None.
         """
         self._require_open()
-        guard = self.guard
         try:
-            query = parse(sql, self.catalog, parameters=parameters)
-            guard = self.guard_for(query, user, roles)
+            statement = read_statement(sql, self.catalog_for(user, roles), parameters=parameters)
+            told = [self._explain(query, user, roles) for query in statement.questions]
         except RefusedError as error:
-            return Explanation(guard.name, "refused", error.message, error.hint or "")
+            return Explanation(self.guard.name, "refused", error.message, error.hint or "")
+        return explained_together(told, self.guard.name)
+
+    def _explain(self, query: Query, user: str, roles: Sequence[str]) -> Explanation:
+        guard = self.guard_for(query, user, roles)
         known = self.ledger.find(self.data.name, user, query.digest, self._name(guard))
         keeper = self._keeper(guard)
         with self._turns.alone() if keeper.serial else contextlib.nullcontext():
@@ -197,9 +248,34 @@ class Gateway:
             guard=guard.name, repeated=known is not None, question=query.question, **facts
         )
 
+    def budget(self, user: str, roles: Sequence[str] = ()) -> list[dict[str, Any]]:
+        """Return what is left of the budgets that hold for somebody, and how many counts they hold.
+
+        Any: names and numbers: scope, period, budget, spent, left, questions_left.
+
+        Examples
+        --------
+        >>> import discreet as dc
+        >>> from discreet.demo import salaries
+        >>> guard = dc.Perturbation(epsilon=1.0, per_query=0.25, bounds={"salary": (0, 500_000)})
+        >>> with dc.Gateway(salaries(), guard=guard) as gate:
+        ...     _ = gate.ask("SELECT COUNT(*) FROM people", user="ana")
+        ...     [
+        ...         (line["scope"], line["left"], line["questions_left"])
+        ...         for line in gate.budget("ana")
+        ...     ]
+        [('user', 0.75, 3), ('dataset', 0.75, 3)]
+        """
+        self._require_open()
+        guard = self._policies.person_guard(user, roles)
+        return self._keeper(guard).budget(user)
+
+    def catalog_for(self, user: str, roles: Sequence[str] = ()) -> Catalog:
+        """Return what somebody may ask about: columns hidden from them are not in it."""
+        return self._policies.visible(self.catalog, user, roles)
+
     def guard_for(self, query: Query, user: str, roles: Sequence[str] = ()) -> Guard:
-        """Return the guard that answers this user's question; refuse hidden columns."""
-        self._policies.require_columns(query, user, roles)
+        """Return the guard that answers this user's question."""
         return self._policies.guard_for(query, user, roles)
 
     # -- deciding and recording ------------------------------------------------------------------
@@ -213,6 +289,16 @@ class Gateway:
         """
         ready = keeper.ready(query)
         names = keeper.attributes(query)
+        charges, cost = keeper.charges(query, user, ready)
+        if charges:
+            # Before the engine runs: what it does with a statement may depend on the data.
+            details = {"spent": {"epsilon": cost}}
+            draft = Draft(
+                self.data.name, user, "charged", query.question, query.digest, settings, details
+            )
+            charged, _ = self.ledger.record(draft, charges)
+            if charged.kind != "charged":
+                return charged, False
         for _ in range(RETRIES):
             with self._turn(keeper, settings, names):
                 check()  # whoever waited for the others may have been ended
@@ -220,10 +306,12 @@ class Gateway:
                 if seen is not None and seen.lost:
                     continue
                 try:
+                    self._population.require_unchanged()
                     proposal = keeper.answer(query, user, ready)
                     check()  # an engine may finish what was ended: nobody waits for it
                     draft = self._draft(proposal, query, user, settings)
-                    ticket = self.ledger.submit(draft, proposal.charges, after=seen)
+                    due = () if charges else proposal.charges
+                    ticket = self.ledger.submit(draft, due, after=seen)
                 except RefusedError:
                     raise  # nothing of it was taken into the history
                 except BaseException:
@@ -251,6 +339,7 @@ class Gateway:
             "spent": dict(proposal.spent),
             "error_95": dict(proposal.error_95),
             "withheld": proposal.withheld,
+            **snapshot_details(self._population),
         }
         return Draft(
             self.data.name,
@@ -262,6 +351,10 @@ class Gateway:
             details,
             proposal.packed or packed(proposal.rows),
         )
+
+    def _record_unread(self, error: RefusedError, user: str) -> None:
+        """Record that a statement was not understood; what it said is not kept."""
+        self.ledger.record(Draft(self.data.name, user, "refused", "", "", "", {"code": error.code}))
 
     def _record_refusal(self, error: RefusedError, query: Query, user: str, settings: str) -> None:
         details = {"code": error.code}
@@ -319,7 +412,7 @@ class Gateway:
     def _name(self, guard: Guard) -> str:
         """Return the digest of a guard's settings; guards live as long as the gateway."""
         if id(guard) not in self._names:
-            self._names[id(guard)] = _digest(guard)
+            self._names[id(guard)] = settings_digest(guard, self._population)
         return self._names[id(guard)]
 
     def _keeper(self, guard: Guard) -> Keeper:
@@ -344,7 +437,7 @@ class Gateway:
         frame: bool,
     ) -> Answer:
         released = unpacked(entry.answer)
-        table = finish(query, released)
+        table = finish(query, _in_digits(query, released, entry.details["error_95"]))
         return Answer(
             kind=entry.kind,
             frame=to_library(table, self.dataset.library) if frame else None,
@@ -357,6 +450,7 @@ class Gateway:
             guard=guard.name,
             number=entry.number,
             repeated=repeated,
+            aggregates=0 if repeated else len(query.measures) * released.num_rows,
             table=table,
         )
 
@@ -400,8 +494,27 @@ class Gateway:
         self.close()
 
 
-def _digest(guard: Guard) -> str:
-    return guard.digest
+def _in_digits(query: Query, rows: pa.Table, errors: Mapping[str, float]) -> pa.Table:
+    """Round averages to the digits that the noise leaves: two of those of their error."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for number, measure in enumerate(query.measures):
+        name = f"m{number}"
+        error = errors.get(name)
+        if measure.function != "avg" or not error or name not in rows.column_names:
+            continue
+        if not math.isfinite(error) or not pa.types.is_floating(rows.schema.field(name).type):
+            continue
+        digits = 1 - math.floor(math.log10(error))
+        rounded = pc.round(rows.column(name), ndigits=digits)
+        rows = rows.set_column(rows.column_names.index(name), name, rounded)
+    return rows
+
+
+def _shown(answer: Answer) -> pa.Table:
+    assert answer.table is not None  # it was not refused
+    return answer.table
 
 
 _TYPES = {"integer": "bigint", "number": "double"}
@@ -455,3 +568,12 @@ def _refused(
         question="" if query is None else query.question,
         guard="" if guard is None else guard.name,
     )
+
+
+def _decided(dataset: Dataset) -> Dataset:
+    """Return the dataset without the columns that nobody decided on: they are not public."""
+    from discreet.data.decisions import require_decided
+
+    if len(dataset.schema.undecided) == len(dataset.columns):
+        require_decided(dataset, dataset.columns)
+    return dataset.replace(schema=dataset.schema.with_undecided_hidden())

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from discreet.data.schema import Schema
-from discreet.data.sql import Query
+from discreet.data.sql import Catalog, Query
 from discreet.errors import InputError, RefusedError, nearest
 from discreet.queries.guards._base import Guard
 
@@ -70,20 +70,20 @@ class Policies:
         own = [policy.guard for policy in self._people.values() if policy.guard is not None]
         return [self._default, *own, *self._columns.values()]
 
-    def require_columns(self, query: Query, user: str, roles: Sequence[str]) -> None:
-        """Refuse a question that names a column hidden from whoever asks."""
+    def visible(self, catalog: Catalog, user: str, roles: Sequence[str]) -> Catalog:
+        """Return what somebody may ask about; hidden columns do not exist for them."""
         columns = self._of(user, roles).columns
         if columns is None:
-            return
-        used = query.predicate_columns.union(
-            *(key.columns for key in query.keys), *(m.columns for m in query.measures)
+            return catalog
+        shown = {*columns, catalog.unit}
+        return dataclasses.replace(
+            catalog,
+            fields=tuple(f for f in catalog.fields if f.name in shown),
+            lookups={
+                name: tuple(f for f in fields if f"{name}.{f.name}" in shown)
+                for name, fields in catalog.lookups.items()
+            },
         )
-        if hidden := sorted(used - set(columns)):
-            raise RefusedError(
-                f"column {hidden[0]!r} is not available to you",
-                code="column-denied",
-                hint="use " + ", ".join(columns),
-            )
 
     def guard_for(self, query: Query, user: str, roles: Sequence[str] = ()) -> Guard:
         """Return the guard that answers somebody's question."""
@@ -102,6 +102,10 @@ class Policies:
                 hint="ask about one of them at a time",
             )
         return guards[0] if guards else self._default
+
+    def person_guard(self, user: str, roles: Sequence[str] = ()) -> Guard:
+        """Return the guard that answers somebody about columns without a guard of their own."""
+        return self._of(user, roles).guard or self._default
 
     def _of(self, user: str, roles: Sequence[str]) -> Policy:
         names = [f"user:{user}", *(f"role:{role}" for role in roles)]

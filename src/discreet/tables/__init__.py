@@ -5,10 +5,11 @@ from discreet.registry import lazy
 __getattr__, __all__ = lazy(
     __name__,
     {
+        "Table": "discreet.tables.table",
         "TableRelease": "discreet.tables.release",
         "audit_published": "discreet.tables.published",
         "compare": "discreet.tables.comparison",
         "protect": "discreet.tables.protection",
-        "tabulate": "discreet.tables.tabulation",
+        "tabulate": "discreet.tables.table",
     },
 )

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.intervals import Audit, audit_table
-from discreet.audit.knowledge import least, needs
+from discreet.audit.knowledge import needs
+from discreet.audit.sliding import audit_width, holds_whole_numbers, levels, with_verdicts
 from discreet.data.table import Bools, Floats, Ints, Table
 from discreet.progress import Progress, silent
 from discreet.report import Report, Rows
 from discreet.tables.methods._base import Protected, TableMethod, sensitive
+from discreet.tables.tabulation import counted
 
-__all__ = ["Assessment", "assess"]
+__all__ = ["Assessment", "assess", "of_part"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,84 +79,87 @@ def assess(
     if method.risk == "intervals":
         return _of_intervals(protected, attacker, exact, progress)
     cells = np.flatnonzero(sensitive(table))
+    if method.risk == "spread":
+        return _of_spread(protected, cells)
     if method.risk == "noise":
         return _of_noise(protected, method, cells)
     return _of_distance(protected, cells)
 
 
 def _of_intervals(protected: Protected, attacker: str, exact: bool, progress: Progress) -> Audit:
-    table = protected.table
-    published = ~protected.withheld
-    if protected.lower is None or protected.upper is None:
-        return audit_table(
-            table, published=published, attacker=attacker, exact=exact, progress=progress
+    table, lower, upper = protected.table, protected.lower, protected.upper
+    shown = ~protected.withheld
+    if lower is None or upper is None:
+        audit = audit_table(
+            table, published=shown, attacker=attacker, exact=exact, progress=progress
         )
-    lower, upper = protected.lower, protected.upper
-    published = published & (upper <= lower)
-    audit = audit_table(
+        if table.statistic == "mean" and audit.safe and not shown.all():
+            # Printed beside the means, numbers of records are a table of their own.
+            numbers = audit_table(counted(table), published=shown, attacker=attacker)
+            return audit if numbers.safe else numbers
+        return audit
+    audit = audit_width(
         table,
-        published=published,
+        published=shown & (upper <= lower),
+        bounds=(lower, upper),
         attacker=attacker,
         exact=exact,
-        bounds=(lower, upper),
         progress=progress,
     )
-    return _with_full_needs(table, audit, lower, upper)
+    if protected.spread is None:
+        return audit
+    kept = protected.spread >= _greater_level(table) * (1 - 1e-9)
+    return with_verdicts(audit, audit._safe & kept[audit.cells])
 
 
-def _with_full_needs(table: Table, audit: Audit, lower: Floats, upper: Floats) -> Audit:
-    """Judge against the whole protection levels.
-
-    The auditor takes bounds for what everybody knew before, of which no protection can be asked.
-    Here the release itself gives them away: where they do not leave room for the protection
-    interval the cell is not safe, whatever the equations say.
-    """
-    cells = audit.cells
-    value = table.value[cells]
-    low, high = _levels(table)
-    need_lower = np.maximum(value - low[cells], least(table, table.value)[cells])
-    need_upper = value + high[cells]
-    slack = 1e-6 * np.maximum(1.0, np.abs(value))
-    roomy = (lower[cells] <= need_lower + slack) & (upper[cells] >= need_upper - slack)
-    safe = audit._safe & roomy
-    level = np.maximum(need_upper - need_lower, 1e-12)
-    reach = np.minimum(upper[cells], need_upper) - np.maximum(lower[cells], need_lower)
-    missing = np.where(safe, 0.0, np.clip(1 - reach / level, 0.0, 1.0))
-    point = (audit._upper - audit._lower) <= slack
-    return dataclasses.replace(
-        audit,
-        safe=bool(safe.all()),
-        unsafe=int((~safe).sum()),
-        disclosed=int((point & ~safe).sum()),
-        shortfall=max(audit.shortfall, float(missing.max(initial=0.0))),
-        _need_lower=need_lower,
-        _need_upper=need_upper,
+def _of_spread(protected: Protected, cells: Ints) -> Assessment:
+    """Judge noise by what it leaves unknown whatever was drawn."""
+    assert protected.spread is not None
+    safe = protected.spread[cells] >= _greater_level(protected.table)[cells] * (1 - 1e-9)
+    number, unsafe = len(cells), int((~safe).sum())
+    return Assessment(
+        safe=not unsafe,
+        verdict=f"safe: whatever was drawn, the noise leaves each of {number:,} sensitive cells "
+        "unknown by its protection level"
+        if not unsafe
+        else f"not safe: the noise is too small for {unsafe:,} of {number:,} sensitive cells",
+        promise="safe: whatever was drawn, the noise leaves every sensitive cell unknown by its "
+        "protection level"
+        if not unsafe
+        else "not safe: the noise is too small for the protection levels",
+        sensitive=number,
+        unsafe=unsafe,
+        disclosed=0,
+        _table=protected.table,
+        _cells=cells,
+        _estimate=protected.value[cells],
         _safe=safe,
     )
+
+
+def _greater_level(table: Table) -> Floats:
+    """Return the greater level of each cell; of whole numbers two must remain at least."""
+    level = np.maximum(*levels(table))
+    return np.maximum(np.ceil(level - 1e-9), 1.0) if holds_whole_numbers(table) else level
 
 
 def _of_distance(protected: Protected, cells: Ints) -> Assessment:
     table = protected.table
     moved = (protected.value - table.value)[cells]
-    lower, upper = (level[cells] for level in _levels(table))
+    endless = np.full(len(table), np.inf)
+    lower, upper = (level[cells] for level in needs(table, table.value, (endless, endless)))
     # What cannot fall, such as a zero, is not protected by a fall of nothing.
     lower = np.where(lower > 0, lower, upper)
     slack = 1e-6 * np.maximum(1.0, np.abs(table.value[cells]))
     safe = (moved >= upper - slack) | (moved <= -lower + slack)
     same = np.abs(moved) <= 1e-9 * np.maximum(1.0, np.abs(table.value[cells]))
-    number, unsafe = len(cells), int((~safe).sum())
-    verdict = (
-        f"safe: each of {number:,} sensitive cells was moved by at least its protection level"
-        if not unsafe
-        else f"not safe: {unsafe:,} of {number:,} sensitive cells were moved by less than their level"
-    )
+    unsafe = int((~safe).sum())
+    verdict, promise = _words_of_distance(len(cells), unsafe)
     return Assessment(
         safe=not unsafe,
         verdict=verdict,
-        promise="safe: every sensitive cell was moved by at least its protection level"
-        if not unsafe
-        else "not safe: sensitive cells were moved by less than their level",
-        sensitive=number,
+        promise=promise,
+        sensitive=len(cells),
         unsafe=unsafe,
         disclosed=int((same & ~safe).sum()),
         _table=table,
@@ -164,15 +169,24 @@ def _of_distance(protected: Protected, cells: Ints) -> Assessment:
     )
 
 
-def _levels(table: Table) -> tuple[Floats, Floats]:
-    """Return the protection levels; a sensitive cell without any must not be told exactly."""
-    endless = np.full(len(table), np.inf)
-    return needs(table, table.value, (endless, endless))
+def _words_of_distance(number: int, unsafe: int) -> tuple[str, str]:
+    """Return verdict and promise where sensitive cells were moved."""
+    if unsafe:
+        return (
+            f"not safe: {unsafe:,} of {number:,} sensitive cells were moved by less than their level",
+            "not safe: sensitive cells were moved by less than their level",
+        )
+    return (
+        f"safe: each of {number:,} sensitive cells was moved by at least its protection level",
+        "safe: every sensitive cell was moved by at least its protection level",
+    )
 
 
 def _of_noise(protected: Protected, method: TableMethod, cells: Ints) -> Assessment:
     promise = str(protected.facts.get("promise", f"noise of {method.name}"))
     verdict = f"safe by promise: {promise}, whatever anybody else knows"
+    if protected.facts.get("caution"):
+        verdict += f"; {protected.facts['caution']}"
     return Assessment(
         safe=True,
         verdict=verdict,
@@ -184,4 +198,45 @@ def _of_noise(protected: Protected, method: TableMethod, cells: Ints) -> Assessm
         _cells=cells,
         _estimate=protected.value[cells],
         _safe=np.ones(len(cells), dtype=bool),
+    )
+
+
+def of_part(audit: Audit | Assessment, table: Table, places: Ints) -> Audit | Assessment:
+    """Return what an audit of linked tables found out about the cells of one of them.
+
+    `places` has the place of each of the table's cells among those of all tables together.
+    """
+    own = np.full(len(audit._table), -1)
+    own[places] = np.arange(len(places))
+    cells = own[audit._cells]
+    here = cells >= 0
+    safe = audit._safe[here]
+    shared: dict[str, Any] = {
+        "safe": bool(safe.all()),
+        "sensitive": int(here.sum()),
+        "unsafe": int((~safe).sum()),
+        "_table": table,
+        "_cells": cells[here],
+        "_safe": safe,
+    }
+    value = table.value[shared["_cells"]]
+    slack = 1e-9 * np.maximum(1.0, np.abs(value))
+    if isinstance(audit, Assessment):
+        estimate = audit._estimate[here]
+        if not audit.safe:  # noise is safe by promise, whatever the cells
+            words = _words_of_distance(shared["sensitive"], shared["unsafe"])
+            shared["verdict"], shared["promise"] = words
+            shared["disclosed"] = int(((np.abs(estimate - value) <= slack) & ~safe).sum())
+        return dataclasses.replace(audit, **shared, _estimate=estimate)
+    lower, upper = audit._lower[here], audit._upper[here]
+    point = upper - lower <= slack
+    return dataclasses.replace(
+        audit,
+        **shared,
+        disclosed=int((point & ~safe).sum()),
+        shortfall=0.0 if safe.all() else audit.shortfall,
+        _lower=lower,
+        _upper=upper,
+        _need_lower=audit._need_lower[here],
+        _need_upper=audit._need_upper[here],
     )

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from discreet.data.table import Table
 from discreet.report import Rows, shown
-
-if TYPE_CHECKING:
-    from discreet.tables.release import TableRelease
+from discreet.tables.protected_table import ProtectedTable
 
 __all__ = ["layout", "legend", "published_text", "sides"]
 
@@ -19,7 +15,7 @@ _LINES, _ACROSS = 40, 10
 _MARK = "c"
 
 
-def legend(release: TableRelease) -> str:
+def legend(release: ProtectedTable) -> str:
     """Return what the marks in the layout mean."""
     if release.protected.prints_intervals:
         return "Two numbers: the value lies between them."
@@ -28,7 +24,7 @@ def legend(release: TableRelease) -> str:
     return "Values were changed to protect contributors; see below how."
 
 
-def layout(release: TableRelease) -> Rows:
+def layout(release: ProtectedTable) -> Rows:
     """Return a cross table where there are two attributes, else one line per cell."""
     table = release.table
     if len(table.dimensions) == 2 and min(len(d.codes) for d in table.dimensions) <= _CODES:
@@ -37,7 +33,7 @@ def layout(release: TableRelease) -> Rows:
     return [*table.by, "value"], [[*table.labels(cell), _text(release, cell)] for cell in cells]
 
 
-def _text(release: TableRelease, cell: int) -> str:
+def _text(release: ProtectedTable, cell: int) -> str:
     """Return what is printed for a cell."""
     protected, frame = release.protected, release._frame
     if not protected.withheld[cell]:
@@ -55,7 +51,7 @@ def sides(table: Table) -> tuple[int, int]:
     return (1, 0) if longer else (0, 1)
 
 
-def _cross(release: TableRelease) -> Rows:
+def _cross(release: ProtectedTable) -> Rows:
     table = release.table
     down, right = sides(table)
     rows, columns = table.dimensions[down], table.dimensions[right]
@@ -72,7 +68,7 @@ def _cross(release: TableRelease) -> Rows:
     return header, body
 
 
-def published_text(release: TableRelease) -> str:
+def published_text(release: ProtectedTable) -> str:
     r"""Return what is published as text that fits a terminal, values set to the right.
 
     Examples

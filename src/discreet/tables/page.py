@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from discreet.data.table import Table
 from discreet.page import Page, Section, svg
 from discreet.tables.layout import layout, legend, sides
-
-if TYPE_CHECKING:
-    from discreet.tables.release import TableRelease
+from discreet.tables.protected_table import ProtectedTable
 
 __all__ = ["curator_page", "release_page"]
 
@@ -20,7 +18,7 @@ _ROWS, _CODES, _INTERVALS = 400, 40, 400
 _COLOURS = {"safe": "#dbe7ea", "changed": "#8fb8de", "withheld": "#b5413a"}
 
 
-def release_page(release: TableRelease) -> Page:
+def release_page(release: ProtectedTable) -> Page:
     """Return the page that is published: nothing in it says more than the published cells."""
     evidence = release.evidence()
     sections = [Section("The table", legend(release), table=layout(release))]
@@ -50,12 +48,13 @@ def release_page(release: TableRelease) -> Page:
         _title(release.table),
         sections,
         verdict=evidence.verdict,
-        lead="A statistical table, protected so that no single contributor can be recognised in it.",
+        lead=release.caution
+        or "A statistical table, protected so that no single contributor can be recognised in it.",
         footer=f"discreet {evidence.version}, {evidence.time}",
     )
 
 
-def curator_page(release: TableRelease) -> Page:
+def curator_page(release: ProtectedTable) -> Page:
     """Return the page for the curator: attacks, intervals with needs, exact loss."""
     frame = release.audit().intervals.head(_ROWS)
     intervals = list(frame.columns), frame.to_numpy().tolist()
@@ -68,10 +67,24 @@ def curator_page(release: TableRelease) -> Page:
             ),
             Section("Feasibility and protection intervals", table=intervals),
             Section("Loss", table=release.loss),
+            *_proof(release),
         ],
-        verdict=release.verdict,
+        verdict=release.caution or release.verdict,
         lead="Holds confidential values. It is not part of the published folder; do not publish it.",
     )
+
+
+def _proof(release: ProtectedTable) -> list[Section]:
+    """Return how near to the cheapest the result is proven to be, where the method knows."""
+    known = release.protected.confidential
+    if "optimal" not in known:
+        return []
+    gap = known.get("gap")
+    lines = [
+        ("the cheapest there is", "proven" if known["optimal"] else "not proven"),
+        ("a cheaper one saves at most", "not known" if gap is None else f"{100 * gap:.1f} %"),
+    ]
+    return [Section("Cost of protection", table=(("", ""), lines))]
 
 
 def _title(table: Table) -> str:
@@ -92,7 +105,7 @@ def _caption(table: Table) -> str:
     return f"All of {', '.join(rest)} together." if rest else ""
 
 
-def _heat_map(release: TableRelease) -> Any:
+def _heat_map(release: ProtectedTable) -> Any:
     import altair as alt
     import pandas as pd
 
@@ -122,7 +135,7 @@ def _heat_map(release: TableRelease) -> Any:
     )
 
 
-def _public_widths(release: TableRelease) -> Any:
+def _public_widths(release: ProtectedTable) -> Any:
     """Return relative widths of what anybody can compute from the published cells alone."""
     from discreet.tables.published import audit_published
 
@@ -153,7 +166,7 @@ def _histogram(values: Any, title: str) -> Any:
     )
 
 
-def _statuses(release: TableRelease) -> Any:
+def _statuses(release: ProtectedTable) -> Any:
     """Draw how many cells of each status there are, by the first attribute's coarsest codes."""
     import altair as alt
     import pandas as pd

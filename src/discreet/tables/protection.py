@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from typing import overload
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.audit.rules import Rule
-from discreet.audit.sensitivity import mark
+from discreet.audit.rules.group_disclosure import GroupDisclosure, discloses_groups
 from discreet.data.linked import LinkedTables
-from discreet.data.table import Status, Table
+from discreet.data.table import Floats, Status, Table
 from discreet.errors import InfeasibleError, InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
+from discreet.tables.measures import Identity, grouped, told_apart
 from discreet.tables.methods import FAMILY, Protected, TableMethod
 from discreet.tables.published import OWN
 from discreet.tables.release import LinkedRelease, TableRelease
 
-__all__ = ["protect"]
+__all__ = ["protect", "require_rules"]
 
 
 @overload
@@ -29,6 +31,7 @@ def protect(
     method: TableMethod | None = ...,
     *,
     rng: Randomness | None = ...,
+    unsafe: bool = ...,
     progress: Progress = ...,
 ) -> TableRelease: ...
 
@@ -40,6 +43,7 @@ def protect(
     method: TableMethod | None = ...,
     *,
     rng: Randomness | None = ...,
+    unsafe: bool = ...,
     progress: Progress = ...,
 ) -> LinkedRelease: ...
 
@@ -50,23 +54,27 @@ def protect(
     method: TableMethod | None = None,
     *,
     rng: Randomness | None = None,
+    unsafe: bool = False,
     progress: Progress = silent,
 ) -> TableRelease | LinkedRelease:
     """Mark the sensitive cells by the rules, protect them by the method, audit, and return the release.
 
     Several tables are taken as linked: cells they share are protected alike, and the audit uses
-    what all of them publish together.
+    what all of them publish together. Count, sum and mean of the same records are protected
+    together by suppression: of three numbers of a cell any two tell the third.
 
     Parameters
     ----------
     table
-        A table, or several that show the same measure.
+        A table, or several: of the same measure, or counts, sums and means of the same records.
     rules
         What is sensitive; a ready-made table may bring its statuses and levels along.
     method
         How it is protected; cell suppression by default.
     rng
         The random source of methods that draw; secure by default.
+    unsafe
+        Whether the release may be written although it is not safe; its pages then say so.
 
     Examples
     --------
@@ -78,24 +86,50 @@ def protect(
     ...     cells, by=["sector"], value="value", count="value", statistic="count"
     ... )
     >>> release = protect(table, [MinimumFrequency(4)], ControlledRounding(5))
-    >>> release.cells["value"].tolist()
-    [15.0, 5.0, 5.0, 5.0]
+    >>> set(release.cells["value"] % 5)
+    {0.0}
     """
     method = FAMILY.get("suppression")() if method is None else method
     rng = Randomness.secure() if rng is None else rng
     tables = [table] if isinstance(table, Table) else list(table)
     _require_names(tables)
-    if method.needs_rules and not rules and all(one.status is None for one in tables):
-        raise InputError(
-            f"nothing says which cells are sensitive, and {method.name} protects only those",
-            code="no-rules",
-            hint="give rules=[…], or a table with a column of statuses",
-        )
+    if all(one.status is None for one in tables):
+        require_rules(rules, method)
+    rules = _with_defaults(rules, tables, method)
     if not isinstance(table, Table):
-        return _protect_linked(table, rules, method, rng, progress)
+        linked = _protect_linked(table, rules, method, rng, progress)
+        if not unsafe:
+            _require_safe(linked.joint)
+            return linked
+        accepted = dataclasses.replace(linked.joint, accepts_unsafe=True)
+        return dataclasses.replace(linked, joint=accepted)
     release = _protect_one(table, rules, method, rng, progress)
+    if unsafe:
+        return dataclasses.replace(release, accepts_unsafe=True)
     _require_safe(release)
     return release
+
+
+def _with_defaults(
+    rules: Sequence[Rule], tables: Sequence[Table], method: TableMethod
+) -> Sequence[Rule]:
+    """Add the rule against group disclosure where something that tables show is confidential."""
+    given = any(isinstance(rule, GroupDisclosure) for rule in rules)
+    if given or method.acting.risk == "noise" or not any(map(discloses_groups, tables)):
+        return rules
+    return (*rules, GroupDisclosure())
+
+
+def require_rules(rules: Sequence[Rule], method: TableMethod | None) -> None:
+    """Refuse a method that protects sensitive cells where nothing says which cells are sensitive."""
+    if not rules and (method is None or method.needs_rules):
+        raise InputError(
+            "nothing says which cells are sensitive; without a rule nothing would be protected",
+            code="no-rules",
+            hint="name a rule, such as minimum-frequency: 3 in a policy or --rule "
+            "minimum-frequency=3; or give a table with a column of statuses",
+            parameter="rules",
+        )
 
 
 def _require_names(tables: Sequence[Table]) -> None:
@@ -124,7 +158,7 @@ def _protect_one(
         method=method,
         rules=tuple(rules),
         randomness=rng.kind if method.acting.is_random else "none",
-        before=len(table),
+        before=max(len(table), len(protected.table)),
     )
 
 
@@ -179,8 +213,10 @@ def _protect_linked(
         )
     for table in tables:
         table.require_additive()
+    if method.across_measures and len({(t.statistic, t.measure) for t in tables}) > 1:
+        return _protect_measures(tables, rules, method, rng, progress)
     # Each table knows best what its own cells hold; what is shared gets the greater need.
-    linked = LinkedTables.of(_told_apart([mark(table, rules) for table in tables]))
+    linked = LinkedTables.of(told_apart([method.mark(table, rules) for table in tables]))
     if method.linked == "apart":
         return _protect_apart(linked, rules, method, rng, progress)
     joint = _protect_one(linked.joint, (), method, rng, progress)
@@ -192,9 +228,15 @@ def _protect_linked(
             code="linked-method",
             hint="recode the records first, or protect the tables with suppression",
         )
-    _require_safe(joint)
+    return LinkedRelease(joint, _split(joint, linked.tables, linked.places))
+
+
+def _split(
+    joint: TableRelease, tables: Sequence[Table], places: Sequence[npt.NDArray[np.int64]]
+) -> tuple[TableRelease, ...]:
+    """Return the release of each table from that of all their cells."""
     parts = []
-    for table, place in zip(linked.tables, linked.places, strict=True):
+    for table, place in zip(tables, places, strict=True):
         marked = joint.table
         own = table.replace(
             status=None if marked.status is None else marked.status[place],
@@ -210,12 +252,71 @@ def _protect_linked(
             None if done.upper is None else done.upper[place],
             done.prints_intervals,
             done.grid,
-            None if done.steps is None else done.steps[place],
+            None if done.spread is None else done.spread[place],
             done.facts,
             done.confidential,
         )
-        parts.append(TableRelease(part, method, tuple(rules), joint.randomness, before=len(table)))
-    return LinkedRelease(joint, tuple(parts))
+        parts.append(
+            TableRelease(
+                part,
+                joint.method,
+                joint.rules,
+                joint.randomness,
+                len(table),
+                within=(joint, place),
+            )
+        )
+    return tuple(parts)
+
+
+def _protect_measures(
+    tables: Sequence[Table],
+    rules: Sequence[Rule],
+    method: TableMethod,
+    rng: Randomness,
+    progress: Progress,
+) -> LinkedRelease:
+    """Protect count, sum and mean of the same records together."""
+    key = rng.bytes(32)  # one draw for all measures
+    groups = grouped(tables, rules, method)
+    hidden: set[Identity] = set()
+    for group in groups:
+        if group.together:
+            assert group.joint.status is not None
+            hidden |= group.chosen(np.asarray(group.joint.status == Status.PRIMARY))
+    joints: list[TableRelease] = []
+    for group in groups:
+        same = Randomness(key, secure=rng.is_secure)
+        given = group.mask(hidden) if group.together else np.zeros(len(group.joint), dtype=bool)
+        _require_protectable(group.joint, method)
+        done = method.hide(group.joint, rng=same, progress=progress, withheld=given)  # type: ignore[call-arg]
+        if group.together:
+            hidden |= group.chosen(done.withheld)
+        joints.append(TableRelease(done, method, tuple(rules), rng.kind, before=len(group.joint)))
+    parts: dict[int, TableRelease] = {}
+    for number, group in enumerate(groups):
+        if group.together:
+            joints[number] = _widened(joints[number], group.mask(hidden))
+        _require_safe(joints[number])
+        split = _split(joints[number], group.tables, group.linked.places[: len(group.tables)])
+        parts.update(zip(group.places, split, strict=True))
+    releases = tuple(parts[place] for place in range(len(tables)))
+    return LinkedRelease(joints[0], releases, tuple(joints[1:]))
+
+
+def _widened(release: TableRelease, withheld: npt.NDArray[np.bool_]) -> TableRelease:
+    """Return a release with more cells withheld; it is audited again."""
+    done = release.protected
+    more = withheld & ~done.withheld
+    if not more.any():
+        return release
+    changed = Protected(
+        done.table,
+        np.where(withheld, np.nan, done.value),
+        np.where(more, np.int8(Status.SECONDARY), done.status),
+        facts=done.facts,
+    )
+    return dataclasses.replace(release, protected=changed)
 
 
 def _protect_apart(
@@ -230,7 +331,8 @@ def _protect_apart(
     size = len(linked.joint)
     value, status = np.zeros(size), np.zeros(size, dtype=np.int8)
     lower, upper = np.full(size, -np.inf), np.full(size, np.inf)
-    parts = []
+    spread: Floats | None = None
+    every = []
     for table, place in zip(linked.tables, linked.places, strict=True):
         same = Randomness(key, secure=rng.is_secure)
         done = method.hide(table, rng=same, progress=progress)
@@ -238,24 +340,16 @@ def _protect_apart(
         if done.lower is not None and done.upper is not None:
             np.maximum.at(lower, place, done.lower)
             np.minimum.at(upper, place, done.upper)
-        parts.append(TableRelease(done, method, tuple(rules), rng.kind, before=len(table)))
-    whole = Protected(linked.joint, value, status, lower, upper, facts=parts[0].protected.facts)
-    return LinkedRelease(TableRelease(whole, method, tuple(rules), rng.kind), tuple(parts))
-
-
-def _told_apart(tables: Sequence[Table]) -> list[Table]:
-    """Return the tables with contributors numbered so that no two tables use one number.
-
-    Numbers mean something within their own table only, unless the tables were made together.
-    """
-    tokens = {id(getattr(table, "numbering", None)) for table in tables}
-    if len(tokens) == 1 and getattr(tables[0], "numbering", None) is not None:
-        return list(tables)
-    numbered, start = [], 0
-    for table in tables:
-        units = table.contributors
-        if units is not None:
-            table = table.replace(contributors=np.where(units >= 0, units + start, -1))
-            start += int(units.max(initial=0)) + 1
-        numbered.append(table)
-    return numbered
+        if done.spread is not None:
+            spread = np.full(size, np.inf) if spread is None else spread
+            np.minimum.at(spread, place, done.spread)
+        every.append(done)
+    whole = Protected(
+        linked.joint, value, status, lower, upper, spread=spread, facts=every[0].facts
+    )
+    joint = TableRelease(whole, method, tuple(rules), rng.kind)
+    parts = (
+        TableRelease(done, method, tuple(rules), rng.kind, len(table), within=(joint, place))
+        for done, table, place in zip(every, linked.tables, linked.places, strict=True)
+    )
+    return LinkedRelease(joint, tuple(parts))

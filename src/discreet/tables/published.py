@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from discreet.data.linked import LinkedTables
 from discreet.data.table import Dimension, Floats, Status, Table
 from discreet.errors import InputError, nearest
 from discreet.progress import Progress, silent
+from discreet.report import Rows
+from discreet.tables.totals import find_total
 
 __all__ = [
     "OWN",
@@ -27,6 +30,8 @@ __all__ = [
     "read_published",
 ]
 
+#: The code of totals that is looked for first.
+_TOTAL = "Total"
 #: Columns that a release has besides its attributes.
 OWN = ("value", "lower", "upper", "count", "status", "conf_status")
 
@@ -37,6 +42,10 @@ class PublishedAudit(Audit):
 
     #: Percent of its middle that an interval must reach on both sides; 0: not be a point.
     protection: float = 0.0
+    #: Withheld cells of a table of means of which the number of records can be computed exactly.
+    counted: int = 0
+    #: For each attribute the code of its total, or none where none was recognised.
+    totals: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
 
     @property
     def is_of_means(self) -> bool:
@@ -49,6 +58,11 @@ class PublishedAudit(Audit):
         near = f"to within {self.protection:g} %" if self.protection else "exactly"
         if not self.sensitive:
             return "safe: no cell is withheld"
+        if self.counted and not self.unsafe:
+            return (
+                f"not safe: anybody can compute how many records stand behind {self.counted:,} of "
+                f"{self.sensitive:,} cells"
+            )
         if self.safe:
             return f"safe: nobody can compute any of {self.sensitive:,} cells {near}"
         exactly = f", {self.disclosed:,} of them exactly" if self.protection else ""
@@ -57,18 +71,25 @@ class PublishedAudit(Audit):
             f"{near}{exactly}"
         )
 
+    def rows(self) -> Rows:
+        """Return the counts, and what was taken for totals."""
+        head, lines = super().rows()
+        told = [f"{name}: {code or 'none found'}" for name, code in self.totals.items()]
+        return head, [*lines, ("totals", "; ".join(told))]
+
 
 def read_published(
     source: Any,
     hierarchies: Mapping[str, Hierarchy | Sequence[Hierarchy]] | None = None,
     *,
     value: str = "value",
-    total: str = "Total",
+    total: str | None = None,
+    within: float | None = None,
     counts: bool | None = None,
 ) -> Table:
     """Return a published table: withheld values are not a number, statuses are what is printed.
 
-    Beside a file, `hierarchy_<attribute>.csv` (and `hierarchy_<attribute>_2.csv` …) is used where
+    Beside a file, `hierarchy_<attribute>.csv` (and `hierarchy_<attribute>.2.csv` …) is used where
     no hierarchy is given, and `evidence.json` where `counts` is not: releases are written with
     theirs. Attributes are all columns but value, count, status and intervals.
 
@@ -76,8 +97,12 @@ def read_published(
     ----------
     source
         Path of a CSV or Parquet file, or a frame. Any: of any library that narwhals reads.
+    total
+        The code of totals of attributes without a hierarchy; left out, "Total" where that is a
+        code, and else the code that is the sum of the others.
     counts
-        Whether values are counts, of which nobody withholds a zero.
+        Whether values are counts, of which nobody withholds a zero; left out, as `evidence.json`
+        beside the file says, and without that whole numbers where only these are printed.
     """
     path = Path(source) if isinstance(source, str | Path) else None
     frame = _frame(source)
@@ -101,21 +126,32 @@ def read_published(
             column=unknown[0],
             file=path,
         )
-    dimensions, codes = [], []
-    for name in by:
-        texts_of = [str(code) for code in frame[name]]
-        dimension = _dimension(name, texts_of, given.get(name), path, total)
-        dimensions.append(dimension)
-        codes.append(np.array([dimension.index[code] for code in texts_of], dtype=np.int32))
     values = _numbers(frame[value])
     is_mean = "count" in frame.columns
     records = _numbers(frame["count"]) if is_mean else None
+    added = values if records is None else values * records
+    texts = {name: [str(code) for code in frame[name]] for name in by}
+    dimensions, codes = [], []
+    for name in by:
+        hierarchy = given.get(name)
+        if hierarchy is None and path is not None:
+            hierarchy = _beside(path.parent, name)
+        if hierarchy is None:
+            known = total if total in texts[name] else _total(texts, name, added, within)
+            dimension = _flat(name, texts[name], known)
+        else:
+            dimension = _covering(name, texts[name], hierarchy, path)
+        dimensions.append(dimension)
+        codes.append(np.array([dimension.index[code] for code in texts[name]], dtype=np.int32))
+    told = counts if counts is not None else _counts_beside(path)
     table = Table(
         tuple(dimensions),
         np.stack(codes, axis=1),
-        values if records is None else values * records,
+        added,
         status=_status(frame, values),
-        statistic="mean" if is_mean else "count" if _are_counts(counts, path) else "sum",
+        statistic="mean" if is_mean else "count" if told else "sum",
+        # Where nothing says what the values are, whole numbers are taken for what they look like.
+        whole=True if told is None and not is_mean and within is None else None,
     )
     table._require_distinct()
     return table
@@ -126,7 +162,7 @@ def audit_published(
     hierarchies: Mapping[str, Hierarchy | Sequence[Hierarchy]] | None = None,
     *,
     value: str = "value",
-    total: str = "Total",
+    total: str | None = None,
     within: float | None = None,
     protection: float | None = None,
     counts: bool | None = None,
@@ -139,6 +175,10 @@ def audit_published(
     ----------
     source
         Path or frame of a published table, or a list of them: linked tables are audited together.
+    total
+        The code of totals of attributes without a hierarchy; left out, "Total" where that is a
+        code, and else the code that is the sum of the others. Where no equation is recognised at
+        all the audit is refused.
     within
         How far a printed value may lie from the true one (rounding, bounded noise); without it
         printed values are exact.
@@ -164,10 +204,12 @@ def audit_published(
     """
     several = list(source) if isinstance(source, list | tuple) else [source]
     tables = [
-        read_published(one, hierarchies, value=value, total=total, counts=counts) for one in several
+        read_published(one, hierarchies, value=value, total=total, within=within, counts=counts)
+        for one in several
     ]
     ends = [_ends(one, table, within) for one, table in zip(several, tables, strict=True)]
     table, lower, upper = _joined(tables, ends)
+    _require_equations(table)
     exactly = lower == upper
     if within is not None:
         table = table.replace(status=np.full(len(table), np.int8(Status.PRIMARY)))
@@ -184,7 +226,22 @@ def audit_published(
         cells="sensitive",
         progress=progress,
     )
-    return _judged(audit, lower, upper, protection or 0.0)
+    judged = _judged(audit, lower, upper, protection or 0.0, _totals(table))
+    if len(several) == 1 and judged.is_of_means:
+        known = _counted(several[0], table)
+        judged = dataclasses.replace(judged, counted=known, safe=judged.safe and not known)
+    return judged
+
+
+def _counted(source: Any, table: Table) -> int:
+    """Return of how many withheld cells the number of records beside means can be computed."""
+    printed = _numbers(_frame(source)["count"])
+    numbers = Table(table.dimensions, table.codes, printed, status=table.status, statistic="count")
+    hidden = np.isnan(printed)
+    # Nobody withholds a mean of nothing.
+    bounds = np.where(hidden, 1.0, printed), np.where(hidden, np.inf, printed)
+    audit = audit_table(numbers, published=~hidden, exact=True, bounds=bounds, cells="suppressed")
+    return int((audit._upper - audit._lower <= 1e-9).sum())
 
 
 def _frame(source: Any) -> Any:
@@ -249,7 +306,13 @@ def _joined(
     return linked.joint.replace(value=value, status=known), lower, upper
 
 
-def _judged(audit: Audit, low: Floats, high: Floats, protection: float) -> PublishedAudit:
+def _judged(
+    audit: Audit,
+    low: Floats,
+    high: Floats,
+    protection: float,
+    totals: Mapping[str, str | None],
+) -> PublishedAudit:
     """Judge by the intervals alone: a file does not tell protection levels."""
     # Programs find ends up to their tolerance; what is printed holds exactly.
     lower = np.maximum(audit._lower, low[audit.cells])
@@ -262,21 +325,34 @@ def _judged(audit: Audit, low: Floats, high: Floats, protection: float) -> Publi
     found |= {"_lower": lower, "_upper": np.maximum(upper, lower), "_safe": safe}
     found |= {"safe": bool(safe.all()), "unsafe": int((~safe).sum())}
     found |= {"disclosed": int(point.sum()), "shortfall": 0.0 if safe.all() else 1.0}
-    return PublishedAudit(**found, protection=protection)
+    return PublishedAudit(**found, protection=protection, totals=totals)
 
 
-def _dimension(
+def _total(
+    texts: Mapping[str, Sequence[str]], name: str, value: Floats, within: float | None
+) -> str | None:
+    """Return the code of an attribute's totals: "Total", or what is the sum of the others."""
+    if _TOTAL in texts[name]:
+        return _TOTAL
+    columns = [codes for other, codes in texts.items() if other != name]
+    lines = list(zip(*columns, strict=True)) if columns else [()] * len(value)
+    return find_total(texts[name], lines, value, within or 0.0)
+
+
+def _flat(name: str, codes: Sequence[str], total: str | None) -> Dimension:
+    """Return an attribute whose codes are parts of one total, which may be printed or not."""
+    top = _TOTAL if total is None else total
+    return Dimension.of(
+        name, Hierarchy.flat([c for c in dict.fromkeys(codes) if c != top], total=top)
+    )
+
+
+def _covering(
     name: str,
     codes: Sequence[str],
-    given: Hierarchy | Sequence[Hierarchy] | None,
+    given: Hierarchy | Sequence[Hierarchy],
     path: Path | None,
-    total: str,
 ) -> Dimension:
-    if given is None and path is not None:
-        given = _beside(path.parent, name)
-    if given is None:
-        leaves = [code for code in dict.fromkeys(codes) if code != total]
-        return Dimension.of(name, Hierarchy.flat(leaves, total=total))
     dimension = Dimension.of(name, given)
     missing = sorted(set(codes) - set(dimension.codes))
     if missing:
@@ -291,18 +367,49 @@ def _dimension(
     return dimension
 
 
+def _require_equations(table: Table) -> None:
+    """Refuse to judge where no equation ties a withheld cell to anything."""
+    withheld = np.flatnonzero(np.isnan(table.value))
+    if not withheld.size or table.equations[:, withheld].nnz:
+        return
+    raise InputError(
+        f"no equation was recognised for any of {withheld.size} withheld cells: no code of "
+        + " or of ".join(table.by)
+        + " is the sum of the others",
+        code="no-equations",
+        hint="name the code of totals with total= (--total CODE), or give the hierarchies; a table "
+        "without totals cannot be judged",
+    )
+
+
+def _totals(table: Table) -> dict[str, str | None]:
+    """Return the code of each attribute's total, none where no cell has it."""
+    return {
+        dimension.name: dimension.total if (table.codes[:, place] == 0).any() else None
+        for place, dimension in enumerate(table.dimensions)
+    }
+
+
 def file_name(name: str) -> str:
-    """Return the name of an attribute as part of the name of a file."""
-    return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)
+    """Return the name of an attribute as part of the name of a file, no two attributes alike.
+
+    >>> file_name("region"), file_name("size class")
+    ('region', 'size_class-3475df')
+    """
+    plain = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)
+    if plain == name:
+        return plain
+    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
 def hierarchy_file(name: str, number: int = 0) -> str:
     """Return the name of the file with one of an attribute's hierarchies.
 
-    >>> hierarchy_file("size class"), hierarchy_file("region", 1)
-    ('hierarchy_size_class.csv', 'hierarchy_region_2.csv')
+    >>> hierarchy_file("region"), hierarchy_file("region", 1)
+    ('hierarchy_region.csv', 'hierarchy_region.2.csv')
     """
-    return f"hierarchy_{file_name(name)}{f'_{number + 1}' if number else ''}.csv"
+    # A point is in no attribute's part of the name: "region_2" is another attribute.
+    return f"hierarchy_{file_name(name)}{f'.{number + 1}' if number else ''}.csv"
 
 
 def _beside(folder: Path, name: str) -> list[Hierarchy] | None:
@@ -313,10 +420,10 @@ def _beside(folder: Path, name: str) -> list[Hierarchy] | None:
     return found or None
 
 
-def _are_counts(told: bool | None, path: Path | None) -> bool:
-    """Return whether a table holds counts with no zero among the withheld."""
-    if told is not None or path is None:
-        return bool(told)
+def _counts_beside(path: Path | None) -> bool | None:
+    """Return whether a table holds counts with no zero among the withheld; none: nothing tells."""
+    if path is None:
+        return None
     for folder in (path.parent, path.parent.parent):  # linked tables have theirs one up
         try:
             settings = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))[
@@ -326,7 +433,7 @@ def _are_counts(told: bool | None, path: Path | None) -> bool:
             return settings["statistic"] == "count" and "zero-cells" not in rules
         except (OSError, ValueError, KeyError, TypeError):
             continue  # none, or the evidence of something else
-    return False
+    return None
 
 
 def _numbers(column: Any) -> Floats:

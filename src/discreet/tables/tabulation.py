@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from discreet.data.dataset import Dataset
+from discreet.data.decisions import require_shared_codes
+from discreet.data.engines.cells import cells_of
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.schema import Type
 from discreet.data.table import Dimension, Floats, Ints, Table
@@ -22,11 +24,13 @@ __all__ = [
     "RESERVED",
     "Source",
     "Tabulation",
+    "counted",
     "mean_count",
     "number_alike",
+    "require_attributes",
     "require_columns",
     "retabulate",
-    "tabulate",
+    "tabulated",
 ]
 
 Statistic = Literal["sum", "mean"]
@@ -53,11 +57,18 @@ class Source:
     def identities(self) -> list[str]:
         """Return for each record a text that stays the same from run to run and table to table.
 
-        The unit where there is one, otherwise all that is known of the record.
+        The unit where there is one, the identifiers where there are some, otherwise all that is
+        known of the person. Columns without such a role do not count: with one more of them the
+        noise made from the text would be drawn anew, and average out.
         """
-        names = [self.unit] if self.unit is not None else list(self.dataset.columns)
+        names = [self.unit] if self.unit is not None else self._identifying()
         columns = [self.dataset.arrow([name]).column(0).to_pylist() for name in names]
         return ["\x1f".join(map(str, row)) for row in zip(*columns, strict=True)]
+
+    def _identifying(self) -> list[str]:
+        schema = self.dataset.schema
+        known = schema.identifiers or (*schema.quasi, *schema.confidential)
+        return list(known or self.dataset.columns)
 
     def numbers(self, name: str, *, missing: float = 0.0) -> Floats:
         """Return a numeric column of the records."""
@@ -77,7 +88,9 @@ class Source:
         weight = self.weight if weighted else None
         found = []
         for name in columns:
-            rows = held.engine.cells(held.relation, by, measure=name, weight=weight, largest=0)
+            rows = cells_of(
+                held.relation, by, measure=name, weight=weight, largest=0, missing=self.missing
+            )
             found.append(_aligned(table, rows, "sum"))
         return found
 
@@ -89,6 +102,7 @@ class Source:
             measure="__column",
             unit=self.unit,
             largest=n,
+            missing=self.missing,
         )
         tops = [_aligned(table, rows, f"top_{rank + 1}") for rank in range(n)]
         return _aligned(table, rows, "sum"), np.stack(tops, axis=1)
@@ -110,7 +124,8 @@ class Tabulation(Table):
     @property
     def mean(self) -> Floats:
         """The means of the cells."""
-        return self.value / mean_count(self)
+        count = mean_count(self)
+        return self.value / np.where(count > 0, count, 1)
 
 
 def mean_count(table: Table) -> Floats:
@@ -127,41 +142,28 @@ def mean_count(table: Table) -> Floats:
     return table.count.astype(np.float64)
 
 
-@overload
-def tabulate(  # type: ignore[overload-overlap]  # a text is a sequence of texts, too
+def counted(table: Table) -> Table:
+    """Return the table of numbers behind means, whose sensitive cells are those of the means.
+
+    It has no levels: of each sensitive number another one must remain possible.
+    """
+    none = np.zeros(len(table))
+    return table.replace(
+        value=mean_count(table),
+        statistic="count",
+        measure=None,
+        contributions=None,
+        magnitude=None,
+        requested=None,
+        lower=none,
+        upper=none,
+        whole=None,
+    )
+
+
+def tabulated(
     data: Dataset,
     by: Sequence[str],
-    measure: str | None = ...,
-    statistic: Statistic = ...,
-    *,
-    unit: str | None = ...,
-    weight: str | None = ...,
-    largest: int = ...,
-    request: str | None = ...,
-    total: str = ...,
-    missing: str | None = ...,
-) -> Tabulation: ...
-
-
-@overload
-def tabulate(
-    data: Dataset,
-    by: Sequence[Sequence[str]],
-    measure: str | None = ...,
-    statistic: Statistic = ...,
-    *,
-    unit: str | None = ...,
-    weight: str | None = ...,
-    largest: int = ...,
-    request: str | None = ...,
-    total: str = ...,
-    missing: str | None = ...,
-) -> tuple[Tabulation, ...]: ...
-
-
-def tabulate(
-    data: Dataset,
-    by: Sequence[str] | Sequence[Sequence[str]],
     measure: str | None = None,
     statistic: Statistic = "sum",
     *,
@@ -171,58 +173,8 @@ def tabulate(
     request: str | None = None,
     total: str = "Total",
     missing: str | None = None,
-) -> Tabulation | tuple[Tabulation, ...]:
-    """Cross attributes of a dataset into a table of counts, sums or means.
-
-    Parameters
-    ----------
-    data
-        Records with a schema: hierarchies of attributes, the unit and the weight come from it.
-    by
-        The attributes; or several lists of them, for several tables at once.
-    measure
-        The column added up; without one records are counted.
-    statistic
-        "sum", or "mean", which is protected through its sum and its number of records.
-    unit
-        The column that says whom a record belongs to (a holding, a person with several records).
-    weight
-        The column of sampling weights: sums are weighted, contributors count as they are.
-    largest
-        How many of the largest contributions are kept for the rules.
-    request
-        A column that is true for those who asked for protection, for the request rule.
-    total, missing
-        The code of totals of attributes without a hierarchy, and the one for missing values.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from discreet.data.dataset import read
-    >>> people = read(pd.DataFrame({"sector": ["IT", "IT", "Fin"], "salary": [10.0, 20.0, 30.0]}))
-    >>> table = tabulate(people, by=["sector"], measure="salary")
-    >>> table.to_frame()[["sector", "value", "count", "max1"]].values.tolist()
-    [['Total', 60.0, 3, 30.0], ['Fin', 30.0, 1, 30.0], ['IT', 30.0, 2, 20.0]]
-    """
-    if isinstance(by, str):
-        by = [by]
-    if by and not isinstance(by[0], str):
-        several = [
-            tabulate(
-                data,
-                list(names),
-                measure,
-                statistic,
-                unit=unit,
-                weight=weight,
-                largest=largest,
-                request=request,
-                total=total,
-                missing=missing,
-            )
-            for names in by
-        ]
-        return number_alike(several) if len(several) > 1 else tuple(several)
+) -> Tabulation:
+    """Cross attributes of a dataset into one table: see `discreet.tabulate`."""
     names = tuple(str(name) for name in by)
     require_columns(data, names, measure, statistic, (unit, weight, request))
     for name in names:
@@ -241,6 +193,9 @@ def tabulate(
         missing=missing,
     )
     dimensions = tuple(_dimension(name, hierarchies[name], rows, total) for name in names)
+    for dimension in dimensions:
+        leaves = dimension.hierarchies[0].leaves
+        require_shared_codes(data.schema, dimension.name, leaves, data.count)
     declared = {d.name: d.hierarchies for d in dimensions}
     source = Source(data, names, measure, unit, weight, declared, request, missing)
     table = _table(dimensions, rows, source, statistic, largest)
@@ -291,7 +246,7 @@ def retabulate(
     data = source.dataset.recode({name: dict(change) for name, change in codes.items()})
     data = data.replace(hierarchies={d.name: d.hierarchies for d in dimensions})
     largest = 0 if table.contributions is None else table.contributions.shape[1]
-    return tabulate(
+    return tabulated(
         data,
         list(source.by),
         source.measure,
@@ -323,6 +278,18 @@ def _missing_after(source: Source, codes: Mapping[str, Mapping[str, str]]) -> st
     return after.pop() if after else missing
 
 
+def require_attributes(tables: Sequence[Sequence[str]]) -> None:
+    """Refuse a demand that names no attribute for a table."""
+    if not tables or not all(tables):
+        raise InputError(
+            "a table needs at least one attribute",
+            code="no-attributes",
+            hint="give by=[…], in a policy by: [sector, region], on the command line "
+            "--by sector,region",
+            parameter="by",
+        )
+
+
 def require_columns(
     data: Dataset,
     by: tuple[str, ...],
@@ -331,10 +298,7 @@ def require_columns(
     columns: tuple[str | None, ...],
 ) -> None:
     """Say which column of a demand is missing or of the wrong kind."""
-    if not by:
-        raise InputError(
-            "a table needs at least one attribute", code="no-attributes", hint="give by=[…]"
-        )
+    require_attributes((by,))
     for name in (*by, measure, *columns):
         if name is not None:
             data.schema[name]
@@ -428,9 +392,15 @@ def _table(
         else None,
         statistic="count" if counting else statistic,
         measure=source.measure,
+        confidential=_confidential(source),
         source=source,
         weights=records,
     )
+
+
+def _confidential(source: Source) -> tuple[str, ...]:
+    names = (*source.by, source.measure)
+    return tuple(name for name in source.dataset.schema.confidential if name in names)
 
 
 def _with_requests(table: Tabulation, request: str | None) -> Tabulation:

@@ -14,7 +14,8 @@ from discreet.app.server.desk import Reply, User
 from discreet.app.server.postgres.catalog import Catalog
 from discreet.app.server.postgres.scram import make_verifier
 from discreet.app.server.postgres.server import PostgresServer, server_binding, tls_context
-from discreet.app.server.postgres.session import Setting
+from discreet.app.server.postgres.session_statements import BUDGET
+from discreet.app.server.postgres.setting import Setting
 from discreet.errors import InputError, RefusedError
 
 
@@ -25,7 +26,7 @@ class Fixed:
         self.seen = []
         self.catalog = Catalog({"people": TABLE.schema})
 
-    def ask(self, sql, user, parameters=()):
+    def ask(self, sql, user, parameters=(), *, errors=False):
         told = self.catalog.answer(sql, parameters)
         if told is not None:
             return Reply(told, "session")
@@ -40,10 +41,16 @@ class Fixed:
             time.sleep(3)
         return Reply(TABLE, "exact", notices=("exact answer",))
 
-    def recall(self, sql, user, parameters=()):
+    def recall(self, sql, user, parameters=(), *, errors=False):
         return None
 
-    def describe(self, sql, user, parameters=0):
+    def parameter_kinds(self, sql, user, count):
+        return ("text",) * count
+
+    def budget(self, user):
+        return BUDGET.empty_table()
+
+    def describe(self, sql, user, parameters=0, *, errors=False):
         told = self.catalog.answer(sql, (None,) * parameters)
         return TABLE.schema if told is None else told.schema
 

@@ -114,8 +114,9 @@ def write_people(folder: Path, rows: int = 400) -> None:
 class Served:
     """A `discreet serve` process."""
 
-    def __init__(self, policy: Path) -> None:
+    def __init__(self, policy: Path, *allow: str) -> None:
         self.policy = policy
+        self.allow = [word for given in allow for word in ("--allow", given)]
         self.settings = yaml.safe_load(policy.read_text())["server"]
         self.log = policy.with_suffix(".log")
         self.process = self._start()
@@ -123,7 +124,7 @@ class Served:
     def _start(self) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "discreet", "serve", str(self.policy)],
+                [sys.executable, "-m", "discreet", "serve", str(self.policy), *self.allow],
                 env={**os.environ, "PYTHONPATH": str(REPOSITORY / "src")},
                 stdout=log,
                 stderr=log,
@@ -133,7 +134,7 @@ class Served:
     def connect(self, who: str = "ana", **options) -> psycopg.Connection:
         return connect(self.settings["port"], who, **options)
 
-    def wait(self, seconds: float = 60) -> None:
+    def wait(self, seconds: float = 300) -> None:
         """Wait until clients are served."""
         end = time.monotonic() + seconds
         while True:

@@ -81,7 +81,7 @@ def test_a_described_statement_keeps_its_promise(served, who, sql):
         try:
             given = client.execute(sql).pgresult
         except psycopg.Error as error:
-            assert error.sqlstate in ("42501", "53400")  # noqa: PT017  # a refusal is as well
+            assert error.sqlstate in ("42501", "53400", "0A000")  # noqa: PT017  # a refusal is as well
             return
         assert promised == [(given.fname(i), given.ftype(i)) for i in range(given.nfields)]
         client.pgconn.send_query_prepared(b"s", [])
@@ -146,7 +146,8 @@ def test_roles_and_columns(served):
         client.execute("SELECT COUNT(*) FROM people")
     with connect(served.postgres, "stu") as client:
         assert client.execute("SELECT COUNT(*) FROM people WHERE age < 50").fetchone()[0] > 0
-        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="not available to you"):
+        # A column hidden from a role is as unknown as one that does not exist.
+        with pytest.raises(psycopg.errors.UndefinedColumn, match="no column 'salary'"):
             client.execute("SELECT AVG(salary) FROM people")
 
 

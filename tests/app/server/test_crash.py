@@ -12,8 +12,8 @@ import pytest
 import discreet as dc
 from discreet.data.sql import Catalog, parse
 from discreet.ledger import open_ledger
+from discreet.queries.gateway import _in_digits
 from tests.app.server.serving import Served, write_people, write_policy
-from tests.app.server.test_serve import _database
 
 pytestmark = pytest.mark.xdist_group("wire")
 
@@ -77,7 +77,7 @@ def survive(folder, ledger: str, kills: int, seed: int) -> dict[str, int]:
     path = write_policy(
         folder, gateway={"guard": GUARD, "ledger": ledger}, users=("ana", *USERS), workers=1
     )
-    served, chance, done = Served(path), random.Random(seed), Counter()
+    served, chance, done = Served(path, ledger), random.Random(seed), Counter()
     try:
         served.wait()
         load = Load(served)
@@ -111,26 +111,34 @@ def check(ledger: str, told: list[tuple[str, str, float]], folder) -> dict[str, 
     with open_ledger(ledger) as book:
         verified = book.verify()
         assert verified.intact, verified.reason
-        entries = [entry for entry in book.entries() if entry.kind == "noisy"]
+        everything = list(book.entries())
+        entries = [entry for entry in everything if entry.kind == "noisy"]
         spent = {who: book.spent("people", f"user:{who}") for who in USERS}
         dataset = book.spent("people", "dataset")
+    data = dc.read(folder / "people.csv", roles={"salary": "confidential"}, name="people")
+    catalog = Catalog.of("people", data.schema, data.relation.schema)
+    queries = {sql: parse(sql, catalog) for sql in QUESTIONS}
+    digests = {sql: query.digest for sql, query in queries.items()}
+    asked = {query.digest: query for query in queries.values()}
     recorded: dict[tuple[str, str], float] = {}
     for entry in entries:
         with pa.ipc.open_stream(entry.answer) as reader:
-            (value,) = reader.read_all().column("m0").to_pylist()
+            rows = reader.read_all()
+        shown = _in_digits(asked[entry.digest], rows, entry.details["error_95"])
+        (value,) = shown.column("m0").to_pylist()
         recorded[entry.user, entry.digest] = float(value)
     # Each delivered answer is the one recorded for that user and that question.
-    data = dc.read(folder / "people.csv", roles={"salary": "confidential"}, name="people")
-    catalog = Catalog.of("people", data.schema, data.relation.schema)
-    digests = {sql: parse(sql, catalog).digest for sql in QUESTIONS}
     missing = [(who, sql) for who, sql, value in told if recorded.get((who, digests[sql])) != value]
     assert missing == [], f"{len(missing)} answers were delivered that the ledger does not hold"
     # Nobody was charged twice for a question, and nothing charged was lost.
     questions = [(entry.user, entry.digest) for entry in entries]
     assert len(questions) == len(set(questions))
     for who in USERS:
-        mine = [entry for entry in entries if entry.user == who]
-        charged = [entry.details["charges"][f"user:{who}"] for entry in mine]
+        # A charge may be an entry of its own, before the engine runs.
+        paid = [e for e in everything if e.user == who and "charges" in e.details]
+        assert len(paid) == len({entry.digest for entry in paid})
+        assert {e.digest for e in entries if e.user == who} <= {e.digest for e in paid}
+        charged = [entry.details["charges"][f"user:{who}"] for entry in paid]
         assert sum(sum(events.values()) for events in charged) == sum(spent[who].values())
     assert sum(dataset.values()) == sum(sum(events.values()) for events in spent.values())
     # The same question had one answer, before and after any crash.
@@ -146,8 +154,8 @@ def test_sqlite_survives(tmp_path):
     survive(tmp_path, "ledger.db", 3, seed=1)
 
 
-def test_postgres_survives(tmp_path, postgres_url):
-    survive(tmp_path, _database(postgres_url, "crash"), 3, seed=2)
+def test_postgres_survives(tmp_path, postgres_database):
+    survive(tmp_path, postgres_database, 3, seed=2)
 
 
 @pytest.mark.slow
@@ -156,5 +164,5 @@ def test_sqlite_survives_two_hundred(tmp_path):
 
 
 @pytest.mark.slow
-def test_postgres_survives_two_hundred(tmp_path, postgres_url):
-    print(survive(tmp_path, _database(postgres_url, "crash200"), 200, seed=4))  # noqa: T201  # as above
+def test_postgres_survives_two_hundred(tmp_path, postgres_database):
+    print(survive(tmp_path, postgres_database, 200, seed=4))  # noqa: T201  # as above

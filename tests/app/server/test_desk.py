@@ -12,13 +12,14 @@ import pytest
 import discreet as dc
 from discreet.app.server.certificate import make_certificate
 from discreet.app.server.desk import Attempts, Rate, Reply, User
+from discreet.app.server.from_policy import announce
 from discreet.app.server.gateways import Desk, Given
 from discreet.app.server.http import Tokens, build_http
 from discreet.app.server.metrics import Metrics
 from discreet.app.server.postgres import messages as m
 from discreet.app.server.postgres.scram import Strangers, make_verifier
 from discreet.app.server.postgres.server import PostgresServer, tls_context
-from discreet.app.server.postgres.session import Setting
+from discreet.app.server.postgres.setting import Setting
 from discreet.demo.datasets import population
 from discreet.errors import InputError, RefusedError
 from tests.app.server.test_fuzz import Raw, text
@@ -113,10 +114,10 @@ def test_strangers_look_the_same_in_every_process_and_like_users():
 
 
 class Broken:
-    def recall(self, *_):
+    def recall(self, *_, **__):
         return None
 
-    def ask(self, *_):
+    def ask(self, *_, **__):
         raise RuntimeError("secret record 31415")
 
 
@@ -145,7 +146,7 @@ def test_http_tells_neither_client_nor_log_what_a_failure_said(caplog):
 class Large:
     table = pa.table({"x": ["y" * 1000] * 100_000})
 
-    def recall(self, *_):
+    def recall(self, *_, **__):
         return Reply(self.table, "exact")
 
 
@@ -171,3 +172,15 @@ def test_a_client_that_does_not_read_is_cut_off(tmp_path):
         return left
 
     assert asyncio.run(run()) == 0
+
+
+def test_the_curator_reads_in_the_log_what_a_gateway_found_out(caplog):
+    table = pa.table(
+        {"ward": ["a"] * 6 + ["b"] * 6, "diagnosis": ["flu"] * 6 + ["flu", "cold"] * 3}
+    )
+    data = dc.read(table, roles={"ward": "quasi", "diagnosis": "confidential"}, name="people")
+    with dc.Gateway(data, guard=dc.Restriction(k=5)) as gate:
+        announce({"people": gate})
+    (record,) = caplog.records
+    assert record.relation == "people"
+    assert "diagnosis has few values: 1 groups of 5 or more" in record.getMessage()

@@ -1,7 +1,9 @@
 """HTTP/JSON over a real gateway: tokens, answers, refusals, and whatever schemathesis thinks of."""
 
+import asyncio
 import base64
 import contextlib
+import re
 import socket
 import threading
 import time
@@ -200,3 +202,59 @@ def test_the_interface_is_what_it_says(interface):
             case.call_and_validate(headers=HEADERS)
 
         conforms()
+
+
+# -- the page, budgets, and metrics from elsewhere -------------------------------------------------
+def called(app, method, path, *, host="127.0.0.1", **options):
+    """Call the application as if from some machine."""
+
+    async def call():
+        transport = httpx.ASGITransport(app, client=(host, 50_000))
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as http:
+            return await http.request(method, path, **options)
+
+    return asyncio.run(call())
+
+
+def test_the_page_works_without_any_other_host(client):
+    moved = client.get("/", follow_redirects=False)
+    assert moved.status_code in (302, 307)
+    assert moved.headers["location"] == "/docs"
+    page = client.get("/docs")
+    assert page.status_code == 200
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert "//" not in re.sub(r"https?://127\.0\.0\.1\S*", "", page.text).replace("<!--//", "")
+    for path in ("/ask", "/token", "/budget", "/relations", "/metrics"):
+        assert f"<code>{path}</code>" in page.text
+
+
+def test_what_is_left_of_budgets_over_http():
+    guard = dc.Perturbation(epsilon=1.0, per_query=0.25, bounds={"salary": (0, 500_000)})
+    gate, metrics = dc.Gateway(salaries(), guard=guard), Metrics()
+    desk = Desk({"people": gate}, rate=Rate(1e6, 10**6), metrics=metrics)
+    app = build_http(desk, USERS, ThreadPoolExecutor(2), TOKENS, metrics)
+    assert called(app, "GET", "/budget").status_code == 401
+    body = {"sql": "SELECT COUNT(*) AS n FROM people", "errors": True}
+    told = called(app, "POST", "/ask", json=body, headers=HEADERS).json()
+    assert told["columns"] == ["n", "n_error_95"]
+    lines = called(app, "GET", "/budget", headers=HEADERS).json()
+    assert [(line["scope"], line["left"], line["questions_left"]) for line in lines] == [
+        ("user", 0.75, 3),
+        ("dataset", 0.75, 3),
+    ]
+    desk.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "headers", "status"),
+    [
+        ("127.0.0.1", {}, 200),
+        ("203.0.113.9", {}, 401),
+        ("203.0.113.9", HEADERS, 200),
+        ("203.0.113.9", {"Authorization": "Basic " + base64.b64encode(b"ana:s3cret").decode()}, 200),
+        ("203.0.113.9", {"Authorization": "Basic " + base64.b64encode(b"ana:wrong").decode()}, 401),
+        ("127.0.0.1", {"X-Forwarded-For": "203.0.113.9"}, 401),
+    ],
+)  # fmt: skip
+def test_metrics_from_another_machine_need_a_proof(host, headers, status):
+    assert called(make_app(), "GET", "/metrics", host=host, headers=headers).status_code == status

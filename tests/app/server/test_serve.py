@@ -125,13 +125,12 @@ def test_several_workers_need_a_shared_ledger(folder):
         serve_policy(path, started=print)
 
 
-def test_two_workers_never_overspend(folder, postgres_url):
+def test_two_workers_never_overspend(folder, postgres_database):
     users = [f"user{n}" for n in range(8)]
-    ledger = _database(postgres_url, "two_workers")
     path = write_policy(
-        folder, gateway={"guard": NOISE, "ledger": ledger}, users=("ana", *users), workers=2
+        folder, gateway={"guard": NOISE, "ledger": postgres_database}, users=("ana", *users), workers=2
     )
-    served = Served(path)
+    served = Served(path, postgres_database)
     try:
         served.wait(120)
 
@@ -161,17 +160,10 @@ def test_two_workers_never_overspend(folder, postgres_url):
         assert served.stop() == 0
     finally:
         served.kill()
-    with open_ledger(ledger) as book:
+    with open_ledger(postgres_database) as book:
         assert book.verify().intact
         noisy = [entry for entry in book.entries() if entry.kind == "noisy"]
         assert sum(entry.details["spent"]["epsilon"] for entry in noisy) == pytest.approx(1.0)
     assert len(noisy) == 20
     assert total["answered"] >= 20  # the same question by the same user is free
     assert total["exhausted"] > 0
-
-
-def _database(url: str, name: str) -> str:
-    with psycopg.connect(url, autocommit=True) as client:
-        client.execute(f"CREATE DATABASE {name}")
-    base, _, _ = url.rpartition("/")
-    return f"{base}/{name}"

@@ -67,9 +67,9 @@ def test_limits_of_client_and_policy(slow_gate, tmp_path):
                 timeout=30,
             )
             assert reply.json()["error"] == "statement-timeout"
-        # Nothing of it was charged or recorded.
-        asked = [entry.question for entry in slow_gate.ledger.entries()]
-        assert not any("LIKE" in question for question in asked)
+        # What was ended was charged all the same: how long it takes depends on the data.
+        asked = [e for e in slow_gate.ledger.entries() if "LIKE" in e.question]
+        assert all(entry.kind == "charged" for entry in asked)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ import pytest
 import sqlglot
 
 from discreet.data.engines import Engine, connect
+from discreet.data.engines.cells import cells_of
+from discreet.data.engines.changes import attach, recode
 from discreet.data.hierarchy import Hierarchy
 from discreet.errors import EngineError, InputError
 
@@ -66,10 +68,10 @@ def test_ties_name_the_same_contributors_everywhere(engine: Engine, duckdb_engin
     )
     by = {"g": (Hierarchy.from_pairs([("T", ""), ("a", "T"), ("b", "T"), ("c", "T")]),)}
     options = {"measure": "v", "unit": "u", "identify": True, "largest": 2}
-    found = engine.cells(engine.load(rows), by, **options)
-    wanted = duckdb_engine.cells(duckdb_engine.load(rows), by, **options)
+    found = cells_of(engine.load(rows), by, **options)
+    wanted = cells_of(duckdb_engine.load(rows), by, **options)
     assert found.equals(wanted)
-    again = engine.cells(engine.load(rows.take(pa.array(range(10, -1, -1)))), by, **options)
+    again = cells_of(engine.load(rows.take(pa.array(range(10, -1, -1)))), by, **options)
     assert again.equals(wanted)
     assert wanted.filter(pa.compute.equal(wanted["g"], "a"))["top_1"].to_pylist() == [5.0]
 
@@ -81,13 +83,13 @@ def test_not_a_number_and_infinities_come_back(engine: Engine):
     assert shown == ["nan", math.inf, -math.inf, None, 0.0]
     bad = engine.load(pa.table({"g": ["a"], "x": [math.nan]}))
     with pytest.raises(InputError) as caught:
-        engine.cells(bad, {"g": ()}, measure="x")
+        cells_of(bad, {"g": ()}, measure="x")
     assert caught.value.code == "not-finite"
 
 
 def test_values_that_a_recode_leaves_are_spelt_alike(engine: Engine):
     rows = pa.table({"x": [1.0, 2.5, 1e20, None], "b": [True, False, True, None]})
-    recoded = engine.recode(
+    recoded = recode(
         engine.load(rows),
         {
             "x": pa.table({"from": [2.5], "to": ["two and a half"]}),
@@ -106,7 +108,7 @@ def test_a_mask_with_a_row_twice_is_refused(engine: Engine):
     for numbers in ([0, 0], [0, None]):
         mask = pa.table({"__row": pa.array(numbers, pa.int64()), "a": [5, 6]})
         with pytest.raises(InputError) as caught:
-            engine.attach(rows, mask)
+            attach(rows, mask)
         assert caught.value.code == "bad-attach"
 
 

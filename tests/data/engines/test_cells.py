@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.data.engines import Engine, connect
+from discreet.data.engines.cells import cells_of
 from discreet.data.hierarchy import Hierarchy
 from discreet.errors import InputError
 
@@ -135,7 +136,7 @@ BY = {"region": (REGION, COAST), "sex": (), "size": ()}
 def test_cells_are_what_counting_by_hand_gives(engine: Engine, options):
     rows = records()
     relation = engine.load(rows)
-    found = engine.cells(relation, BY, missing="NA", **options)
+    found = cells_of(relation, BY, missing="NA", **options)
     known = {key: options[key] for key in ("measure", "unit", "weight")}
     compare(found, by_hand(rows, BY, **known), BY, **options)
 
@@ -143,7 +144,7 @@ def test_cells_are_what_counting_by_hand_gives(engine: Engine, options):
 def test_single_values_only(engine: Engine):
     rows = records(200, seed=2)
     options = {"measure": "value", "unit": "firm", "weight": None}
-    found = engine.cells(engine.load(rows), BY, missing="NA", margins=False, **options)
+    found = cells_of(engine.load(rows), BY, missing="NA", margins=False, **options)
     compare(found, by_hand(rows, BY, margins=False, **options), BY, **options)
 
 
@@ -151,25 +152,25 @@ def test_units_that_stay_in_one_cell(engine: Engine):
     rows = records(200, seed=3)
     rows = rows.set_column(4, "firm", pa.array(np.arange(200) // 1))
     options = {"measure": "value", "unit": "firm", "weight": None}
-    found = engine.cells(engine.load(rows), BY, missing="NA", identify=True, **options)
+    found = cells_of(engine.load(rows), BY, missing="NA", identify=True, **options)
     compare(found, by_hand(rows, BY, **options), BY, identify=True, **options)
 
 
 def test_no_attribute_gives_one_cell(engine: Engine):
-    found = engine.cells(engine.load(records(50)), {}, measure="value", unit="firm")
+    found = cells_of(engine.load(records(50)), {}, measure="value", unit="firm")
     assert found.column("count").to_pylist() == [50]
 
 
 def test_no_rows_give_no_cells(engine: Engine):
     empty = records(10).slice(0, 0)
-    found = engine.cells(engine.load(empty), BY, measure="value", unit="firm")
+    found = cells_of(engine.load(empty), BY, measure="value", unit="firm")
     assert found.num_rows == 0
     assert found.column_names[:4] == ["region", "sex", "size", "count"]
 
 
 def refused(engine: Engine, rows: pa.Table, code: str, by=None, **options) -> InputError:
     with pytest.raises(InputError) as caught:
-        engine.cells(engine.load(rows), by or {"a": ()}, **options)
+        cells_of(engine.load(rows), by or {"a": ()}, **options)
     assert caught.value.code == code
     return caught.value
 
@@ -222,5 +223,5 @@ def test_any_records_give_the_cells_of_counting_by_hand(drawn, largest):
     by = {"region": (REGION,), "sex": ()}
     options = {"measure": "value", "unit": "firm", "weight": None}
     with connect("duckdb://") as engine:
-        found = engine.cells(engine.load(rows), by, missing="NA", largest=largest, **options)
+        found = cells_of(engine.load(rows), by, missing="NA", largest=largest, **options)
     compare(found, by_hand(rows, by, **options), by, largest=largest, **options)

@@ -15,6 +15,8 @@ import sqlglot
 from discreet.data.dataset import read
 from discreet.data.engines import Engine
 from discreet.data.engines.base import ROW
+from discreet.data.engines.cells import cells_of
+from discreet.data.engines.changes import attach, recode, sample
 from discreet.errors import EngineError, InputError
 from discreet.randomness import Randomness
 
@@ -64,10 +66,10 @@ def test_hostile_names(engine: Engine):
         found = engine.frequencies(relation, [name])
         assert found.column_names == [name, "count"]
         assert found.column("count").to_pylist() == [1, 1]
-    cells = engine.cells(relation, {HOSTILE[0]: (), HOSTILE[5]: ()}, measure=HOSTILE[6])
+    cells = cells_of(relation, {HOSTILE[0]: (), HOSTILE[5]: ()}, measure=HOSTILE[6])
     assert cells.column_names[:2] == [HOSTILE[0], HOSTILE[5]]
     assert cells.column("count").to_pylist()[0] == 2
-    changed = engine.recode(relation, {HOSTILE[0]: pa.table({"from": [0], "to": [9]})})
+    changed = recode(relation, {HOSTILE[0]: pa.table({"from": [0], "to": [9]})})
     assert sorted(engine.fetch(changed).column(HOSTILE[0]).to_pylist()) == [1, 9]
     numbered = engine.number(changed)
     assert set(numbered.columns) == {*HOSTILE, ROW}
@@ -107,7 +109,7 @@ def test_recode(engine: Engine):
         "age": pa.table({"from": [20, 31, None], "to": ["20-29", "30-39", "?"]}),
         "s": pa.table({"from": ["a", "b"], "to": pa.array(["z", None], pa.string())}),
     }
-    found = engine.recode(rows, maps)
+    found = recode(rows, maps)
     assert found.schema.field("age").type == pa.string()
     assert ordered(engine.fetch(found), "id") == [
         {"id": 1, "age": "20-29", "s": "z"},
@@ -116,12 +118,12 @@ def test_recode(engine: Engine):
         {"id": 4, "age": "99", "s": None},
     ]
     with pytest.raises(InputError) as caught:
-        engine.recode(rows, {"s": pa.table({"from": ["a", "a"], "to": ["x", "y"]})})
+        recode(rows, {"s": pa.table({"from": ["a", "a"], "to": ["x", "y"]})})
     assert caught.value.code == "bad-recode"
     with pytest.raises(InputError):
-        engine.recode(rows, {"age": pa.table({"from": ["old"], "to": ["x"]})})
+        recode(rows, {"age": pa.table({"from": ["old"], "to": ["x"]})})
     with pytest.raises(InputError):
-        engine.recode(rows, {"age": pa.table({"a": [1], "b": [2]})})
+        recode(rows, {"age": pa.table({"a": [1], "b": [2]})})
 
 
 def test_numbering_attaching_and_ranking(engine: Engine):
@@ -135,7 +137,7 @@ def test_numbering_attaching_and_ranking(engine: Engine):
     mask = pa.table(
         {ROW: np.arange(size)[::-1], "v": np.arange(size)[::-1] * 0.5, "new": ["n"] * size}
     )
-    masked = engine.attach(numbered, mask)
+    masked = attach(numbered, mask)
     found = engine.fetch(masked).sort_by(ROW)
     assert found.column_names == ["v", "w", ROW, "new"]
     assert found.column("v").to_pylist() == [place * 0.5 for place in range(size)]
@@ -147,14 +149,14 @@ def test_numbering_attaching_and_ranking(engine: Engine):
 
 def test_samples(engine: Engine):
     rows = engine.load(pa.table({"id": np.arange(100), "g": ["a"] * 70 + ["b"] * 25 + [None] * 5}))
-    found = engine.fetch(engine.sample(rows, size=20, rng=Randomness.seeded(1)))
+    found = engine.fetch(sample(rows, size=20, rng=Randomness.seeded(1)))
     assert len(set(found.column("id").to_pylist())) == 20
-    strata = engine.fetch(engine.sample(rows, size=20, rng=Randomness.seeded(2), strata=["g"]))
+    strata = engine.fetch(sample(rows, size=20, rng=Randomness.seeded(2), strata=["g"]))
     assert len(set(strata.column("id").to_pylist())) == 20
     groups = strata.column("g").to_pylist()
     assert (groups.count("a"), groups.count("b"), groups.count(None)) == (14, 5, 1)
     with pytest.raises(InputError) as caught:
-        engine.sample(rows, size=101, rng=Randomness.seeded(1))
+        sample(rows, size=101, rng=Randomness.seeded(1))
     assert caught.value.code == "sample-too-large"
 
 
@@ -227,7 +229,7 @@ def test_tables_of_the_engine(engine: Engine):
     assert found.columns == ("A b", "v")
     assert engine.fetch(found).sort_by("v").to_pydict() == rows.to_pydict()
     engine.write(
-        engine.recode(found, {"A b": pa.table({"from": ["x"], "to": ["z"]})}), name, format="table"
+        recode(found, {"A b": pa.table({"from": ["x"], "to": ["z"]})}), name, format="table"
     )
     assert sorted(engine.fetch(engine.table(name)).column("A b").to_pylist()) == ["y", "z"]
     with pytest.raises(InputError) as caught:

@@ -19,7 +19,7 @@ def people():
     )
     return dc.read(
         frame,
-        roles={"region": "quasi", "age": "quasi"},
+        roles={"region": "quasi", "age": "quasi", "job": "other"},
         types={"age": "numeric"},
         hierarchies={"region": tree},
     )
@@ -73,7 +73,8 @@ def test_a_limit_is_needed_and_only_one():
 
 
 def test_stratified_samples_keep_shares():
-    frame = pd.DataFrame({"sex": ["f"] * 60 + ["m"] * 40, "x": range(100)})
+    rows = pd.DataFrame({"sex": ["f"] * 60 + ["m"] * 40, "x": range(100)})
+    frame = dc.read(rows, roles={"sex": "quasi", "x": "confidential"})
     safe = dc.mask(frame, dc.Sampling(0.1, strata="sex")).frame
     assert safe["sex"].value_counts().to_dict() == {"f": 6, "m": 4}
     assert len(dc.mask(frame, dc.Sampling(size=7)).frame) == 7
@@ -82,7 +83,8 @@ def test_stratified_samples_keep_shares():
 
 
 def test_masks_after_sampling_reach_the_right_records():
-    frame = pd.DataFrame({"x": range(50), "y": range(50)})
+    rows = pd.DataFrame({"x": range(50), "y": range(50)})
+    frame = dc.read(rows, roles={"x": "quasi", "y": "quasi"})
     safe = dc.mask(frame, [dc.Sampling(size=10), dc.Rounding("x", 100), dc.Rounding("y", 1)])
     assert safe.frame["x"].isin([0, 100]).all()
     assert len(set(safe.frame["y"])) == 10
@@ -92,7 +94,7 @@ def test_pseudonyms_link_across_releases_under_one_key(tmp_path):
     key = tmp_path / "key"
     key.write_bytes(b"0123456789abcdef0123456789abcdef")
     frame = pd.DataFrame({"person": ["ana", "ben", "ana"], "x": [1, 2, 3]})
-    people = dc.read(frame, roles={"person": "identifier"})
+    people = dc.read(frame, roles={"person": "identifier", "x": "confidential"})
     method = dc.Pseudonyms("person", key_file=str(key))
     one, two = (dc.mask(people, method).frame["person"].tolist() for _ in range(2))
     assert one == two

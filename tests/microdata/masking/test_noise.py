@@ -1,12 +1,14 @@
 """Noise, PRAM, rounding: what they keep in expectation, and how they refuse."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from discreet.errors import InputError
 from discreet.microdata.masking.pram import invariant_matrix
 
 N = 40_000
@@ -131,3 +133,42 @@ def test_unbiased_rounding_keeps_sums():
     after = apply(dc.Rounding("x", 10, unbiased=True), pa.table({"x": np.full(N, 3.0)}))[0]
     assert set(after.tolist()) == {0.0, 10.0}
     assert after.mean() == pytest.approx(3.0, abs=0.15)
+
+
+def families():
+    rng = np.random.default_rng(9)
+    age = rng.choice(["child", "adult"], 400)
+    state = np.where(age == "child", "single", rng.choice(["single", "married", "widowed"], 400))
+    frame = pd.DataFrame({"age": age, "state": state, "pay": rng.integers(0, 9, 400)})
+    return dc.read(frame, roles={"age": "quasi", "state": "quasi", "pay": "confidential"})
+
+
+def test_pram_reports_combinations_that_nobody_had():
+    safe = dc.mask(families(), dc.PRAM("state", retention=0.3), rng=dc.Randomness.seeded(1))
+    out = safe.frame
+    married = int(((out["age"] == "child") & (out["state"] != "single")).sum())
+    assert married > 20
+    assert safe.coverage.unseen["state and age"] == married
+    assert f"{married} records combine state and age as no original record does" in safe.verdict
+    assert safe.evidence().risk["not covered"]["unseen"]["state and age"] == married
+
+
+def test_pram_avoids_combinations_that_nobody_had():
+    method = dc.PRAM("state", retention=0.3, within="age")
+    safe = dc.mask(families(), method, rng=dc.Randomness.seeded(1))
+    assert set(safe.frame.loc[safe.frame["age"] == "child", "state"]) == {"single"}
+    assert "state and age" not in safe.coverage.unseen
+    before = families().frame["state"]
+    assert (safe.frame["state"] != before).sum() > 50
+
+
+def test_a_given_matrix_is_used_as_far_as_values_occur():
+    odds = {"single": {"married": 1.0}, "married": {"single": 1.0}, "widowed": {"single": 1.0}}
+    safe = dc.mask(families(), dc.PRAM("state", matrix=odds, within=["age"]))
+    assert set(safe.frame.loc[safe.frame["age"] == "child", "state"]) == {"single"}
+    adults = safe.frame["age"] == "adult"
+    was = families().frame["state"][adults] == "single"
+    assert set(safe.frame["state"][adults][was]) == {"married"}
+    with pytest.raises(InputError) as error:
+        dc.PRAM("state", within="state")
+    assert error.value.code == "contradicting-columns"

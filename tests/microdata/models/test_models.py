@@ -221,3 +221,70 @@ def test_adult_is_checked(adult_confidential):
     assert dc.KAnonymity(5).check(adult_confidential).value == 1
     assert dc.LDiversity("occupation", 3).check(adult_confidential).value == 1
     assert 0.9 < dc.TCloseness("occupation", 0.2).check(adult_confidential).value <= 1
+
+
+# -- on the border of each promise ---------------------------------------------------------------
+PAIR = Domain("x", ("a", "b"), np.array([0.5, 0.5]))
+
+
+def of_counts(*counts, domain=PAIR):
+    """Classes with given numbers of records per value."""
+    rows, values = np.nonzero(np.array(counts))
+    held = Cells(domain, rows, values, np.array(counts)[rows, values])
+    return Classes(np.array(counts).sum(axis=1), {domain.name: held})
+
+
+def test_delta_must_not_be_reached():
+    classes = of_counts([1, 3])
+    reached = float(dc.DeltaDisclosure("x", 5.0).measure(classes)[0])
+    assert reached == pytest.approx(math.log(2))
+    assert not dc.DeltaDisclosure("x", reached).satisfied(classes)[0]
+    assert dc.DeltaDisclosure("x", np.nextafter(reached, 9)).satisfied(classes)[0]
+    assert dc.DeltaDisclosure("x", 0.1).measure(of_counts([2, 2]))[0] == 0
+
+
+def test_values_that_the_file_lacks_can_never_stay():
+    domain = Domain("x", ("a", "b", "c"), np.array([0.5, 0.5, 0.0]))
+    counts = np.array([[4.0, 4.0, 5.0]])
+    for model in (dc.BetaLikeness("x", 1.0), dc.DeltaDisclosure("x", 1.0)):
+        assert model.gap(counts / counts.sum(), domain)[0] == np.inf
+        assert model.most(counts, domain)[0] == pytest.approx(8.0, abs=1e-6)
+
+
+def test_what_can_stay_is_exact_on_the_border():
+    # Recursive (2, 2): the greatest count stays below twice the second.
+    recursive = dc.LDiversity("x", 2, kind="recursive", c=2.0)
+    assert recursive.largest(of_counts([4, 2])).tolist() == [5]
+    assert recursive.satisfied(of_counts([4, 2], [3, 2])).tolist() == [False, True]
+    # At β = 1 a value with share one half may fill a class only up to (1 + ln 2) / 2 of it.
+    share = (1 + math.log(2)) / 2
+    found = dc.BetaLikeness("x", 1.0).most(np.array([[9.0, 1.0]]), PAIR)
+    assert found[0] == pytest.approx(1 / (1 - share))
+    # |ln(q/p)| < δ lets it fill exp(δ)/2.
+    found = dc.DeltaDisclosure("x", 0.5).most(np.array([[9.0, 1.0]]), PAIR)
+    assert found[0] == pytest.approx(1 / (1 - math.exp(0.5) / 2))
+
+
+def test_entropy_of_two_values_bounds_the_larger():
+    found = dc.LDiversity("x", 1.9, kind="entropy").largest(of_counts([90, 10]))
+    # The share p at which two values have entropy log 1.9, by a grid.
+    p = np.linspace(0.5, 0.999, 200_000)
+    entropy = -p * np.log(p) - (1 - p) * np.log(1 - p)
+    most = p[entropy >= math.log(1.9)].max()
+    assert found.tolist() == [int(10 / (1 - most))]
+    assert dc.LDiversity("x", 1, kind="entropy").largest(of_counts([90, 10])).tolist() == [100]
+
+
+def test_nothing_goes_where_every_class_is_close_enough():
+    for t in (1.0, 0.5):
+        model = dc.TCloseness("x", t, distance="ordered")
+        # Over two values the farthest a class can be is one half.
+        assert model.most(np.array([[6.0, 0.0]]), PAIR).tolist() == [6.0]
+    near = dc.TCloseness("x", 0.25, distance="ordered").most(np.array([[6.0, 2.0]]), PAIR)
+    assert near[0] == pytest.approx(8.0)
+
+
+def test_defaults_are_those_of_the_manual():
+    assert dc.KAnonymity().k == 5
+    told = dc.LDiversity("x"), dc.TCloseness("x"), dc.BetaLikeness("x"), dc.DeltaDisclosure("x")
+    assert (told[0].l, told[0].c, told[1].t, told[2].beta, told[3].delta) == (2, 3.0, 0.2, 1.0, 1.0)

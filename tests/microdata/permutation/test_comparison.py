@@ -86,7 +86,8 @@ def test_commands(tmp_path):
 
 
 def test_a_refused_query_says_why(tmp_path):
-    safe = dc.permute(pa.table({"a": [1, 2, 3, 4], "pay": [1, 2, 3, 4]}), sensitive="pay", k=2)
+    rows = pa.table({"a": [1, 2, 3, 4], "pay": [1, 2, 3, 4]})
+    safe = dc.permute(dc.read(rows, roles={"a": "quasi"}), sensitive="pay", k=2)
     safe.write(tmp_path / "out")
     done = CliRunner().invoke(
         cli.build(), ["ask", "--release", str(tmp_path / "out"), "SELECT pay FROM data"]

@@ -21,7 +21,7 @@ from discreet.microdata.permutation.partitions.local import Local
 from discreet.microdata.permutation.release import Permuted
 from discreet.randomness import Randomness
 
-ROLES = {"name": "identifier", "age": "quasi", "sex": "quasi", "pay": "confidential",
+ROLES = {"name": "identifier", "age": "quasi", "sex": "quasi", "hours": "quasi", "pay": "confidential",
          "illness": "confidential"}  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def test_the_release_keeps_everything_but_who_has_which_value(people):
 
 
 def test_values_inside_a_group_are_dealt_uniformly():
-    few = pd.DataFrame({"age": [1, 2, 3], "pay": [10, 20, 30]})
+    few = dc.read(pd.DataFrame({"age": [1, 2, 3], "pay": [10, 20, 30]}), roles={"age": "quasi"})
     rng = Randomness.seeded(5)
     seen = [
         tuple(dc.permute(few, sensitive="pay", k=3, rng=rng, attack=False).frame["pay"])
@@ -104,7 +104,8 @@ def test_the_cap_bounds_the_share_of_one_value(people):
     safe = dc.permute(people, sensitive="pay", k=4, cap=True)
     assert safe.facts.worst_share <= 0.25
     assert "makes up" not in safe.evidence().verdict
-    heavy = pd.DataFrame({"age": range(10), "pay": [1] * 8 + [2, 3]})
+    rows = pd.DataFrame({"age": range(10), "pay": [1] * 8 + [2, 3]})
+    heavy = dc.read(rows, roles={"age": "quasi"})
     assert "makes up 80%" in dc.permute(heavy, sensitive="pay", k=3).evidence().verdict
     with pytest.raises(InfeasibleError, match="at most k=1"):
         dc.permute(heavy, sensitive="pay", k=3, cap=True)
@@ -184,8 +185,10 @@ def test_infeasible_demands_and_wrong_columns(people):
         dc.permute(people, sensitive="pay", k=2, partition="weihgted")
     with pytest.raises(InputError, match="rename it"):
         dc.permute(frame().rename(columns={"hours": GROUP}), sensitive="pay", k=2)
+    endless = pd.DataFrame({"a": [1, 2], "pay": [1.0, np.inf]})
+    data = dc.read(endless, roles={"a": "quasi"})
     with pytest.raises(InputError, match="infinite"):
-        dc.permute(pd.DataFrame({"a": [1, 2], "pay": [1.0, np.inf]}), sensitive="pay", k=2)
+        dc.permute(data, sensitive="pay", k=2)
 
 
 def test_written_and_read_back_by_anyone(people, tmp_path):
@@ -196,7 +199,7 @@ def test_written_and_read_back_by_anyone(people, tmp_path):
     evidence = json.loads((tmp_path / "out" / "evidence.json").read_text())
     assert evidence["settings"]["k_reached"] >= 4
     assert evidence["randomness"] == "secure"
-    assert set(evidence["risk"]) == {"worst_share", "insiders", "definetti"}
+    assert set(evidence["risk"]) == {"worst_share", "insiders", "definetti", "ordering"}
     sql = "SELECT sex, AVG(pay) AS m FROM people WHERE age < 40 GROUP BY sex ORDER BY sex"
     again = Permuted.read(tmp_path / "out")
     expected = safe.ask(sql).rows()[1]
@@ -268,3 +271,16 @@ def test_a_policy_job_makes_the_same(people):
         Permutation(sensitive="payy").check(people)
     with pytest.raises(InputError):
         Permutation(sensitive="pay", k=1)
+
+
+def test_columns_of_every_name_and_type_are_permuted_or_refused():
+    """A column called as what is counted, numbers beyond 2**53, and time spans."""
+    rows = pd.DataFrame({"big": [2**53 + n % 3 for n in range(12)], "count": range(12)})
+    data = dc.read(rows, roles={"big": "quasi", "count": "confidential"})
+    assert dc.Permutation(sensitive="count", k=3).run(data).facts.k_reached >= 3
+    spans = rows.assign(big=pd.to_timedelta(rows["count"], unit="D"))
+    with pytest.raises(dc.InputError) as raised:
+        dc.permute(
+            dc.read(spans, roles={"big": "quasi", "count": "confidential"}), sensitive="count", k=3
+        )
+    assert raised.value.code == "unsupported-type"

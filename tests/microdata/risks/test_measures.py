@@ -247,3 +247,32 @@ def test_every_finding_says_who_the_intruder_is():
     assert "records" not in report.findings[0].to_dict()  # a record's own risk stays in the house
     with pytest.raises(dc.InputError, match="'suda2'"):
         report["suda"]
+
+
+def test_the_report_says_what_it_skips_and_why():
+    people = dc.read(pd.DataFrame({"age": [20, 20, 30]}), roles={"age": "quasi"})
+    report = dc.risk(people)
+    assert report.skipped["individual-risk"] == "sampling weights or the size of the population"
+    assert "confidential" in report.skipped["attribute-disclosure"]
+    measured = {finding.measure.partition(":")[0] for finding in report.findings}
+    assert not measured & set(report.skipped)
+    assert "individual-risk" not in dc.risk(people, population=100).skipped
+    _, lines = report.not_measured()
+    assert len(lines) == len(report.skipped)
+
+
+def test_six_keys_of_many_values_are_measured_with_progress():
+    rng = np.random.default_rng(2)
+    size = 1500
+    frame = pd.DataFrame(
+        {f"key{j}": rng.integers(0, 900, size).astype(str) for j in range(6)}
+        | {"pay": rng.normal(size=size)}
+    )
+    roles = {**{f"key{j}": "quasi" for j in range(6)}, "pay": "confidential"}
+    seen = []
+    report = dc.risk(
+        dc.read(frame, roles=roles), rng=RNG, progress=lambda _, done, total: seen.append(done)
+    )
+    assert report["record-linkage: one-to-one"].value == 1.0
+    assert seen == sorted(seen)
+    assert len(seen) > len(report.findings)

@@ -22,7 +22,8 @@ BOUNDS = {"salary": (0, 10)}
 
 def people(salary, **columns):
     table = pa.table({"c": list(range(len(salary))), "salary": salary, **columns})
-    return dc.read(table, roles={"c": "quasi", "salary": "confidential"}, name="people")
+    roles = {"c": "quasi", "salary": "confidential", **dict.fromkeys(columns, "quasi")}
+    return dc.read(table, roles=roles, name="people")
 
 
 def draws(gate, sql, times):
@@ -116,7 +117,7 @@ def test_undeclared_keys_of_neighbouring_data_cannot_be_told_apart(times):
 
 def test_a_unit_in_several_groups_is_hidden_in_all_of_them():
     table = pa.table({"u": [1, 1, 2, 3], "g": ["a", "b", "a", "b"]})
-    data = dc.read(table, unit="u", name="people")
+    data = dc.read(table, roles={"g": "quasi"}, unit="u", name="people")
     guard = dc.Perturbation(epsilon=2, per_query=1.0, keys={"g": ("a", "b")}, contribution=2)
     with dc.Gateway(data, guard=guard) as gate:
         keeper = gate._keeper(guard)
@@ -283,7 +284,8 @@ def test_units_with_several_records_are_cut_to_their_contribution():
     with dc.Gateway(data, guard=guard) as gate:
         row = gate.ask("SELECT COUNT(*) n, COUNT(DISTINCT u) u FROM people").table.to_pylist()[0]
         assert row == {"n": 4, "u": 3}
-        assert gate.ask("SELECT SUM(salary) FROM people").value() == 12
+        # Two of the first unit's 1, 2 and 3 stay, whichever the key chooses, with 4 and 5.
+        assert gate.ask("SELECT SUM(salary) FROM people").value() in (12, 13, 14)
 
 
 def test_several_aggregates_share_one_cost():
@@ -299,7 +301,9 @@ def test_average_agrees_with_sum_and_count():
     with dc.Gateway(people([5] * 500), guard=guard) as gate:
         row = gate.ask("SELECT COUNT(*) n, SUM(salary) s, AVG(salary) a FROM people")
     cells = row.table.to_pylist()[0]
-    assert cells["a"] == pytest.approx(min(max(cells["s"] / cells["n"], 0), 10))
+    # Averages are told to two digits of their error.
+    close = 0.06 * row.error_95["a"]
+    assert cells["a"] == pytest.approx(min(max(cells["s"] / cells["n"], 0), 10), abs=close)
 
 
 @pytest.mark.parametrize("accountant", ["basic", "zcdp", "rdp", "pld"])

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import discreet as dc
-from discreet.attacks import FAMILY as ATTACKS
-from discreet.attacks import Victim
+from discreet.attacks import Victim, attacks_on
 from discreet.errors import InputError
 from discreet.queries.guards._room import Room
-from tests.queries.history.test_auditor import isolates
+from tests.queries.history.reference import isolates
 
 
 def people(rows, *, salary):
@@ -85,11 +84,14 @@ def test_answered_sql_never_isolates_fewer_than_k(rows, k, asked):
 @given(
     st.lists(st.tuples(conditions, st.sampled_from(["sum", "avg", "count"])), max_size=8),
     st.lists(st.integers(0, 10**6), min_size=9, max_size=9),
+    st.sampled_from([{"tells": "accepted"}, {"categorical": ("salary",)}]),
 )
-def test_refusals_do_not_depend_on_values(asked, salary):
+def test_refusals_do_not_depend_on_values(asked, salary, settings_):
+    # Everything follows from settings and query sets.
+    guard = dc.Restriction(k=3, **settings_)
     outcomes = []
     for values in (salary, salary[::-1], [0] * 9):
-        with dc.Gateway(people(9, salary=values), guard=dc.Restriction(k=3)) as gate:
+        with dc.Gateway(people(9, salary=values), guard=guard) as gate:
             outcome = []
             for condition, function in asked:
                 what = "COUNT(*)" if function == "count" else f"{function}(salary)"
@@ -310,20 +312,17 @@ def test_interval_refuses_what_k_alone_would_answer():
 
 
 @pytest.mark.parametrize("others", [0, 4000])
-def test_many_atoms_are_decided_alike(others, monkeypatch):
+def test_many_atoms_are_decided_alike(others):
     # Beyond a number of atoms only some may move: more may be refused, never less.
-    monkeypatch.setattr("discreet.queries.guards._room.MOST_ATOMS", 50)
-    monkeypatch.setattr("discreet.queries.guards._room.CHUNK", 20)
     rng = np.random.default_rng(3)
     counts = np.concatenate([np.ones(120, np.int64), np.full(others // 40, 40, np.int64)])
-    few, all_ = Room(counts, 1.0), Room(counts, 1.0)
+    few = Room(counts, 1.0, most_atoms=50, chunk=20)
+    all_ = Room(counts, 1.0, most_atoms=10**6, chunk=20)
     answered = 0
     for _ in range(25):
         inside = np.flatnonzero(rng.random(counts.size) < 0.5)
         plan = few.after(inside)
-        monkeypatch.setattr("discreet.queries.guards._room.MOST_ATOMS", 10**6)
         exact = all_.after(inside)
-        monkeypatch.setattr("discreet.queries.guards._room.MOST_ATOMS", 50)
         if plan is not None:
             assert exact is not None
             few.accept(plan)
@@ -383,8 +382,8 @@ def attack_everybody(rows, victims):
                 f"sector IN ('s1', 's2', 's3', {cell['sector']!r}) AND age < 50",
             )  # fmt: skip
             truth = RawSum(data).of(who)
-            reports += [a().run(gate, victim, truth) for a in ATTACKS.members().values()]
-            reports.append(ATTACKS.get("tracker")(kind="individual").run(gate, victim, truth))
+            reports += [a().run(gate, victim, truth) for a in attacks_on("gateway").values()]
+            reports.append(dc.Tracker(kind="individual").run(gate, victim, truth))
     return reports
 
 

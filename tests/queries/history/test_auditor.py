@@ -2,67 +2,32 @@
 
 from __future__ import annotations
 
-import itertools
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.queries.history.auditor import Auditor
-from discreet.queries.history.light_words import has_light_word
+from discreet.queries.history.auditor import Auditor, answer_groups
+from discreet.queries.history.low_weight import has_low_weight_codeword
 from discreet.queries.history.sketches import BUCKETS, sketch
 from discreet.queries.history.state import RANK, SMALL
-
-
-def rank(rows):
-    """Rank over the rationals, by elimination."""
-    rows = [[Fraction(int(x)) for x in row] for row in rows]
-    done = 0
-    for column in range(len(rows[0]) if rows else 0):
-        chosen = next((i for i in range(done, len(rows)) if rows[i][column]), None)
-        if chosen is None:
-            continue
-        rows[done], rows[chosen] = rows[chosen], rows[done]
-        for i in range(done + 1, len(rows)):
-            factor = rows[i][column] / rows[done][column]
-            if factor:
-                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[done], strict=True)]
-        done += 1
-        if done == len(rows):
-            break
-    return done
-
-
-def isolates(rows, n, k):
-    """Whether some combination of the rows lives on fewer than k of the n records."""
-    full = rank(rows)
-    for size in range(1, k):
-        for members in itertools.combinations(range(n), size):
-            rest = [[row[j] for j in range(n) if j not in members] for row in rows]
-            if rank(rest) < full:
-                return True
-    return False
+from tests.queries.history.reference import Elimination, Reference, has_low_weight, isolates, rank
 
 
 def play(n, k, questions):
-    """Ask questions of an auditor and of brute force; return how many were answered."""
-    history = [[1] * n]  # the total is taken as known
-    auditor = Auditor(np.ones(n, np.int64), k)
+    """Ask questions of an auditor and of the reference; return how many were answered."""
+    auditor, reference = Auditor(np.ones(n, np.int64), k), Reference(np.ones(n), k)
     answered = 0
     for members in questions:
-        row = [int(j in members) for j in range(n)]
-        decision = auditor.decide(np.array(sorted(members), np.int64))
-        unsafe = not members or isolates([*history, row], n, k)
-        assert decision.safe == (not unsafe)
+        inside = np.array(sorted(members), np.int64)
+        decision = auditor.decide(inside)
+        assert (decision.safe, decision.known) == reference.decide(members)
         if decision.safe:
-            assert decision.known == (rank([*history, row]) == rank(history))
             auditor.accept(decision)
-            history.append(row)
+            reference.accept(members)
             answered += 1
-            assert auditor.rank == rank(history)
-    assert not isolates(history, n, k)
+            assert (auditor.rank, auditor.atoms) == (reference.rank, reference.atoms)
+    assert not isolates(reference.rows, n, k)
     return answered
 
 
@@ -109,23 +74,100 @@ def test_union_of_small_atoms_below_k_is_refused():
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(1, 6), min_size=3, max_size=6), st.data())
-def test_profiles_of_several_records_behave_as_single_records(counts, data):
+@given(st.lists(st.integers(0, 4), min_size=3, max_size=7), st.data())
+def test_profiles_of_several_records_equal_brute_force(counts, data):
     k = data.draw(st.integers(2, 4))
-    n = sum(counts)
-    owners = np.repeat(np.arange(len(counts)), counts)
-    if n < k:
+    if sum(counts) < k:
         return
-    grouped = Auditor(np.array(counts, np.int64), k)
-    single = Auditor(np.ones(n, np.int64), k)
-    for _ in range(6):
-        members = data.draw(st.sets(st.integers(0, len(counts) - 1)))
-        a = grouped.decide(np.array(sorted(members), np.int64))
-        b = single.decide(np.flatnonzero(np.isin(owners, list(members))))
-        assert (a.safe, a.known) == (b.safe, b.known)
-        if a.safe:
-            grouped.accept(a)
-            single.accept(b)
+    auditor, reference = Auditor(np.array(counts, np.int64), k), Reference(counts, k)
+    for _ in range(7):
+        members = sorted(data.draw(st.sets(st.integers(0, len(counts) - 1))))
+        decision = auditor.decide(np.array(members, np.int64))
+        assert (decision.safe, decision.known) == reference.decide(members)
+        if decision.safe:
+            auditor.accept(decision)
+            reference.accept(members)
+            assert (auditor.rank, auditor.atoms) == (reference.rank, reference.atoms)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 3), min_size=4, max_size=7), st.data())
+def test_after_answers_given_elsewhere_nothing_below_k_is_added(counts, data):
+    k = data.draw(st.integers(2, 4))
+    auditor, reference = Auditor(np.array(counts, np.int64), k), Reference(counts, k)
+    for _ in range(8):
+        members = sorted(data.draw(st.sets(st.integers(0, len(counts) - 1), min_size=1)))
+        inside = np.array(members, np.int64)
+        if data.draw(st.booleans()):
+            before = reference.rank
+            reference.accept(members)
+            assert auditor.learn(inside) == (reference.rank > before)
+        else:
+            decision = auditor.decide(inside)
+            # What was given may isolate records already; then more may be refused than need be.
+            assert reference.decide(members)[0] >= decision.safe
+            if decision.safe:
+                auditor.accept(decision)
+                reference.accept(members)
+        assert (auditor.rank, auditor.atoms) == (reference.rank, reference.atoms)
+
+
+def long_history(seed, records, k, questions):
+    """Ask many questions of an auditor and of elimination; return how many were answered."""
+    chance = np.random.default_rng(seed)
+    auditor, reference = Auditor(np.ones(records, np.int64), k), Elimination(records, k)
+    line, answered = chance.permutation(records), 0
+    for _ in range(questions):
+        low, high = np.sort(chance.integers(0, records + 1, 2))
+        inside = np.sort(
+            line[low:high]
+            if chance.random() < 0.7
+            else np.flatnonzero(chance.random(records) < chance.choice([0.1, 0.5]))
+        )
+        decision = auditor.decide(inside)
+        assert (decision.safe, decision.known) == reference.decide(inside)
+        if decision.safe:
+            auditor.accept(decision)
+            reference.accept(inside)
+            answered += not decision.known
+        assert auditor.rank == len(reference.pivots)
+    return answered
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_histories_of_many_answers_equal_elimination(k):
+    assert long_history(k, records=60, k=k, questions=90) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_histories_longer_than_several_blocks_equal_elimination(seed):
+    assert long_history(seed, records=500, k=2 + seed % 2, questions=600) > 190
+
+
+@pytest.mark.parametrize("attributes", [1, 2, 3])
+def test_groups_are_decided_one_after_another(attributes):
+    chance = np.random.default_rng(attributes)
+    auditors = [Auditor(np.ones(9, np.int64), 3) for _ in range(attributes)]
+    references = [Reference(np.ones(9), 3) for _ in range(attributes)]
+    for number in range(6):
+        for _ in range(2):  # each attribute has answers of its own
+            who = int(chance.integers(attributes))
+            own = np.flatnonzero(chance.random(9) < 0.6)
+            if (decision := auditors[who].decide(own)).safe:
+                auditors[who].accept(decision)
+                references[who].accept(own)
+        code = chance.integers(0, 2 + number % 2, 9)
+        groups = [np.flatnonzero(code == c) for c in np.unique(code)]
+        order = chance.permutation(len(groups))
+        ends = np.cumsum([len(group) for group in groups])
+        shown = answer_groups(auditors, np.concatenate(groups), ends, order)
+        for place in order:
+            expected = all(reference.decide(groups[place])[0] for reference in references)
+            assert shown[place] == expected
+            if expected:
+                for reference in references:
+                    reference.accept(groups[place])
 
 
 @settings(max_examples=100, deadline=None)
@@ -146,21 +188,15 @@ def test_light_words_equal_brute_force(data):
         return
     sizes = np.array(data.draw(st.lists(st.integers(1, 3), min_size=columns, max_size=columns)))
     k = data.draw(st.integers(2, 5))
-    light = any(
-        rank(np.delete(matrix, members, axis=1).tolist() if len(members) < columns else [[0]])
-        < rows
-        for size in range(1, columns + 1)
-        for members in itertools.combinations(range(columns), size)
-        if sizes[list(members)].sum() < k
-    )
-    assert has_light_word(matrix, sizes, k, effort=10_000) == light
+    light = has_low_weight(matrix.tolist(), sizes.tolist(), k)
+    assert has_low_weight_codeword(matrix, sizes, k, effort=10_000) == light
 
 
 def test_search_without_effort_refuses():
     rows = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 0], [1, 0, 0, 1, 0, 1]])
     sizes = np.ones(6, np.int64)
-    assert not has_light_word(rows, sizes, 2, effort=100)
-    assert has_light_word(rows, sizes, 2, effort=0)
+    assert not has_low_weight_codeword(rows, sizes, 2, effort=100)
+    assert has_low_weight_codeword(rows, sizes, 2, effort=0)
 
 
 def test_refused_decision_cannot_be_accepted():
@@ -267,11 +303,11 @@ def test_what_the_state_tells_in_short_is_what_it_holds(seed):
             sketch(sketches, answer, atom, p)
     assert (state.sketches[:rank] == sketches).all()
     inverse = state.inverse
-    square = inverse.stretches[inverse.at].reshape(inverse.at.shape[0], -1)
+    square = inverse.blocks[inverse.at].reshape(inverse.at.shape[0], -1)
     assert not square[rank:].any()
     assert not square[:, rank:].any()
     square = square[:rank, :rank].astype(object)
-    assert not inverse.stretches[0].any()
+    assert not inverse.blocks[0].any()
     assert (bits(inverse.marks[:rank], rank) == (square != 0)).all()
     assert (bits(inverse.turned.T[:rank], rank) == (square != 0).T).all()
     product = square @ members[state.pivots[:rank]].T.astype(object) % p

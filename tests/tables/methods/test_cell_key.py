@@ -62,7 +62,7 @@ def test_moments_over_cells_with_real_keys(key_file):
     size = 60_000
     frame = pd.DataFrame({"cell": [f"c{i}" for i in range(size)], "n": 3 + np.arange(size) % 9})
     table = dc.Table.from_cells(frame, ["cell"], "n", count="n", statistic="count")
-    noisy = dc.CellKey(key_file=key_file).hide(table, rng=dc.Randomness.seeded(1)).value
+    noisy = dc.CellKey(key=key_file).hide(table, rng=dc.Randomness.seeded(1)).value
     step = noisy - table.value
     assert abs(step.mean()) < 5 * np.sqrt(2.0 / size)
     assert step.var() == pytest.approx(2.0, rel=0.05)
@@ -70,7 +70,7 @@ def test_moments_over_cells_with_real_keys(key_file):
 
 def test_same_cell_same_noise_across_tables_and_runs(key_file):
     people = random_table(8, (4, 3, 2)).source.dataset
-    method = dc.CellKey(key_file=key_file)
+    method = dc.CellKey(key=key_file)
     rules = [dc.MinimumFrequency(2)]
 
     def published(by):
@@ -91,7 +91,7 @@ def test_same_records_same_noise_whatever_the_cell_is_called(key_file):
     )
     table = dc.tabulate(dc.read(frame), by=["a", "b"])
     noisy = table.protect(
-        rules=[dc.MinimumFrequency(2)], method=dc.CellKey(key_file=key_file)
+        rules=[dc.MinimumFrequency(2)], method=dc.CellKey(key=key_file)
     ).cells.set_index(["a", "b"])
     assert noisy.loc[("x", "Total"), "value"] == noisy.loc[("x", "only"), "value"]
     assert noisy.loc[("Total", "only"), "value"] == noisy.loc[("x", "only"), "value"]
@@ -104,14 +104,14 @@ def test_another_key_gives_other_noise(tmp_path):
     for text in ("a" * 40, "b" * 40):
         path = tmp_path / text[0]
         path.write_text(text)
-        method = dc.CellKey(key_file=str(path))
+        method = dc.CellKey(key=str(path))
         found.append(method.hide(counts, rng=dc.Randomness.seeded(1)).value)
     assert (found[0] != found[1]).any()
 
 
 def test_magnitudes_stay_within_their_share(key_file):
     table = random_table(5, (4, 3))
-    done = dc.CellKey(least=10, most=20, key_file=key_file).hide(table, rng=dc.Randomness.seeded(1))
+    done = dc.CellKey(least=10, most=20, key=key_file).hide(table, rng=dc.Randomness.seeded(1))
     share = np.abs(done.value - table.value) / table.contributions[:, 0]
     assert (share >= 0.1 - 1e-9).all()
     assert (share <= 0.2 + 1e-9).all()
@@ -121,31 +121,31 @@ def test_magnitudes_stay_within_their_share(key_file):
 
 def test_the_key_never_leaves(tmp_path, key_file):
     table = dc.tabulate(salaries(), by=["sector", "region"])
-    release = table.protect(rules=[dc.MinimumFrequency(3)], method=dc.CellKey(key_file=key_file))
+    release = table.protect(rules=[dc.MinimumFrequency(3)], method=dc.CellKey(key=key_file))
     folder = release.write(tmp_path / "out")
     written = b"".join(file.read_bytes() for file in folder.iterdir())
     assert b"6f1c6f1c" not in written
     assert key_file.encode() not in written
     evidence = json.loads((folder / "evidence.json").read_text())
-    assert evidence["settings"]["method"]["key_file"] == "kept secret"
+    assert evidence["settings"]["method"]["key"] == "kept secret"
     assert release.loss.additivity_gap >= 0
 
 
 def test_key_files_are_checked(tmp_path):
     table = dc.tabulate(salaries(), by=["sector"])
     with pytest.raises(dc.InputError, match="no key file"):
-        dc.CellKey(key_file=str(tmp_path / "none")).hide(table, rng=dc.Randomness.seeded(1))
+        dc.CellKey(key=str(tmp_path / "none")).hide(table, rng=dc.Randomness.seeded(1))
     short = tmp_path / "short"
     short.write_text("abc")
     with pytest.raises(dc.InputError, match="can be guessed"):
-        dc.CellKey(key_file=str(short)).hide(table, rng=dc.Randomness.seeded(1))
+        dc.CellKey(key=str(short)).hide(table, rng=dc.Randomness.seeded(1))
 
 
 def test_weights_do_not_change_the_noise_of_records(key_file):
     people = random_table(8, (4, 3)).source.dataset.arrow().to_pandas()
     people["id"] = [f"p{n}" for n in range(len(people))]
     people["w"] = 1.0 + np.arange(len(people)) / 7
-    method = dc.CellKey(key_file=key_file)
+    method = dc.CellKey(key=key_file)
     plain = dc.tabulate(dc.read(people, unit="id"), ["d0", "d1"])
     weighted = dc.tabulate(dc.read(people, unit="id", weight="w"), ["d0", "d1"])
     step = method.hide(plain, rng=dc.Randomness.seeded(1)).value - plain.value

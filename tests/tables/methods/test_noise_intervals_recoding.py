@@ -283,7 +283,7 @@ def test_linked_tables_get_the_noise_they_get_alone(tmp_path, method):
     key.write_text("ab" * 32)
     people = random_table(8, (4, 3, 2)).source.dataset
     tables = dc.tabulate(people, by=[["d0", "d1"], ["d1", "d2"], ["d1"]], measure="amount")
-    kept = method(key_file=str(key))
+    kept = method(key=str(key))
     together = dc.protect(tables, [dc.MinimumFrequency(2)], kept)
     for table, cells in zip(tables, together.cells, strict=True):
         pd.testing.assert_frame_equal(cells, table.protect([dc.MinimumFrequency(2)], kept).cells)
@@ -292,7 +292,7 @@ def test_linked_tables_get_the_noise_they_get_alone(tmp_path, method):
     both = drawn.cells[0].query("d0 == 'Total'").merge(drawn.cells[2], on="d1", suffixes=("", "_1"))
     assert np.allclose(both.value, both.value_1)
     assert drawn.joint.loss.distance > 0
-    drawn.write(tmp_path / "out")
+    drawn.write(tmp_path / "out", unsafe=True)
     seeded = dc.protect(tables, [], method(), rng=SEEDED(1))
     with pytest.raises(dc.RefusedError):
         seeded.write(tmp_path / "seeded")
@@ -409,9 +409,93 @@ def test_linked_means_are_printed_as_those_of_one_table():
         salaries(), [["sector", "region"], ["region"]], measure="salary", statistic="mean"
     )
     rules = [dc.PPercent(10), dc.MinimumFrequency(3)]
-    alone = tables[0].protect(rules, dc.Intervals()).cells
     together = dc.protect(tables, rules, dc.Intervals())
-    pd.testing.assert_frame_equal(together.cells[0], alone)
+    shared = together.cells[0].query("sector == 'Total'").merge(together.cells[1], on="region")
+    assert (shared.lower_x == shared.lower_y).all()
+    assert (shared.upper_x == shared.upper_y).all()
     rounded = dc.protect(tables, rules, dc.ControlledRounding(10_000))
     assert rounded.releases[1].protected.facts["base"] == 10_000
     assert (rounded.cells[1].value % 10_000 == 0).all()
+
+
+def _firms(**more):
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {
+            "g": list("aabbbccc"),
+            "firm": [f"f{i}" for i in range(8)],
+            "turnover": rng.uniform(50, 90, 8),
+        }
+    )
+    return frame.assign(staff=frame.turnover * 3, **more)
+
+
+@pytest.fixture
+def secret(tmp_path):
+    key = tmp_path / "key"
+    key.write_text("ab" * 32)
+    return str(key)
+
+
+def test_every_measure_has_factors_of_its_own(secret):
+    """Public staff numbers would otherwise give the factor, and with it the turnover, exactly."""
+    data = dc.read(_firms(), unit="firm")
+    factor = []
+    for measure in ("turnover", "staff"):
+        table = dc.tabulate(data, ["g"], measure)
+        factor.append(dc.RecordNoise(key=secret).hide(table, rng=SEEDED(1)).value / table.value)
+    assert (np.abs(factor[0] - factor[1]) > 1e-6).all()
+
+
+@pytest.mark.parametrize("method", [dc.RecordNoise, dc.CellKey], ids=lambda m: m.name)
+def test_irrelevant_columns_do_not_redraw_noise(secret, method):
+    """One more column, and the same table could be averaged with itself."""
+    roles = {"g": "quasi", "firm": "quasi", "turnover": "confidential", "staff": "other"}
+    values = []
+    for more in ({}, {"note": [f"n{i % 3}" for i in range(8)]}):
+        given = roles | dict.fromkeys(more, "other")
+        table = dc.tabulate(dc.read(_firms(**more), roles=given), ["g"], "turnover")
+        values.append(method(key=secret).hide(table, rng=SEEDED(1)).value)
+    assert (values[0] == values[1]).all()
+
+
+def test_the_verdict_on_noise_does_not_depend_on_the_draw():
+    """A verdict that did would tell what was drawn: "safe" left one contributor within 1.1 %."""
+    frame = pd.DataFrame({"g": list("abbbcccc"), "x": [100.5, 40, 50, 60, 9, 8, 7, 6.5]})
+    table = dc.tabulate(dc.read(frame.assign(id=range(8)), unit="id"), ["g"], "x")
+    for least, most, safe in ((5, 20, True), (10, 20, False), (10, 12.5, False), (10, 30, True)):
+        found = {
+            table.protect([dc.PPercent(10)], dc.RecordNoise(least, most), rng=SEEDED(s))
+            .audit()
+            .safe
+            for s in range(12)
+        }
+        assert found == {safe}
+
+
+def test_noise_on_small_whole_numbers_is_not_called_safe():
+    """Of 2 pushed by a fifth at most only 2 is a whole number."""
+    frame = pd.DataFrame({"g": list("abbbcccc"), "x": [2, 40, 50, 60, 9, 8, 7, 6]})
+    table = dc.tabulate(dc.read(frame.assign(id=range(8)), unit="id"), ["g"], "x")
+    assert not table.protect([dc.PPercent(10)], dc.RecordNoise()).audit().safe
+
+
+def test_averaging_over_crossings_goes_as_far_as_the_page_says():
+    """The sum of parts in each of m crossings into k parts estimates a total: variance V/(1 + m/k)."""
+    rng = np.random.default_rng(3)
+    columns = {f"c{i}": rng.choice(["x", "y"], 400) for i in range(4)}
+    data = dc.read(pd.DataFrame(columns).assign(id=range(400)), unit="id")
+    tables = [dc.tabulate(data, [name]) for name in columns]
+    error = []
+    for seed in range(50):
+        method, direct, sums = dc.CellKey(), None, []
+        for table in tables:
+            noisy = method.hide(table, rng=SEEDED(seed)).value
+            total = table.cell("Total")
+            direct = noisy[total]  # the same in every table
+            sums.append(noisy.sum() - noisy[total])
+        k, m = 2, len(tables)
+        estimate = (direct + sum(sums) / k) / (1 + m / k)
+        error.append(estimate - 400)
+    assert np.var(error) == pytest.approx(2.0 / (1 + 4 / 2), rel=0.6)
+    assert np.var(error) < 1.2  # far less than one noise

@@ -13,11 +13,15 @@ from tests.tables.instances import dense_table, instance, random_table
 from tests.tables.suppression.test_windows import table as nested_table
 
 import discreet as dc
-from discreet.data.table import Table
 from discreet.tables.methods._base import Protected, is_total
 from discreet.tables.methods._multiples import Multiples
+from discreet.tables.table import Table
 
 SEEDED = dc.Randomness.seeded
+
+
+def near_multiples(table: Table, base: float) -> Multiples:
+    return Multiples.of(table, base, np.random.default_rng(1).random(len(table)))
 
 
 def check_controlled(table: Table, base: float, *, time_limit: float = 30) -> Protected:
@@ -52,29 +56,52 @@ def test_two_attributes_always_round_to_adjacent_multiples():
         table = random_table(seed, (5, 4))
         done = dc.ControlledRounding(5).hide(table, rng=SEEDED(1))
         assert done.facts["moved_beyond_adjacent"] == 0
-        assert done.facts["optimal"]
+        assert done.confidential["optimal"]
 
 
-def test_closest_of_all_by_brute_force():
-    rng = np.random.default_rng(4)
-    for _ in range(20):
-        inner = rng.integers(0, 12, (2, 3))
-        rows = [{"r": str(r), "c": str(c), "v": inner[r, c]} for r in range(2) for c in range(3)]
-        rows += [{"r": str(r), "c": "Total", "v": inner[r].sum()} for r in range(2)]
-        rows += [{"r": "Total", "c": str(c), "v": inner[:, c].sum()} for c in range(3)]
-        rows += [{"r": "Total", "c": "Total", "v": inner.sum()}]
-        table = Table.from_cells(pd.DataFrame(rows), ["r", "c"], "v", statistic="count")
-        found = dc.ControlledRounding(5, gap=0).hide(table, rng=SEEDED(1)).value
-        best = np.inf
-        low = np.floor(inner / 5).astype(int)
-        for ups in itertools.product(*[(0, 1) if v % 5 else (0,) for v in inner.ravel()]):
-            tried = 5 * (low + np.array(ups).reshape(2, 3))
-            whole = np.append(tried.ravel(), [*tried.sum(axis=1), *tried.sum(axis=0), tried.sum()])
-            gap = np.abs(whole - table.value)
-            multiple = table.value % 5 == 0
-            if (gap < 5).all() and (gap[multiple] == 0).all():
-                best = min(best, gap.sum())
-        assert np.abs(found - table.value).sum() == best
+def _adjacent(table, inner, base):
+    """Return every additive table of adjacent multiples, by brute force."""
+    low = np.floor(inner / base).astype(int)
+    for ups in itertools.product(*[(0, 1) if v % base else (0,) for v in inner.ravel()]):
+        tried = base * (low + np.array(ups).reshape(inner.shape))
+        whole = np.append(tried.ravel(), [*tried.sum(axis=1), *tried.sum(axis=0), tried.sum()])
+        gap = np.abs(whole - table.value)
+        if (gap < base).all() and (gap[table.value % base == 0] == 0).all():
+            yield tuple(whole.tolist())
+
+
+def _crossed(inner):
+    rows = [{"r": str(r), "c": str(c), "v": inner[r, c]} for r, c in np.ndindex(inner.shape)]
+    rows += [{"r": str(r), "c": "Total", "v": inner[r].sum()} for r in range(len(inner))]
+    rows += [{"r": "Total", "c": str(c), "v": v} for c, v in enumerate(inner.sum(axis=0))]
+    rows += [{"r": "Total", "c": "Total", "v": inner.sum()}]
+    return Table.from_cells(pd.DataFrame(rows), ["r", "c"], "v", statistic="count")
+
+
+def test_every_adjacent_table_is_drawn_and_no_other():
+    """So whoever knows the method learns no more than that multiples are adjacent."""
+    for inner in (np.array([[1, 2], [3, 1]]), np.array([[4, 1], [1, 3]])):
+        table = _crossed(inner)
+        possible = set(_adjacent(table, inner, 3))
+        drawn = {
+            tuple(dc.ControlledRounding(3).hide(table, rng=SEEDED(seed)).value.tolist())
+            for seed in range(30 * len(possible))
+        }
+        assert drawn == possible
+
+
+def test_the_same_key_rounds_alike_and_closer_multiples_are_likelier(tmp_path):
+    key = tmp_path / "key"
+    key.write_text("ab" * 32)
+    table = random_table(3, (4, 3))
+    for method in (dc.ControlledRounding(5, key=str(key)), dc.RandomRounding(5, key=str(key))):
+        one, other = (method.hide(table, rng=SEEDED(seed)).value for seed in (1, 2))
+        assert (one == other).all()
+    distance = [
+        np.abs(dc.ControlledRounding(5).hide(table, rng=SEEDED(seed)).value - table.value).mean()
+        for seed in range(10)
+    ]
+    assert np.mean(distance) < 2.5
 
 
 @pytest.mark.parametrize(
@@ -116,13 +143,13 @@ def test_large_instances(data_folder, name, base):
 
 def test_a_large_instance_is_proven_to_have_no_strict_rounding(data_folder):
     table = instance(data_folder, "testW_ind4_region_size")
-    assert Multiples.of(table, 3).some(20.0) == (None, True)
+    assert near_multiples(table, 3).some(20.0) == (None, True)
     # The proof needs one family of industries only.
     place = table.dimensions[0]
     family = place.index["L0_159"]
     inside = (table.codes[:, 0] == family) | (place.parents[0][table.codes[:, 0]] == family)
     part = Table(table.dimensions, table.codes[inside], table.value[inside])
-    assert Multiples.of(part, 3).some(20.0) == (None, True)
+    assert near_multiples(part, 3).some(20.0) == (None, True)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +163,8 @@ def test_a_large_instance_is_proven_to_have_no_strict_rounding(data_folder):
 )
 def test_dense_tables_round_to_adjacent_multiples(shape, base):
     table = dense_table(1, shape)
-    done = check_controlled(table, base, time_limit=6)
+    # Any table is found in a third of a second; a machine under load takes longer.
+    done = check_controlled(table, base, time_limit=15)
     assert done.facts["moved_beyond_adjacent"] == 0
 
 
@@ -151,7 +179,7 @@ def test_larger_dense_tables_round_to_adjacent_multiples(base):
 def test_jumping_finds_what_programs_find():
     for seed in range(3):
         table = dense_table(seed, ((3, 3), (2, 3), (4,)))
-        near = Multiples.of(table, 5)
+        near = near_multiples(table, 5)
         found = near.jump()
         assert not near.left(found.multiples).any()
         assert not (table.equations @ found.multiples).any()
@@ -160,7 +188,7 @@ def test_jumping_finds_what_programs_find():
 
 def test_where_no_strict_table_exists_few_totals_move():
     table = dense_table(1, ((2, 3), (2, 3), (2, 3)), filled=0.4)
-    near = Multiples.of(table, 3)
+    near = near_multiples(table, 3)
     assert near.some(20.0) == (None, True)
     relaxed = near.jump(slack=True)
     assert relaxed is not None
@@ -177,7 +205,7 @@ def test_a_table_of_multiples_stays():
     table = dense_table(1, ((2, 2), (3,)))
     done = dc.ControlledRounding(1).hide(table, rng=SEEDED(1))
     assert (done.value == table.value).all()
-    assert done.facts["optimal"]
+    assert done.confidential["optimal"]
 
 
 @settings(max_examples=15, deadline=None)
@@ -190,7 +218,7 @@ def test_hierarchical_tables_of_three_attributes(seed, base):
 def test_annealing_keeps_the_promises_too(base):
     for seed in range(4):
         table = nested_table(seed)
-        near = Multiples.of(table, base)
+        near = near_multiples(table, base)
         multiples = near.anneal()
         assert multiples is not None
         assert (near.anneal() == multiples).all()
@@ -201,7 +229,7 @@ def test_annealing_keeps_the_promises_too(base):
         # Single cells never leave the multiples next to them.
         assert not left[~is_total(table)].any()
         # Hardly more totals leave than have to.
-        best = near.closest(20.0, 0.001, slack=True)
+        best = near.best(20.0, 0.001, slack=True)
         assert left.sum() <= near.left(best.multiples).sum() + 3
 
 
@@ -215,7 +243,7 @@ def test_totals_that_left_are_named_to_the_curator_only():
     frame = pd.DataFrame(rows, columns=["a", "b", "c", "v"])
     table = Table.from_cells(frame, ["a", "b", "c"], "v", statistic="count")
     done = dc.ControlledRounding(2).hide(table, rng=SEEDED(1))
-    assert done.facts == {"base": 2.0, "moved_beyond_adjacent": 1, "optimal": True}
+    assert done.facts == {"base": 2.0, "moved_beyond_adjacent": 1}
     (name,) = done.confidential["beyond_adjacent"]
     cell = table.cell(*name.split(" × "))
     assert abs(done.value[cell] - table.value[cell]) == 2

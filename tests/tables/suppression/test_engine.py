@@ -1,5 +1,6 @@
 """Suppression: safe by an independent brute force, deterministic, and cheap."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -8,13 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from tests.tables.instances import random_table
 
 import discreet as dc
 from discreet import demo
 from discreet.audit.intervals import audit_table
+from discreet.audit.sensitivity import mark
 from discreet.data.hierarchy import Hierarchy
-from discreet.data.table import Status, Table
+from discreet.data.table import Status
+from discreet.tables.suppression import efforts
 from discreet.tables.suppression.engine import suppress
+from discreet.tables.table import Table
 
 
 def crossed(shape, values, counts, largest, *, level=0.1, rare=3):
@@ -405,3 +410,23 @@ def test_exact_and_early_audits_agree_on_a_register():
     release = table.protect(rules=[dc.PPercent(10), dc.MinimumFrequency(3)])
     assert release.audit(exact=False).safe
     assert release.audit(exact=True).safe
+
+
+@pytest.mark.parametrize("attacker", ["outsider", "contributors"])
+@pytest.mark.parametrize("lost", ["secondaries", "certificates that reach not quite far enough"])
+def test_a_pattern_that_the_auditor_refuses_is_mended(monkeypatch, attacker, lost):
+    """A search may miss demands by rounding; the pattern is completed, not refused."""
+    table = mark(random_table(3, (4, 3)), [dc.PPercent(15), dc.MinimumFrequency(2)])
+    sound = efforts.fast
+
+    def careless(task, progress):
+        found = sound(task, progress)
+        if lost == "secondaries":
+            return efforts.Found(task.primary.copy(), [], found.work)
+        half = sound(dataclasses.replace(task, amount=task.amount * 0.5), progress)
+        return efforts.Found(half.withheld, [], half.work)
+
+    monkeypatch.setattr(efforts, "fast", careless)
+    pattern = suppress(table, effort="fast", attacker=attacker)
+    assert pattern.audit.safe
+    assert audit_table(table, published=pattern.status, attacker=attacker, exact=True).safe

@@ -9,6 +9,7 @@ import pytest
 import discreet as dc
 from discreet.audit.intervals import audit_table
 from discreet.tables.suppression.engine import suppress
+from discreet.tables.suppression.task import Scale
 
 BENCHMARK = runpy.run_path(
     str(Path(__file__).resolve().parents[3] / "benchmarks" / "tables_generated.py")
@@ -25,6 +26,8 @@ def require(table, attacker, objective, efforts):
             suppress(table, objective=objective, effort="balanced", attacker=attacker)
         return
     before = quick
+    slow = suppress(table, objective=objective, effort="balanced", attacker=attacker)
+    assert quick.cost <= 2 * slow.cost
     for effort in efforts:
         pattern = suppress(table, objective=objective, effort=effort, attacker=attacker)
         assert pattern.cost <= before.cost * (1 + 1e-9)
@@ -61,3 +64,17 @@ def test_tables_of_thousands_of_cells(sizes, shape, seed):
     table = BENCHMARK["generate"](sizes, shape, kind=kind, density=density, seed=seed)
     for attacker, objective in CHOICES:
         require(table, attacker, objective, ["balanced"])
+
+
+@pytest.mark.parametrize("attacker", ["outsider", "contributors"])
+def test_searches_end_in_windows_where_the_whole_table_is_too_dear(attacker):
+    """What a search may cost is a budget of pivots times cells, whatever the size of the table."""
+    table = BENCHMARK["generate"]((9, 8, 6), "nested", seed=2)
+    costs = []
+    for budget in (1e12, 1e6):
+        scale = Scale(cost=(budget, budget))
+        found = suppress(table, effort="fast", attacker=attacker, scale=scale)
+        costs.append((found.work, found.cost))
+        assert found.audit.safe
+    assert costs[1][0] < costs[0][0] / 2
+    assert costs[1][1] <= 2 * costs[0][1]

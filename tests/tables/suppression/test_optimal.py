@@ -12,7 +12,7 @@ from discreet.tables.suppression import efforts
 from discreet.tables.suppression.engine import suppress
 from discreet.tables.suppression.harvest import Harvest
 from discreet.tables.suppression.optimal import Limits, optimum
-from discreet.tables.suppression.task import Task
+from discreet.tables.suppression.task import Scale, Task
 
 BENCHMARK = runpy.run_path(
     str(Path(__file__).resolve().parents[3] / "benchmarks" / "tables_generated.py")
@@ -50,10 +50,9 @@ def test_balanced_comes_to_the_optimum_of_a_small_table(table, attacker, objecti
     assert again.status.tolist() == balanced.status.tolist()
 
 
-def test_a_proof_broken_off_is_explored_and_safe(monkeypatch, table):
-    monkeypatch.setattr(efforts, "_PROOF", 1)
-    monkeypatch.setattr(efforts, "_MORE_PROOF", 1)
-    pattern = suppress(table, objective="value", attacker="outsider")
+def test_a_proof_broken_off_is_explored_and_safe(table):
+    short = Scale(proof=1, proof_per_secondary=1)
+    pattern = suppress(table, objective="value", attacker="outsider", scale=short)
     quick = suppress(table, objective="value", attacker="outsider", effort="fast")
     assert pattern.cost <= quick.cost
     assert audit_table(table, published=pattern.status, exact=True).safe
@@ -80,10 +79,10 @@ def test_kept_deviations_answer_where_a_choice_has_room_for_them(table):
     assert not kept.answers(half) or task.primary[cells].all()
 
 
-def test_large_tables_are_built_several_times_by_balanced(monkeypatch, table):
-    monkeypatch.setattr(efforts, "_LARGE", 0)
+def test_large_tables_are_built_several_times_by_balanced(table):
     for objective in ("count", "value"):
-        once = suppress(table, objective=objective, attacker="outsider", effort="fast")
-        often = suppress(table, objective=objective, attacker="outsider", effort="balanced")
+        asked = {"objective": objective, "attacker": "outsider", "scale": Scale(large=0)}
+        once = suppress(table, **asked, effort="fast")
+        often = suppress(table, **asked, effort="balanced")
         assert often.audit.safe
         assert often.cost <= once.cost * 1.05

@@ -5,9 +5,11 @@ import pandas as pd
 import pytest
 
 from discreet.audit.intervals import audit_table
+from discreet.audit.problem import Tuning
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.table import Status, Table
-from discreet.tables.suppression import efforts, engine
+from discreet.tables.suppression import engine
+from discreet.tables.suppression.task import Scale
 
 
 def nested(name, *widths):
@@ -19,11 +21,14 @@ def nested(name, *widths):
     return Hierarchy.from_pairs(pairs), level
 
 
-def table(seed, records=900):
-    """A three-way table of records, sensitive where fewer than three contribute."""
+THREE_WAY = {"a": (3, 3), "b": (2, 4), "c": (4,)}
+
+
+def table(seed, records=900, shape=THREE_WAY):
+    """A table of records, sensitive where fewer than three contribute."""
     draw = np.random.default_rng(seed)
     hierarchies, chosen = {}, {}
-    for name, widths in (("a", (3, 3)), ("b", (2, 4)), ("c", (4,))):
+    for name, widths in shape.items():
         hierarchy, leaves = nested(name, *widths)
         hierarchies[name] = hierarchy
         weight = 1 / np.arange(1, len(leaves) + 1)
@@ -33,7 +38,7 @@ def table(seed, records=900):
     for name, hierarchy in hierarchies.items():
         people[name] = people[name].map(hierarchy.ancestors)
         people = people.explode(name)
-    sums = people.groupby(["a", "b", "c"]).agg(
+    sums = people.groupby(list(shape)).agg(
         value=("value", "sum"), n=("n", "sum"), x1=("value", "max")
     )
     cells = sums.reset_index()
@@ -41,7 +46,7 @@ def table(seed, records=900):
     cells["level"] = 0.1 * cells["x1"]
     return Table.from_cells(
         cells,
-        by=["a", "b", "c"],
+        by=list(shape),
         value="value",
         count="n",
         contributions=["x1"],
@@ -54,36 +59,32 @@ def table(seed, records=900):
 
 @pytest.mark.parametrize("attacker", ["outsider", "contributors"])
 @pytest.mark.parametrize("large", [0, 10**9])
-def test_patterns_found_in_windows_are_safe_and_repeat(monkeypatch, attacker, large):
-    monkeypatch.setattr(efforts, "_WHOLE", 0)
-    monkeypatch.setattr(efforts, "_LARGE", large)
+def test_patterns_found_in_windows_are_safe_and_repeat(attacker, large):
+    scale = Scale(whole=0, large=large)
     given = table(seed=3)
     assert (given.status == Status.PRIMARY).sum() > 20
-    first = engine.suppress(given, effort="fast", attacker=attacker)
-    second = engine.suppress(given, effort="fast", attacker=attacker)
+    first = engine.suppress(given, effort="fast", attacker=attacker, scale=scale)
+    second = engine.suppress(given, effort="fast", attacker=attacker, scale=scale)
     assert first.status.tolist() == second.status.tolist()
     assert audit_table(given, published=first.status, attacker=attacker).safe
 
 
-def test_windows_cost_little_more_than_the_whole_table(monkeypatch):
+def test_windows_cost_little_more_than_the_whole_table():
     given = table(seed=4)
-    whole = engine.suppress(given, objective="value", effort="fast", attacker="outsider")
-    monkeypatch.setattr(efforts, "_WHOLE", 0)
-    near = engine.suppress(given, objective="value", effort="fast", attacker="outsider")
+    asked = {"objective": "value", "effort": "fast", "attacker": "outsider"}
+    whole = engine.suppress(given, **asked)
+    near = engine.suppress(given, **asked, scale=Scale(whole=0))
     assert near.cost <= 1.5 * whole.cost
 
 
-def test_large_components_are_decided_part_by_part_as_at_once(monkeypatch):
-    from discreet.audit import decide
-
+def test_large_components_are_decided_part_by_part_as_at_once():
     given = table(seed=5)
     pattern = engine.suppress(given, effort="fast", attacker="outsider")
     status = pattern.status.copy()
     secondary = np.flatnonzero(status == Status.SECONDARY)
     status[secondary[::7]] = Status.SAFE
     at_once = audit_table(given, published=status)
-    monkeypatch.setattr(decide, "_NEAR", (10, 25))
-    in_parts = audit_table(given, published=status)
+    in_parts = audit_table(given, published=status, tuning=Tuning(parts=(10, 25)))
     assert at_once.unsafe == in_parts.unsafe > 0
     assert at_once.unsafe_cells == in_parts.unsafe_cells
 

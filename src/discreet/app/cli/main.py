@@ -1,18 +1,22 @@
-"""The command `discreet`: finds its commands by looking into the folder `commands`."""
+"""The command `discreet`: jobs found in their folders, other commands in the folder `commands`."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import pkgutil
+import signal
 import sys
 import traceback
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
 
 from discreet import __version__
 from discreet.app.cli import commands, console
+from discreet.app.cli.glance import Glance, glances, group_help
+from discreet.app.cli.groups import Group, add_group, markup, unmarked
 from discreet.errors import DiscreetError
 
 __all__ = ["build", "main"]
@@ -26,12 +30,16 @@ Start with [bold]discreet demo[/bold], then [bold]discreet describe FILE[/bold] 
 """
 
 
-def build() -> typer.Typer:
-    """Return the application with every command it finds."""
+def build(words: Sequence[str] | None = None) -> typer.Typer:
+    """Return the application with every command, or with what given words need.
+
+    Help of a group needs no more of a job than its file says; a command needs its own job alone.
+    """
     app = typer.Typer(
         name="discreet",
-        help=_HELP,
-        rich_markup_mode="rich",
+        cls=Group,
+        help=_HELP if markup() else unmarked(_HELP),
+        rich_markup_mode=markup(),
         no_args_is_help=True,
         # Tracebacks with local variables would print records.
         pretty_exceptions_enable=False,
@@ -47,9 +55,37 @@ def build() -> typer.Typer:
     ) -> None:
         """Hold the options that come before a command."""
 
-    for item in sorted(pkgutil.iter_modules(commands.__path__), key=lambda item: item.name):
-        importlib.import_module(f"{commands.__name__}.{item.name}").add(app)
+    jobs = glances()
+    typed = [word for word in words or () if not word.startswith("-")]
+    known = [job for job in jobs if typed and typed[0] == (job.group or job.name)]
+    wanted = known or jobs
+    is_help = words is not None and not typed[1 if known and known[0].group else 0 :]
+    _add_jobs(app, wanted, is_stub=is_help or bool(words and not known))
+    for name in sorted(item.name for item in pkgutil.iter_modules(commands.__path__)):
+        if not known or name.partition("_")[0] == typed[0]:
+            importlib.import_module(f"{commands.__name__}.{name}").add(app)
     return app
+
+
+def _add_jobs(app: typer.Typer, jobs: Sequence[Glance], *, is_stub: bool) -> None:
+    groups: dict[str, list[Glance]] = {}
+    for job in jobs:
+        groups.setdefault(job.group, []).append(job)
+    for name, members in groups.items():
+        default = next((job.name for job in members if job.is_default), "")
+        place = add_group(app, name, group_help(members), default) if name else app
+        for job in members:
+            place.command(job.name, help=job.help)(_stub if is_stub else _command(job))
+
+
+def _command(job: Glance) -> Callable[..., None]:
+    from discreet.app.cli.from_job import command
+
+    return command(job)
+
+
+def _stub() -> None:
+    """Stand for a command where only its name and its help are shown."""
 
 
 def _version(asked: bool) -> None:
@@ -58,11 +94,18 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+def _stop(*_: object) -> None:
+    sys.exit(128 + signal.SIGTERM)
+
+
 def main() -> None:
     """Run the command line; every error becomes one readable block and an exit code."""
     as_json = "--json" in sys.argv
+    # Told to stop, a command cleans up behind itself as after an error.
+    signal.signal(signal.SIGTERM, _stop)
     try:
-        build()()
+        # A shell that asks for completions does not say what was typed in the usual place.
+        build(None if "_DISCREET_COMPLETE" in os.environ else sys.argv[1:])()
     except DiscreetError as error:
         sys.exit(console.fail(error, as_json=as_json))
     except BrokenPipeError:

@@ -1,17 +1,16 @@
-"""Rules, methods and hierarchies as they are typed on the command line."""
+"""Rules, methods, models and other members as they are typed on the command line."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from discreet.data.hierarchy import Hierarchy
 from discreet.errors import InputError
 from discreet.registry import build, members
 
-__all__ = ["parse_hierarchies", "parse_member", "parse_roles"]
+__all__ = ["parse_member"]
 
 
 def parse_member(kind: Any, text: str) -> Any:
@@ -107,47 +106,3 @@ def _read_value(text: str) -> Any:
             hint="write a mapping, such as {age: 2}",
             file=path,
         ) from None
-
-
-def parse_roles(given: Sequence[str]) -> dict[str, str] | None:
-    """Read `column=role` options; None where there are none, so that roles are guessed.
-
-    >>> parse_roles(["district=quasi"])
-    {'district': 'quasi'}
-    """
-    found: dict[str, str] = {}
-    for text in given:
-        name, _, role = text.partition("=")
-        if not name or not role:
-            raise InputError(
-                f"{text!r} does not give a column its role",
-                code="malformed-role",
-                hint="write column=role, such as age=quasi",
-            )
-        found[name] = role
-    return found or None
-
-
-def parse_hierarchies(given: Sequence[str]) -> dict[str, Hierarchy]:
-    """Read `attribute=file` options: .hrc, or a file of child,parent pairs or of ARX lines."""
-    found: dict[str, Hierarchy] = {}
-    for text in given:
-        name, _, file = text.partition("=")
-        if not name or not file:
-            raise InputError(
-                f"{text!r} does not name a hierarchy",
-                code="malformed-hierarchy",
-                hint="write attribute=file, such as region=region.hrc",
-            )
-        found[name] = _read(Path(file))
-    return found
-
-
-def _read(path: Path) -> Hierarchy:
-    if path.suffix.lower() == ".hrc":
-        return Hierarchy.from_hrc(path)
-    if not path.is_file():
-        raise InputError(f"there is no file {path}", code="file-not-found", file=path)
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        first = file.readline()
-    return Hierarchy.from_pairs(path) if "parent" in first.lower() else Hierarchy.from_arx(path)

@@ -1,7 +1,8 @@
 """YAML with positions: plain data, and the line and column of everything in it.
 
 A policy file is treated as hostile: no tags, no aliases (which can expand without end), no
-repeated keys (of which one would silently win), a bounded size and depth.
+repeated keys (of which one would silently win). Size, number of parts and depth are bounded while
+the parser gives one part after another, before anything recursive sees them.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ __all__ = ["Document", "Place", "parse"]
 
 #: From the root to a value: keys of mappings and numbers of list entries.
 Place = tuple[str | int, ...]
-_LARGEST = 1_000_000
+#: Largest policy in characters, most parts in it, deepest nesting, longest number or date.
+LARGEST = 1_000_000
+_MOST = 100_000
 _DEEPEST = 40
+_LONGEST = 64
 _TAGS = {"map", "seq", "str", "int", "float", "bool", "null", "timestamp"}
 
 
@@ -48,23 +52,9 @@ def parse(text: str, *, file: str | Path = "policy.yaml") -> Document:
     >>> document.positions["data", "source"]
     (2, 3)
     """
-    if len(text) > _LARGEST:
-        raise InputError(
-            f"the policy file has {len(text):,} characters",
-            code="policy-too-large",
-            hint=f"a policy has at most {_LARGEST:,}; data belongs in files of its own",
-            file=file,
-        )
+    require_size(len(text), file)
     try:
-        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-            if isinstance(event, yaml.AliasEvent):
-                raise InputError(
-                    "aliases (*name) are not allowed in a policy",
-                    code="policy-alias",
-                    hint="write the value again",
-                    file=file,
-                    line=event.start_mark.line + 1,
-                )
+        _require_bounded(text, file)
         node = yaml.compose(text, Loader=yaml.CSafeLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -75,11 +65,62 @@ def parse(text: str, *, file: str | Path = "policy.yaml") -> Document:
             file=file,
             line=None if mark is None else mark.line + 1,
         ) from None
-    except RecursionError:
-        raise _too_deep(file, None) from None
+    except UnicodeEncodeError:
+        raise InputError(
+            "the text holds half a character (a lone surrogate)",
+            code="policy-not-yaml",
+            hint="save it as UTF-8",
+            file=file,
+        ) from None
     reader = _Reader(str(file))
     data = {} if node is None else reader.value(node, ())
     return Document(data, reader.positions, str(file))
+
+
+def require_size(length: int, file: str | Path) -> None:
+    """Refuse a policy of more characters or bytes than any policy needs."""
+    if length > LARGEST:
+        raise InputError(
+            f"the policy file has more than {LARGEST:,} characters",
+            code="policy-too-large",
+            hint="data and long hierarchies belong in files of their own",
+            file=file,
+        )
+
+
+def _require_bounded(text: str, file: str | Path) -> None:
+    """Refuse aliases, deep nesting and too many parts, before a recursive function meets them."""
+    depth = 0
+    for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent):
+            raise InputError(
+                "aliases (*name) are not allowed in a policy",
+                code="policy-alias",
+                hint="write the value again",
+                file=file,
+                line=line,
+            )
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise InputError(
+                f"the policy is nested more than {_DEEPEST} levels deep",
+                code="policy-too-deep",
+                hint="give a deep hierarchy as a file",
+                file=file,
+                line=line,
+            )
+        if number > _MOST:
+            raise InputError(
+                f"the policy has more than {_MOST:,} parts",
+                code="policy-too-large",
+                hint="data and long hierarchies belong in files of their own",
+                file=file,
+                line=line,
+            )
 
 
 class _Reader:
@@ -92,8 +133,6 @@ class _Reader:
 
     def value(self, node: yaml.Node, place: Place) -> Any:
         self.positions.setdefault(place, (node.start_mark.line + 1, node.start_mark.column + 1))
-        if len(place) > _DEEPEST:
-            raise _too_deep(self.file, node.start_mark.line + 1)
         if node.tag.removeprefix("tag:yaml.org,2002:") not in _TAGS:
             raise self._error(
                 node, f"the tag {node.tag!r} is not allowed", "policy-tag", "remove it"
@@ -102,9 +141,14 @@ class _Reader:
             return self._mapping(node, place)
         if isinstance(node, yaml.SequenceNode):
             return [self.value(item, (*place, n)) for n, item in enumerate(node.value)]
+        if node.tag.endswith(":str"):
+            return str(node.value)
         try:
+            # A long sexagesimal number (1:1:1:…) would take hours to compute.
+            if len(node.value) > _LONGEST:
+                raise ValueError
             return self._scalars.construct_object(node)
-        except (yaml.YAMLError, ValueError):
+        except (yaml.YAMLError, ArithmeticError, AttributeError, LookupError, ValueError):
             raise self._error(
                 node, "this value cannot be read", "policy-value", "put it in quotes"
             ) from None
@@ -130,9 +174,3 @@ class _Reader:
         return InputError(
             message, code=code, hint=hint, file=self.file, line=node.start_mark.line + 1
         )
-
-
-def _too_deep(file: str | Path, line: int | None) -> InputError:
-    return InputError(
-        "the policy is nested too deeply", code="policy-too-deep", file=file, line=line
-    )

@@ -18,16 +18,17 @@ def read_guard(text: str) -> Guard:
     >>> read_guard("restriction: {k: 3}").k
     3
     """
-    import yaml
-
+    from discreet.app.policy.document import parse
     from discreet.queries.guards import Guard
     from discreet.registry import build
 
     try:
-        guard: Guard = build(Guard, yaml.safe_load(text))
-    except yaml.YAMLError:
+        guard: Guard = build(Guard, parse(text, file="--guard").data)
+    except InputError as error:
+        if not error.code.startswith("policy-"):
+            raise
         raise InputError(
-            "the guard cannot be read",
+            f"the guard cannot be read: {error.message}",
             code="malformed-guard",
             hint="write it as in a policy: --guard 'restriction: {k: 3}'",
         ) from None

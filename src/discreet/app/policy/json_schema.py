@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
+import enum
 import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin
 
-from discreet.app.policy.model import Policy, Server, Source
-from discreet.registry import Member, Parameter, families, members
+from discreet.app.policy.load import SECTIONS, kinds
+from discreet.app.policy.model import Policy, Server
+from discreet.data.source import Source
+from discreet.registry import Declaration, Member, Parameter, Record, families, members
 from discreet.report import plain
 
 __all__ = ["policy_schema"]
 
 
 def policy_schema() -> dict[str, Any]:
-    """Return the schema: sources from pydantic, everything named from the registry."""
-    source = Source.model_json_schema(ref_template="#/$defs/{model}")
-    definitions = source.pop("$defs", {})
-    definitions["Source"] = source
+    """Return the schema: data, jobs, services and members from what they declare."""
     server = Server.model_json_schema(ref_template="#/$defs/{model}")
-    definitions |= server.pop("$defs", {})
-    definitions["Server"] = server
+    definitions = server.pop("$defs", {}) | {"Source": _parameters(Source), "Server": server}
     for family in families():
         definitions[f"family-{family}"] = _family(family)
-    jobs = members("job") if "job" in families() else {}
     sections = {
-        section: {
-            "type": "array",
-            "items": {
-                "oneOf": [_job(c) for c in jobs.values() if getattr(c, "section", "") == section]
-            }
-            if any(getattr(c, "section", "") == section for c in jobs.values())
-            else {"type": "object"},
-        }
-        for section in ("releases", "gateways")
+        section: {"type": "array", "items": {"oneOf": [_entry(c) for c in kinds(section).values()]}}
+        for section in SECTIONS
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -52,7 +43,7 @@ def policy_schema() -> dict[str, Any]:
     }
 
 
-def _job(cls: type[Member]) -> dict[str, Any]:
+def _entry(cls: type[Member]) -> dict[str, Any]:
     shape = _parameters(cls)
     shape["properties"] = {
         "name": {"type": "string", "description": "names the output"},
@@ -92,11 +83,11 @@ def _family(family: str) -> dict[str, Any]:
     return {"anyOf": options} if options else {}
 
 
-def _required(cls: type[Member]) -> set[str]:
+def _required(cls: type[Declaration]) -> set[str]:
     return {item.name for item in cls.parameters() if item.required}
 
 
-def _parameters(cls: type[Member]) -> dict[str, Any]:
+def _parameters(cls: type[Declaration]) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     twice: list[dict[str, Any]] = []
     for item in cls.parameters():
@@ -164,7 +155,13 @@ def _type(kind: Any) -> dict[str, Any]:
     if origin in (list, tuple, Sequence):
         return {"anyOf": [{"type": "array", "items": _type(inner[0])}, _type(inner[0])]}
     if origin in (dict, Mapping):
-        return {"type": "object"}
+        inside = _type(inner[1])
+        return {"type": "object"} | ({"additionalProperties": inside} if inside else {})
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return {"enum": [choice.value for choice in kind]}
+    if isinstance(kind, type) and issubclass(kind, Record):
+        written = [_parameters(kind), *([{"type": "string"}] if kind.spelled else [])]
+        return {"anyOf": written}
     family = getattr(kind, "family_name", None)
     if family is not None:
         return {"$ref": f"#/$defs/family-{family}"}

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pydantic
 
-from discreet.app.policy.document import Document, Place, parse
-from discreet.app.policy.model import HierarchySource, Policy, Server, Source, UserEntry
-from discreet.data.job import Job
-from discreet.errors import InputError, nearest
-from discreet.registry import build, families, members
+from discreet.app.policy.document import LARGEST, Document, Place, parse, require_size
+from discreet.app.policy.model import Policy, Server, UserEntry
+from discreet.data.source import Source
+from discreet.errors import EngineError, InputError, nearest
+from discreet.registry import Declaration, Member, declare, members
 
-__all__ = ["load_policy"]
+__all__ = ["REPORTS", "SECTIONS", "kinds", "load_policy", "misnamed", "read_policy"]
+
+#: The folder in which reports are written, beside the folders of the releases.
+REPORTS = "reports"
+#: What `discreet release` writes beside the folders of the releases.
+_TAKEN = {REPORTS, "record.json", "policy.yaml"}
+#: Names that are devices on Windows, with any suffix: a folder of that name cannot be copied there.
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{n}" for d in ("com", "lpt") for n in range(10))}
+_NAME = re.compile(r"\w(?:[\w .-]{0,98}[\w-])?")
+#: The sections that are lists, and the family whose members may stand there.
+SECTIONS = {"releases": "job", "reports": "job", "gateways": "service"}
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -25,9 +36,17 @@ def load_policy(path: str | Path) -> Policy:
     InputError
         With `mistakes`: one line for each, `file:line:column: what; what to write`.
     """
+    return validate(parse(read_policy(path), file=path))
+
+
+def read_policy(path: str | Path) -> str:
+    """Return the text of a policy file; no more of it is read than a policy may have."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
+        with Path(path).open("rb") as file:
+            held = file.read(4 * LARGEST + 1)
+        require_size(len(held) // 4, path)
+        return held.decode("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
         raise InputError(
             "there is no such policy file", code="missing-file", hint="check the path", file=path
         ) from None
@@ -38,7 +57,10 @@ def load_policy(path: str | Path) -> Policy:
             hint="save it as UTF-8",
             file=path,
         ) from None
-    return validate(parse(text, file=path))
+    except OSError as error:
+        raise EngineError(
+            f"the policy file cannot be read: {error.strerror}", code="cannot-read", file=path
+        ) from None
 
 
 def validate(document: Document) -> Policy:
@@ -52,14 +74,19 @@ def validate(document: Document) -> Policy:
         )
     mistakes: list[tuple[Place, str]] = []
     data = dict(document.data)
-    extensions = data.get("extensions") or []
-    jobs = {
-        section: _jobs(section, data.pop(section, None), extensions, mistakes)
-        for section in ("releases", "gateways")
+    extensions = _words(data.get("extensions"))
+    names: dict[str, str] = {}
+    listed = {
+        section: _listed(section, data.pop(section, None), extensions, names, mistakes)
+        for section in SECTIONS
     }
+    source = _source(data.pop("data", None), mistakes)
     policy = None
     try:
-        policy = Policy(**data, **jobs)
+        if source is not None:
+            policy = Policy(**data, **listed, data=source)
+        else:  # what else is wrong shall be told, too
+            Policy(**data, **listed, data=Source(""))
     except pydantic.ValidationError as error:
         mistakes += [_pydantic_mistake(item) for item in error.errors()]
     except TypeError:
@@ -69,85 +96,115 @@ def validate(document: Document) -> Policy:
     return policy
 
 
-def _jobs(
-    section: str, entries: Any, extensions: list[str], mistakes: list[tuple[Place, str]]
-) -> dict[str, Job]:
-    """Build the jobs of one section; entries are a list of mappings with `name` and `kind`."""
+def kinds(section: str, extensions: Sequence[str] = ()) -> dict[str, type[Member]]:
+    """Return the jobs or services that a section may list, by name."""
+    found = members(SECTIONS[section], extensions)
+    return {name: cls for name, cls in found.items() if getattr(cls, "section", "") == section}
+
+
+def _source(data: Any, mistakes: list[tuple[Place, str]]) -> Source | None:
+    """Build the section `data`; mistakes in different settings are all told."""
+    if data is None:
+        mistakes.append(((), "data is missing"))
+        return None
+    return _built(Source, data, ("data",), [], mistakes)  # type: ignore[return-value]  # of the class given
+
+
+def _words(given: Any) -> list[str]:
+    """Return a list of texts, or none of them where it is something else, which pydantic tells.
+
+    Any: what the policy says.
+    """
+    is_list = isinstance(given, list) and all(isinstance(word, str) for word in given)
+    return list(given) if is_list else []
+
+
+def misnamed(name: Any, section: str, taken: Mapping[str, str]) -> str:
+    """Return why a name cannot be that of an entry and of the folder or file made for it.
+
+    `taken` has the names of earlier entries as file systems that ignore case compare them. Any: what
+    the policy says.
+    """
+    if not isinstance(name, str) or not name.strip():
+        return "an entry needs a `name` that can be a folder's"
+    if not _NAME.fullmatch(name):
+        return (
+            f"{name[:40]!r} cannot be a folder's name; use up to 100 letters, digits, blanks and "
+            "._- and start with a letter or digit"
+        )
+    same = name.casefold()
+    if same.partition(".")[0].rstrip() in _DEVICES:
+        return f"{name!r} is a device on Windows; choose another"
+    if section != "gateways" and same in _TAKEN:
+        return f"{name!r} is written by discreet itself; choose another"
+    if section == "reports" and same.endswith("-explained"):
+        return f"{name!r} may be what explains a release; choose another"
+    if same in taken:
+        return f"the name {name!r} is used twice"
+    return ""
+
+
+def _listed(
+    section: str,
+    entries: Any,
+    extensions: list[str],
+    names: dict[str, str],
+    mistakes: list[tuple[Place, str]],
+) -> dict[str, Any]:
+    """Build the jobs of one section; entries are a list of mappings with `name` and `kind`.
+
+    Releases and reports share their names. Any: what the policy says; jobs and services.
+    """
     if entries is None:
         return {}
     if not isinstance(entries, list):
         mistakes.append(((section,), f"{section} is a list; start each entry with `- name:`"))
         return {}
-    found: dict[str, Job] = {}
-    kinds = {n: c for n, c in _job_kinds(extensions).items() if c.section == section}
+    found: dict[str, Any] = {}
+    known = kinds(section, extensions)
     for number, entry in enumerate(entries):
         place: Place = (section, number)
         if not isinstance(entry, Mapping):
             mistakes.append((place, "an entry is a mapping with `name` and `kind`"))
             continue
         name, kind = entry.get("name"), entry.get("kind")
-        if not isinstance(name, str) or not name.strip() or "/" in name or name.startswith("."):
-            mistakes.append((place, "an entry needs a `name` that can be a folder's"))
+        # Reports and releases are named together by `--only`; gateways are not.
+        taken = names if section != "gateways" else {one.casefold(): one for one in found}
+        wrong = misnamed(name, section, taken)
+        if wrong or not isinstance(name, str):
+            mistakes.append(((*place, "name"), wrong))
             continue
-        if name in found:
-            mistakes.append(((*place, "name"), f"the name {name!r} is used twice"))
-            continue
-        if kind not in kinds:
-            guess = nearest(str(kind), kinds)
-            hint = f"write {guess!r}" if guess else "kinds are " + (", ".join(kinds) or "none yet")
-            mistakes.append(((*place, "kind"), f"{kind!r} is not a kind of {section}; {hint}"))
+        taken[name.casefold()] = name
+        if not isinstance(kind, str) or kind not in known:
+            guess = nearest(str(kind), known)
+            hint = f"write {guess!r}" if guess else "kinds are " + (", ".join(known) or "none yet")
+            mistakes.append(
+                ((*place, "kind"), f"{str(kind)[:40]!r} is not a kind of {section}; {hint}")
+            )
             continue
         settings = {key: value for key, value in entry.items() if key not in ("name", "kind")}
-        built = _build(kinds[str(kind)], settings, place, extensions, mistakes)
+        built = _built(known[kind], settings, place, extensions, mistakes)
         if built is not None:
             found[name] = built
     return found
 
 
-def _job_kinds(extensions: list[str]) -> dict[str, type[Job]]:
-    return members("job", extensions) if "job" in families() else {}  # type: ignore[return-value]  # the family's base is Job
-
-
-def _build(
-    kind: type[Job],
-    settings: dict[str, Any],
+def _built(
+    kind: type[Declaration],
+    settings: Any,
     place: Place,
     extensions: list[str],
     mistakes: list[tuple[Place, str]],
-) -> Job | None:
-    """Build one job; mistakes in different settings are all told, not only the first."""
-    before = len(mistakes)
-    known = {item.name: item for item in kind.parameters()}
-    values = {}
-    for key, value in settings.items():
-        field = key.replace("-", "_")
-        if field not in known:
-            guess = nearest(field, known)
-            hint = f"write {guess!r}" if guess else "choose one of " + ", ".join(known)
-            mistakes.append(((*place, key), f"{kind.name} has no setting {key!r}; {hint}"))
-            continue
-        wrong: list[InputError] = []
-        try:
-            values[field] = build(
-                known[field].type, value, path=(*place, key), enable=extensions, mistakes=wrong
-            )
-            if not wrong:
-                known[field].require(values[field], owner=kind.name)
-        except InputError as error:
-            error.facts.setdefault("path", (*place, key))
-            wrong.append(error)
-        mistakes += [_registry_mistake(error, (*place, key)) for error in wrong]
-    given = {key.replace("-", "_") for key in settings}
-    missing = [n for n, item in known.items() if item.required and n not in given]
-    if missing:
-        mistakes.append((place, f"{kind.name} needs {', '.join(missing)}"))
-    if len(mistakes) > before:
-        return None
+) -> Declaration | None:
+    """Build one declaration; mistakes in different settings are all told, not only the first."""
+    wrong: list[InputError] = []
+    made: Declaration | None = None
     try:
-        return kind(**values)
+        made = declare(kind, settings, path=place, enable=extensions, mistakes=wrong)
     except InputError as error:
-        mistakes.append(_registry_mistake(error, place))
-        return None
+        wrong.append(error)
+    mistakes += [_registry_mistake(error, place) for error in wrong]
+    return None if wrong else made
 
 
 def _registry_mistake(error: InputError, place: Place) -> tuple[Place, str]:
@@ -159,17 +216,12 @@ def _registry_mistake(error: InputError, place: Place) -> tuple[Place, str]:
 
 
 def _pydantic_mistake(item: Any) -> tuple[Place, str]:
-    # Any: pydantic's own error record. Places inside a union carry the class name; YAML does not.
-    place = tuple(p for p in item["loc"] if p not in ("HierarchySource", "list[HierarchySource]"))
+    # Any: pydantic's own error record.
+    place = tuple(item["loc"])
     message = str(item["msg"]).removeprefix("Value error, ")
     if item["type"] == "extra_forbidden":
-        parts: dict[Place, type[pydantic.BaseModel]] = {
-            (): Policy,
-            ("data",): Source,
-            ("server",): Server,
-        }
-        inner = UserEntry if place[:1] == ("server",) else HierarchySource
-        model = parts.get(place[:-1], inner)
+        parts: dict[Place, type[pydantic.BaseModel]] = {(): Policy, ("server",): Server}
+        model = parts.get(place[:-1], UserEntry)
         guess = nearest(str(place[-1]), model.model_fields)
         message = f"there is no setting {place[-1]!r}"
         message += (

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import hashlib
+import hmac
 import json
+import secrets
+import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import discreet
-from discreet.app.policy.load import load_policy
-from discreet.app.policy.model import HierarchySource, Policy
-from discreet.data.atomic import atomic_directory
-from discreet.data.dataset import Dataset, read
-from discreet.data.hierarchy import Hierarchy
-from discreet.data.schema import Type
+from discreet.app.policy.access import Access, permitted_policy
+from discreet.app.policy.copy import published_text
+from discreet.app.policy.histories import require_one_history
+from discreet.app.policy.load import REPORTS, read_policy
+from discreet.app.policy.model import Policy
+from discreet.data.addresses import database_file
+from discreet.data.atomic import atomic_directory, written_files
+from discreet.data.dataset import Dataset
+from discreet.data.files import require_file
+from discreet.data.job import Job
+from discreet.data.keys import read_key_file
+from discreet.dp.caution import cautions
 from discreet.errors import InputError, nearest
 from discreet.progress import Progress, silent
-from discreet.report import Report, Rows
+from discreet.registry import Declaration, is_address
+from discreet.report import Report, Rows, plain
 
-__all__ = ["Done", "Record", "check_policy", "open_source", "run_policy"]
+__all__ = ["Done", "Input", "Record", "Run", "check_policy", "open_source", "run_policy"]
+
+_RECORD, _COPY = "record.json", "policy.yaml"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,126 +45,106 @@ class Done:
     kind: str
     verdict: str
     folder: str | None
+    #: When the run began that did it: the record's own time, or that of an earlier run.
+    time: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Input:
-    """A file that was read, and what it held: a release repeated from another file says so."""
+    """A file that was read, and its keyed fingerprint: other content has another one."""
 
+    #: From the record's `folder`, or from the root where it lies elsewhere.
     file: str
-    sha256: str
+    fingerprint: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """An earlier run of which something is still in the folder."""
+
+    time: str
+    version: str
+    fingerprint: str
+    fingerprint_key: str
+    inputs: tuple[Input, ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class Record(Report):
-    """What was done under a policy: enough to do it again."""
+    """What was done under a policy: enough to do it again.
+
+    Fingerprints are HMAC-SHA-256. The key is the curator's and is never written here, so that
+    nobody else can test a guess at the data. Where the caller gives no key, one is drawn for the run
+    and forgotten: then equal fingerprints mean equal files within this record alone.
+    """
 
     policy: str
-    #: The folder that relative paths of the policy start from.
+    #: The folder that relative paths of the policy and of this record start from.
     folder: str
-    #: SHA-256 of the policy file, so that the record says which version it was.
+    #: Keyed fingerprint of the policy file, so that the record says which version it was.
     fingerprint: str
+    #: "given" where the caller gave the key of the fingerprints, else "drawn for this run".
+    fingerprint_key: str
     version: str
     time: str
     inputs: tuple[Input, ...]
     done: tuple[Done, ...]
-    note: str = (
-        "for the curator: publish the folders of the releases, not this file. With the fingerprint "
-        "of confidential data a guess at its last unknown value can be verified."
-    )
+    #: Warnings in words, such as of a large epsilon.
+    cautions: tuple[str, ...] = ()
+    earlier: tuple[Run, ...] = ()
+    #: What is in the folder besides this file.
+    files: tuple[str, ...] = ()
+    note: str = "for the curator: publish the folders of the releases, not this file"
 
     def rows(self) -> Rows:
         """One line per job."""
         return ("name", "kind", "verdict", "folder"), [
-            dataclasses.astuple(item) for item in self.done
+            (item.name, item.kind, item.verdict, item.folder) for item in self.done
         ]
 
 
-def open_source(policy: Policy, folder: Path) -> Dataset:
-    """Read the data a policy names; relative paths start from the policy's folder."""
-    source = policy.data
-    place = source.source if "://" in source.source else str(folder / source.source)
-    options = {key: getattr(source, key) for key in ("delimiter", "encoding", "decimal", "engine")}
-    # Codes of a hierarchy are texts, so the columns that have one are read as texts, unless the
-    # hierarchy cuts numbers.
-    coded = {c: Type.NOMINAL for c, given in source.hierarchies.items() if _of_codes(given)}
-    dataset = read(
-        place,
-        roles=dict(source.roles),
-        types=coded | dict(source.types),
-        unit=source.unit,
-        weight=source.weight,
-        name=source.name,
-        **{key: value for key, value in options.items() if value is not None},
-    )
-    hierarchies: dict[str, Any] = {}
-    for column, given in source.hierarchies.items():
-        several = given if isinstance(given, list) else [given]
-        hierarchies[column] = tuple(_hierarchy(h, folder, dataset, column) for h in several)
-    return dataset.replace(schema=dataset.schema.replace(hierarchies=hierarchies))
+def open_source(policy: Policy) -> Dataset:
+    """Read the data of a policy whose files were permitted."""
+    return policy.data.open()
 
 
-def _of_codes(given: HierarchySource | list[HierarchySource]) -> bool:
-    several = given if isinstance(given, list) else [given]
-    return all(one.widths is None and one.cuts is None for one in several)
+def check_policy(
+    path: str | Path,
+    *,
+    folder: str | Path | None = None,
+    allow: Iterable[str | Path] = (),
+    password: str | None = None,
+) -> Record:
+    """Validate a policy against its data; releases nothing.
 
-
-def _hierarchy(source: HierarchySource, folder: Path, dataset: Dataset, column: str) -> Hierarchy:
-    if source.file is not None:
-        return _hierarchy_file(folder / source.file, source)
-    if source.levels is not None:
-        return Hierarchy.from_levels({source.total: source.levels})
-    found = dataset.frequencies([column])
-    counts = dict(zip(found[column].to_pylist(), found["count"].to_pylist(), strict=True))
-    if source.rare is not None:
-        named = {str(value): count for value, count in counts.items() if value is not None}
-        return Hierarchy.from_rare(named, source.rare, total=source.total)
-    numbers = [value for value in counts if isinstance(value, int | float)]
-    if not numbers:
+    Parameters
+    ----------
+    folder
+        Where relative paths start, if not in the policy's own folder.
+    allow, password
+        What the policy may touch besides files of its folder, and the password of the servers
+        among it: see `Access`.
+    """
+    policy, access = permitted_policy(path, folder=folder, allow=allow, password=password)
+    require_one_history(policy, path)
+    if policy.gateways and "users" in policy.server.model_fields_set and not policy.server.users:
         raise InputError(
-            f"column {column!r} holds no numbers, so it cannot be cut into intervals",
-            code="not-a-number",
-            hint="give its hierarchy by file or levels",
-            column=column,
+            "the policy names nobody who may ask",
+            code="no-users",
+            hint=f"run `discreet user NAME --policy {path}`, or leave out `users:`",
+            file=path,
         )
-    if source.cuts is not None:
-        return Hierarchy.from_intervals(source.cuts, values=numbers, total=source.total)
-    return Hierarchy.from_intervals(
-        width=tuple(source.widths or ()),
-        low=min(numbers),
-        high=max(numbers),
-        values=numbers,
-        total=source.total,
-    )
-
-
-def _hierarchy_file(path: Path, source: HierarchySource) -> Hierarchy:
-    kind = source.format or ("hrc" if path.suffix.lower() == ".hrc" else _csv_kind(path))
-    if kind == "hrc":
-        return Hierarchy.from_hrc(path, total=source.total)
-    if kind == "arx":
-        return Hierarchy.from_arx(path)
-    return Hierarchy.from_pairs(path)
-
-
-def _csv_kind(path: Path) -> str:
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            first = file.readline()
-    except OSError:
-        return "pairs"  # whose reader says that the file is missing
-    return "pairs" if "parent" in first.lower() else "arx"
-
-
-def check_policy(path: str | Path, *, folder: str | Path | None = None) -> Record:
-    """Validate a policy against its data; releases nothing."""
-    policy, place = load_policy(path), _folder(path, folder)
-    dataset = open_source(policy, place)
-    done = []
-    for name, job in [*policy.releases.items(), *policy.gateways.items()]:
-        job.check(dataset)
-        done.append(Done(name, job.name, "can be done", None))
-    return _record(path, place, policy, done)
+    records = _Records(policy)
+    for job in _jobs(policy).values():
+        _require_files(job)
+        job.check(records.of(job))
+    for service in policy.gateways.values():
+        _require_files(service)
+        service.check(records.dataset)
+    declared = {**_jobs(policy), **policy.gateways}
+    done = [Done(name, one.name, "can be done", None) for name, one in declared.items()]
+    used = (policy.data, *declared.values())
+    return _record(path, access, used, done, key=None)
 
 
 def run_policy(
@@ -159,88 +153,221 @@ def run_policy(
     *,
     only: tuple[str, ...] = (),
     folder: str | Path | None = None,
+    allow: Iterable[str | Path] = (),
+    password: str | None = None,
+    fingerprint_key: bytes | None = None,
     progress: Progress = silent,
 ) -> Record:
-    """Run the releases of a policy into `output`, one folder each, and write the record.
+    """Run the jobs of a policy into `output` and write the record.
 
-    Nothing appears before every release is made. The record and a copy of the policy say what was
-    done; `folder` is where relative paths start, if the policy is such a copy.
+    Releases have one folder each, and what is for the curator is in the folder `reports`. Nothing
+    appears before every job is done. The record and a copy of the policy say what was done;
+    `folder` is where relative paths start, if the policy is such a copy. Results of an earlier run
+    are replaced, all at once; with `only`, those of the other jobs stay, and stay in the record.
+
+    Parameters
+    ----------
+    allow, password
+        As for `check_policy`.
+    fingerprint_key
+        The curator's secret for the fingerprints in the record: with the same key, the same file
+        has the same fingerprint in every record.
     """
-    policy, place = load_policy(path), _folder(path, folder)
-    for name in only:
-        if name not in policy.releases:
-            guess = nearest(name, policy.releases)
-            known = "the policy has " + (", ".join(policy.releases) or "none")
-            raise InputError(
-                f"the policy has no release named {name!r}",
-                code="unknown-release",
-                hint=f"write {guess!r}" if guess else known,
-            )
-    dataset = open_source(policy, place)
-    chosen = {n: j for n, j in policy.releases.items() if not only or n in only}
-    for job in chosen.values():  # every mistake shows before anything is released
-        job.check(dataset)
-    done = []
+    policy, access = permitted_policy(path, folder=folder, allow=allow, password=password)
+    chosen = _chosen(policy, only)
+    records = _Records(policy)
+    for job in chosen.values():
+        _require_files(job)
+    opened = {name: records.of(job) for name, job in chosen.items()}
+    for name, job in chosen.items():  # every mistake shows before anything is released
+        job.check(opened[name])
+    done: list[Done] = []
     with atomic_directory(output) as stage:
+        kept = _kept(Path(output), stage, policy, chosen) if only else None
         for number, (name, job) in enumerate(chosen.items()):
-            progress("releases", number, len(chosen))
-            release = job.run(dataset, progress=progress)
-            release.write(stage / name)
-            verdict = release.evidence().verdict
-            done.append(Done(name, job.name, verdict, str(Path(output) / name)))
-        record = _record(path, place, policy, done)
+            progress("jobs", number, len(chosen))
+            where = _where(name, job)
+            _make_parent(stage / where)
+            for report in job.explanations(opened[name]):
+                _append(stage / REPORTS / f"{name}-explained.json", report)
+            result = job.run(opened[name], progress=progress)
+            job.write(result, stage / where)
+            _finish(job, result, stage / REPORTS)
+            done.append(Done(name, job.name, job.verdict(result), str(Path(output) / where)))
+        used = (policy.data, *chosen.values())
+        record = _record(path, access, used, done, key=fingerprint_key)
+        record = _with_earlier(record, kept, policy)
+        (stage / _COPY).write_text(published_text(read_policy(path)), encoding="utf-8")
+        record = dataclasses.replace(record, files=tuple(written_files(stage)))
         text = json.dumps(record.to_dict(), indent=2, ensure_ascii=False) + "\n"
-        (stage / "record.json").write_text(text, encoding="utf-8")
-        told = _without_server(Path(path).read_text(encoding="utf-8"))
-        (stage / "policy.yaml").write_text(told, encoding="utf-8")
+        (stage / _RECORD).touch(mode=0o600)
+        (stage / _RECORD).write_text(text, encoding="utf-8")
     return record
 
 
-def _without_server(text: str) -> str:
-    r"""Return a policy without its section `server:`: the record needs no hash of a password.
+def _jobs(policy: Policy) -> dict[str, Job]:
+    return {**policy.releases, **policy.reports}
 
-    >>> print(_without_server("data: {source: a.csv}\nserver:\n  users: {}\ngateways: []"))
-    data: {source: a.csv}
-    gateways: []
+
+def _chosen(policy: Policy, only: tuple[str, ...]) -> dict[str, Job]:
+    """Return the jobs that were asked for by name, or all of them."""
+    jobs = _jobs(policy)
+    for name in only:
+        if name not in jobs:
+            guess = nearest(name, jobs)
+            raise InputError(
+                f"the policy has no release named {name!r}",
+                code="unknown-release",
+                hint=f"write {guess!r}"
+                if guess
+                else "the policy has " + (", ".join(jobs) or "none"),
+            )
+    return {name: job for name, job in jobs.items() if not only or name in only}
+
+
+class _Records:
+    """The records of a policy, opened when first needed and shared by all jobs that can."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.source = policy.data
+
+    @functools.cached_property
+    def dataset(self) -> Dataset:
+        return self.source.open()
+
+    def of(self, job: Job) -> Any:
+        """Return what a job reads. Any: see `Job.open`."""
+        return self.dataset if job.shares_records else job.open(self.source)
+
+
+def _require_files(declared: Declaration) -> None:
+    """Refuse a demand that names a file to read or a key that is not there."""
+    for file in declared.files("read"):
+        if not is_address(file):
+            require_file(Path(file))
+    for file in declared.files("secret"):
+        read_key_file(file)
+
+
+def _where(name: str, job: Job) -> Path:
+    return Path(name) if job.section == "releases" else Path(REPORTS) / (name + job.suffix)
+
+
+def _make_parent(place: Path) -> None:
+    """Make the folder of reports, which only the curator may read."""
+    place.parent.mkdir(exist_ok=True, mode=0o700)
+
+
+def _append(file: Path, report: Report) -> None:
+    _make_parent(file)
+    with file.open("a", encoding="utf-8") as target:
+        target.write(json.dumps(plain(report), ensure_ascii=False) + "\n")
+
+
+def _finish(job: Job, result: Any, reports: Path) -> None:
+    """Do what a job was asked for after writing; the files it names are among the reports.
+
+    Any: see `Job.run`.
     """
-    import yaml
-
-    tree = yaml.compose(text, Loader=yaml.SafeLoader)
-    for key, value in getattr(tree, "value", ()):
-        if key.value == "server":
-            return text[: key.start_mark.index] + text[value.end_mark.index :].lstrip("\n")
-    return text
-
-
-def _folder(path: str | Path, given: str | Path | None) -> Path:
-    return Path(path).parent if given is None else Path(given)
+    for file in job.files("write"):
+        if (reports / file).exists():
+            raise InputError(
+                f"two outputs are named {file!r}", code="same-output", hint="choose another name"
+            )
+        _make_parent(reports / file)
+    job.with_files(lambda file, use: str(reports / file) if use == "write" else file).finish(result)
 
 
-def _record(path: str | Path, folder: Path, policy: Policy, done: list[Done]) -> Record:
-    return Record(
-        policy=Path(path).name,
-        folder=str(folder.resolve()),
-        fingerprint=_sha256(Path(path)),
-        version=discreet.__version__,
-        time=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        inputs=tuple(
-            Input(name, _sha256(folder / name))
-            for name in _files(policy)
-            if (folder / name).is_file()
-        ),
-        done=tuple(done),
+def _kept(
+    output: Path, stage: Path, policy: Policy, chosen: dict[str, Job]
+) -> dict[str, Any] | None:
+    """Copy what an earlier run wrote for the jobs that are not done now; return its record."""
+    try:
+        before: dict[str, Any] = json.loads((output / _RECORD).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    for name, job in _jobs(policy).items():
+        explained = Path(REPORTS) / f"{name}-explained.json"
+        for where in () if name in chosen else (_where(name, job), explained, *_pages(job)):
+            if (output / where).is_dir():
+                shutil.copytree(output / where, stage / where, symlinks=True)
+            elif (output / where).is_file():
+                _make_parent(stage / where)
+                shutil.copy2(output / where, stage / where)
+    return before
+
+
+def _pages(job: Job) -> list[Path]:
+    return [Path(REPORTS) / file for file in job.files("write")]
+
+
+def _with_earlier(record: Record, before: dict[str, Any] | None, policy: Policy) -> Record:
+    """Return the record with what an earlier run did for jobs that were not done now."""
+    if before is None:
+        return record
+    fresh = {item.name: item for item in record.done}
+    old = {
+        item["name"]: Done(**item)
+        for item in before.get("done", ())
+        if item["name"] in _jobs(policy) and item["name"] not in fresh
+    }
+    whole = old | fresh
+    times = {item.time for item in old.values()}
+    runs = [_run(given) for given in (*before.get("earlier", ()), before)]
+    return dataclasses.replace(
+        record,
+        done=tuple(whole[name] for name in _jobs(policy) if name in whole),
+        earlier=tuple(run for run in runs if run.time in times),
     )
 
 
-def _files(policy: Policy) -> list[str]:
-    """Return the files a policy names, as it names them."""
-    found = [] if "://" in policy.data.source else [policy.data.source]
-    for given in policy.data.hierarchies.values():
-        several = given if isinstance(given, list) else [given]
-        found += [one.file for one in several if one.file is not None]
-    return list(dict.fromkeys(found))
+def _run(given: dict[str, Any]) -> Run:
+    named = {field.name: given[field.name] for field in dataclasses.fields(Run)}
+    return Run(**{**named, "inputs": tuple(Input(**item) for item in named["inputs"])})
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _record(
+    path: str | Path,
+    access: Access,
+    used: tuple[Declaration, ...],
+    done: list[Done],
+    *,
+    key: bytes | None,
+) -> Record:
+    secret = secrets.token_bytes(32) if key is None else key
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+    folder = access.folder.resolve()
+    return Record(
+        policy=Path(path).name,
+        folder=str(folder),
+        fingerprint=_keyed(secret, Path(path)),
+        fingerprint_key="drawn for this run" if key is None else "given",
+        version=discreet.__version__,
+        time=now,
+        inputs=tuple(Input(_shown(file, folder), _keyed(secret, file)) for file in _files(used)),
+        done=tuple(dataclasses.replace(item, time=now) for item in done),
+        cautions=cautions(list(used)),
+    )
+
+
+def _files(used: Iterable[Declaration]) -> list[Path]:
+    """Return the files that declarations read, keys and databases among them."""
+    found: list[str] = []
+    for declared in used:
+        for use in ("read", "secret", "engine"):
+            for file in declared.files(use):
+                name = database_file(file) if file.lower().startswith("duckdb:") else file
+                found += [name] if name is not None and not is_address(name) else []
+    return [file for file in map(Path, dict.fromkeys(found)) if file.is_file()]
+
+
+def _shown(file: Path, folder: Path) -> str:
+    """Return a path from the record's folder, or from the root where it lies elsewhere."""
+    place = file.resolve()
+    return str(place.relative_to(folder) if place.is_relative_to(folder) else place)
+
+
+def _keyed(secret: bytes, file: Path) -> str:
+    with file.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").digest()
+    return hmac.digest(secret, b"discreet input" + digest, "sha256").hex()

@@ -13,7 +13,7 @@ __all__ = ["make_certificate"]
 def make_certificate(
     folder: str | Path, *, host: str = "localhost", days: int = 365
 ) -> tuple[Path, Path]:
-    """Write `server.crt` and `server.key` (readable by the owner alone) and return their paths."""
+    """Write `server.crt` and `server.key`, readable by the owner alone, and return their paths."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -36,16 +36,22 @@ def make_certificate(
         .sign(key, hashes.SHA256())
     )
     place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
     crt, private = place / "server.crt", place / "server.key"
-    crt.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    handle = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(
-            key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            )
-        )
+    _write(crt, certificate.public_bytes(serialization.Encoding.PEM))
+    _write(
+        private,
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        ),
+    )
     return crt, private
+
+
+def _write(path: Path, content: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        os.fchmod(handle, 0o600)  # also where the file was there with other permissions
+        file.write(content)

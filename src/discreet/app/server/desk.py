@@ -60,14 +60,26 @@ class Reply:
 class Speaker(Protocol):
     """What a protocol needs of the desk."""
 
-    def ask(self, sql: str, user: User, parameters: Sequence[Any] = ()) -> Reply:
-        """Answer one statement, or raise."""
+    def ask(
+        self, sql: str, user: User, parameters: Sequence[Any] = (), *, errors: bool = False
+    ) -> Reply:
+        """Answer one statement, or raise; with `errors`, in columns of their own."""
 
-    def recall(self, sql: str, user: User, parameters: Sequence[Any] = ()) -> Reply | None:
+    def recall(
+        self, sql: str, user: User, parameters: Sequence[Any] = (), *, errors: bool = False
+    ) -> Reply | None:
         """Return an answer that is at hand because it was given before; must not block."""
 
-    def describe(self, sql: str, user: User, parameters: int = 0) -> pa.Schema | None:
+    def describe(
+        self, sql: str, user: User, parameters: int = 0, *, errors: bool = False
+    ) -> pa.Schema | None:
         """Return the columns an answer would have, without asking; None if there are none."""
+
+    def parameter_kinds(self, sql: str, user: User, count: int) -> tuple[str, ...]:
+        """Return what each parameter has to be: integer, number, text, date, … or a list of them."""
+
+    def budget(self, user: User) -> pa.Table:
+        """Return what is left of the user's budgets, by relation."""
 
     def relations(self, user: User) -> dict[str, dict[str, str]]:
         """Return the relations the user may ask about: columns and their types."""
@@ -77,13 +89,20 @@ class Running:
     """One statement in a thread of its own, which can be ended: by its asker, or by a limit."""
 
     def __init__(
-        self, pool: Executor, speaker: Speaker, sql: str, user: User, parameters: Sequence[Any]
+        self,
+        pool: Executor,
+        speaker: Speaker,
+        sql: str,
+        user: User,
+        parameters: Sequence[Any],
+        *,
+        errors: bool = False,
     ) -> None:
         self._interruption = Interruption()
 
         def work() -> Reply:
             with interruptible(self._interruption):
-                return speaker.ask(sql, user, tuple(parameters))
+                return speaker.ask(sql, user, tuple(parameters), errors=errors)
 
         self._future = asyncio.get_running_loop().run_in_executor(pool, work)
 
@@ -111,7 +130,10 @@ class Running:
 
 
 class Rate:
-    """Tokens per user: so many statements a second, with a reserve for bursts."""
+    """Tokens per user: so many statements a second, with a reserve for bursts.
+
+    A statement of many aggregates and groups costs as many tokens as it is worth.
+    """
 
     def __init__(self, per_second: float, burst: int) -> None:
         self._per_second, self._burst = per_second, burst
@@ -132,6 +154,12 @@ class Rate:
                     hint=f"ask at most {self._per_second:g} a second",
                 )
             self._tokens[user] = (tokens - 1, now)
+
+    def spend(self, user: str, tokens: float) -> None:
+        """Use tokens for what an answer took; the next statement waits until there are some again."""
+        with self._lock:
+            left, then = self._tokens.get(user, (float(self._burst), time.monotonic()))
+            self._tokens[user] = (left - tokens, then)
 
 
 class Attempts:

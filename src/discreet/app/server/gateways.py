@@ -7,10 +7,9 @@ import dataclasses
 import datetime
 import itertools
 import logging
-import re
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -19,9 +18,12 @@ from sqlglot import exp
 from discreet.app.server.desk import Rate, Reply, User
 from discreet.app.server.metrics import Metrics
 from discreet.app.server.postgres.catalog import Catalog
+from discreet.app.server.postgres.session_statements import BUDGET
 from discreet.data.schema import Role
-from discreet.data.sql import Query, parse
-from discreet.data.sql.reading import read_statements
+from discreet.data.sql import Query, Statement, composed, read_statement
+from discreet.data.sql.finishing import computed_type
+from discreet.data.sql.parameters import SAMPLES, parameter_kinds
+from discreet.data.sql.reading import explained, read_statements
 from discreet.errors import DiscreetError, InputError, RefusedError, nearest
 from discreet.queries.answer import Answer
 from discreet.queries.gateway import Gateway
@@ -30,9 +32,12 @@ __all__ = ["Desk"]
 
 log = logging.getLogger("discreet.server")
 
-_EXPLAIN = re.compile(r"\s*explain\b", re.IGNORECASE)
 _GUESSES = (0, "", datetime.date(2000, 1, 1), True)
 _MOST_GUESSES = 64
+
+
+#: So many values of an answer, aggregates by groups, cost as much as one statement more.
+_VALUES = 50
 
 
 class Desk:
@@ -53,11 +58,15 @@ class Desk:
             for name, gate in gateways.items()
         }
         self._catalog = Catalog(self._shown)
+        #: Catalogs of those from whom columns are hidden, by what they may see.
+        self._narrower: dict[tuple[tuple[str, tuple[str, ...]], ...], Catalog] = {}
+        self._making = threading.Lock()
         self._given = Given()
 
     def close(self) -> None:
         """Close the gateways; their ledgers are complete at any moment."""
-        self._catalog.close()
+        for catalog in (self._catalog, *self._narrower.values()):
+            catalog.close()
         for gate in self._gateways.values():
             gate.close()
 
@@ -66,19 +75,43 @@ class Desk:
         user.require("analyst")
         return {
             name: {field.name: str(field.type) for field in schema}
-            for name, schema in self._shown.items()
+            for name, schema in self._visible(user).items()
         }
 
-    def ask(self, sql: str, user: User, parameters: Sequence[Any] = ()) -> Reply:
-        """Answer one statement; the log says who, what came of it and how long, never a value."""
-        return self._logged(user, lambda: self._answer(sql, user, parameters))
+    def _visible(self, user: User) -> dict[str, pa.Schema]:
+        """Return the relations without the columns that are hidden from somebody."""
+        found = {}
+        for name, schema in self._shown.items():
+            catalog = self._gateways[name].catalog_for(user.name, user.roles)
+            names = {field.name for field in catalog.fields}
+            found[name] = pa.schema([field for field in schema if field.name in names])
+        return found
 
-    def recall(self, sql: str, user: User, parameters: Sequence[Any] = ()) -> Reply | None:
+    def _told(self, sql: str, user: User, parameters: Sequence[Any]) -> pa.Table | None:
+        """Return what the catalog says, to those from whom columns are hidden one of their own."""
+        visible = self._visible(user)
+        if visible == self._shown:
+            return self._catalog.answer(sql, parameters, user=user.name)
+        name = tuple((relation, tuple(schema.names)) for relation, schema in visible.items())
+        with self._making:
+            if name not in self._narrower:
+                self._narrower[name] = Catalog(visible)
+        return self._narrower[name].answer(sql, parameters, user=user.name)
+
+    def ask(
+        self, sql: str, user: User, parameters: Sequence[Any] = (), *, errors: bool = False
+    ) -> Reply:
+        """Answer one statement; the log says who, what came of it and how long, never a value."""
+        return self._logged(user, lambda: self._answer(sql, user, parameters, errors))
+
+    def recall(
+        self, sql: str, user: User, parameters: Sequence[Any] = (), *, errors: bool = False
+    ) -> Reply | None:
         """Return the answer to a statement this user was answered in this process already.
 
         The ledger holds it, and it costs nothing: it needs neither the gateway nor a thread.
         """
-        reply = self._given.get(_key(sql, user, parameters))
+        reply = self._given.get(_key(sql, user, parameters, errors))
         return None if reply is None else self._logged(user, lambda: reply)
 
     def _logged(self, user: User, work: Callable[[], Reply]) -> Reply:
@@ -104,32 +137,67 @@ class Desk:
                 extra={"user": user.name, "outcome": outcome, "seconds": round(seconds, 6)},
             )
 
-    def describe(self, sql: str, user: User, parameters: int = 0) -> pa.Schema | None:
+    def describe(
+        self, sql: str, user: User, parameters: int = 0, *, errors: bool = False
+    ) -> pa.Schema | None:
         """Return the columns an answer would have, without asking; None if there are none."""
         user.require("analyst")
-        told = self._catalog.answer(sql, (None,) * parameters, user=user.name)
+        told = self._told(sql, user, (None,) * parameters)
         if told is not None:
             return told.schema
         gate = self._gateway(sql)
-        if explained(sql):
+        if explained(sql) is not None:
             return pa.schema([("fact", pa.string()), ("value", pa.string())])
         # What a parameter is compared with says its type; its value does not matter here.
+        catalog = gate.catalog_for(user.name, user.roles)
+        kinds = parameter_kinds(sql, catalog, parameters)
+        first = tuple(_sample(kind) for kind in kinds)
         guesses = itertools.islice(itertools.product(_GUESSES, repeat=parameters), _MOST_GUESSES)
-        first: DiscreetError | None = None
-        for guess in guesses:
+        wrong: DiscreetError | None = None
+        for guess in itertools.chain([first], guesses if parameters else ()):
             try:
-                query = parse(sql, gate.catalog, parameters=guess)
+                statement = read_statement(sql, catalog, parameters=guess)
             except DiscreetError as error:
-                first = first or error
+                wrong = wrong or error
                 continue
+            return self._described(statement, gate, user, errors)
+        assert wrong is not None  # there is at least one guess
+        raise wrong
+
+    def _described(
+        self, statement: Statement, gate: Gateway, user: User, errors: bool
+    ) -> pa.Schema:
+        schemas = []
+        for query in statement.questions:
             answers = gate.guard_for(query, user.name, user.roles).answers
             ranged = _ranged(query, gate.data.confidential) if answers == "interval" else set()
-            return _result_schema(query, ranged)
-        assert first is not None  # there is at least one guess
-        raise first
+            schemas.append(_result_schema(query, ranged))
+        if statement.outer is not None:
+            return composed(statement, [schema.empty_table() for schema in schemas]).schema
+        if errors:
+            keys = _keys(statement.questions[0])
+            return with_errors(schemas[0].empty_table(), keys, {}).schema
+        return schemas[0]
 
-    def _answer(self, sql: str, user: User, parameters: Sequence[Any]) -> Reply:
-        told = self._catalog.answer(sql, parameters, user=user.name)
+    def parameter_kinds(self, sql: str, user: User, count: int) -> tuple[str, ...]:
+        """Return what each parameter has to be."""
+        user.require("analyst")
+        if not count or self._told(sql, user, (None,) * count) is not None:
+            return ("text",) * count
+        return parameter_kinds(sql, self._gateway(sql).catalog_for(user.name, user.roles), count)
+
+    def budget(self, user: User) -> pa.Table:
+        """Return what is left of the user's budgets, by relation."""
+        user.require("analyst")
+        rows = [
+            {"relation": name, **line}
+            for name, gate in self._gateways.items()
+            for line in gate.budget(user.name, user.roles)
+        ]
+        return pa.Table.from_pylist(rows, schema=BUDGET)
+
+    def _answer(self, sql: str, user: User, parameters: Sequence[Any], errors: bool) -> Reply:
+        told = self._told(sql, user, parameters)
         if told is not None:
             return Reply(told, "session")
         gate = self._gateway(sql)
@@ -140,13 +208,18 @@ class Desk:
             raise RefusedError(
                 answer.reason, code=answer.code or "refused", hint=answer.hint or None
             )
+        self._rate.spend(user.name, answer.aggregates / _VALUES)
+        table = answer.table
+        if errors and answer.kind != "explanation" and not answer.composed:
+            keys = {column.name for column in answer.columns if column.part == "key"}
+            table = with_errors(table, keys, answer.error_95)
         if answer.number is not None:  # recorded, so that it may be told again
             again = dataclasses.replace(answer, spent={}, left={}, repeated=True)
             self._given.put(
-                _key(sql, user, parameters),
-                Reply(answer.table, answer.kind, _notices(again), facts=_facts(again)),
+                _key(sql, user, parameters, errors),
+                Reply(table, answer.kind, _notices(again), facts=_facts(again)),
             )
-        return Reply(answer.table, answer.kind, _notices(answer), facts=_facts(answer))
+        return Reply(table, answer.kind, _notices(answer), facts=_facts(answer))
 
     def _gateway(self, sql: str) -> Gateway:
         if len(self._gateways) == 1:
@@ -183,7 +256,7 @@ def _result_schema(query: Query, ranged: set[str]) -> pa.Schema:
         if output.reference in ranged or (output.reference is None and used & ranged):
             fields += [(f"{output.label}_{end}", pa.float64()) for end in ("lower", "upper")]
         elif output.reference is None:
-            fields.append((output.label, pa.float64()))
+            fields.append((output.label, computed_type(output.kind)))
         else:
             fields.append((output.label, types.get(output.kind, pa.string())))
     return pa.schema(fields)
@@ -191,20 +264,43 @@ def _result_schema(query: Query, ranged: set[str]) -> pa.Schema:
 
 def _tables(sql: str) -> list[str]:
     try:
-        trees = read_statements(_EXPLAIN.sub("", sql, count=1))
+        trees = read_statements(explained(sql) or sql)
     except RefusedError:
         return []  # the gateway says what is wrong with it
     return [table.name for tree in trees for table in tree.find_all(exp.Table)]
 
 
-def explained(sql: str) -> bool:
-    """Whether a statement asks what an answer would be, not for the answer."""
-    return _EXPLAIN.match(sql) is not None
-
-
-def _key(sql: str, user: User, parameters: Sequence[Any]) -> Hashable:
+def _key(sql: str, user: User, parameters: Sequence[Any], errors: bool) -> Hashable:
     # 1, 1.0 and True are equal in Python and differ in SQL.
-    return user.name, user.roles, sql, tuple((type(value), value) for value in parameters)
+    given = tuple((type(v), tuple(v) if isinstance(v, list) else v) for v in parameters)
+    return user.name, user.roles, sql, given, errors
+
+
+def _sample(kind: str) -> object:
+    plain = SAMPLES.get(kind.removesuffix("[]"), "a")
+    return (plain,) if kind.endswith("[]") else plain
+
+
+def _keys(query: Query) -> set[str]:
+    return {o.label for o in query.outputs if (o.reference or "").startswith("k")}
+
+
+def with_errors(table: pa.Table, keys: Collection[str], known: Mapping[str, float]) -> pa.Table:
+    """Return an answer with the 95 % error of each number beside it; null where it is unknown.
+
+    >>> with_errors(pa.table({"sex": ["f"], "n": [7]}), {"sex"}, {"n": 2.5}).to_pylist()
+    [{'sex': 'f', 'n': 7, 'n_error_95': 2.5}]
+    """
+    columns: dict[str, Any] = {}
+    for field in table.schema:
+        columns[field.name] = table.column(field.name)
+        number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        if field.name in keys or not number or field.name.endswith(("_lower", "_upper")):
+            continue
+        error = known.get(field.name)
+        error = None if error is None else float(f"{error:.3g}")
+        columns[f"{field.name}_error_95"] = pa.array([error] * table.num_rows, pa.float64())
+    return pa.table(columns)
 
 
 class Given:

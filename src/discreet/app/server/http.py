@@ -16,10 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pydantic
 from fastapi import Depends, FastAPI, Header, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+)
 from starlette.exceptions import HTTPException
 
 import discreet
+from discreet.app.server.api_page import PAGE_HEADERS, api_page
 from discreet.app.server.desk import Attempts, Reply, Running, Speaker, User
 from discreet.errors import DiscreetError, RefusedError
 from discreet.report import plain
@@ -48,6 +54,9 @@ class Question(pydantic.BaseModel):
     parameters: list[str | int | float | bool | None] = pydantic.Field(
         default_factory=list, max_length=1000
     )
+    errors: bool = pydantic.Field(
+        default=False, description="add the 95 % error of each number as a column x_error_95"
+    )
 
 
 class Answered(pydantic.BaseModel):
@@ -67,6 +76,18 @@ class Failure(pydantic.BaseModel):
     error: str = pydantic.Field(description="the stable code")
     message: str
     hint: str | None = None
+
+
+class Budget(pydantic.BaseModel):
+    """What is left of one budget."""
+
+    relation: str
+    scope: str = pydantic.Field(description="user or dataset")
+    period: str = pydantic.Field(description="the period it holds for; empty if for ever")
+    budget: float
+    spent: float
+    left: float
+    questions_left: int = pydantic.Field(description="how many more counts it holds")
 
 
 class Token(pydantic.BaseModel):
@@ -145,7 +166,7 @@ def build_http(
         title="discreet",
         version=discreet.__version__,
         summary="Statistical SQL in, protected answers out.",
-        docs_url="/docs",
+        docs_url=None,  # FastAPI's own page loads its scripts from a host on the internet
         redoc_url=None,
     )
 
@@ -155,11 +176,8 @@ def build_http(
     hashing = asyncio.Semaphore(2)
     app.add_middleware(_Bounded)
 
-    @app.post("/token", responses={401: _FAILURES[401], 429: _FAILURES[429]})
-    async def token(
-        request: Request, authorization: Annotated[str | None, Header()] = None
-    ) -> Token:
-        """Exchange name and password (HTTP Basic) for a token."""
+    async def prove(request: Request, authorization: str | None) -> str:
+        """Return whose name and password come with a request."""
         name, password = _basic(authorization)
         host = request.client.host if request.client is not None else ""
         if not attempts.allowed(host, name):
@@ -172,16 +190,23 @@ def build_http(
             attempts.failed(host, name)
             raise _UnauthorizedError
         attempts.succeeded(host, name)
-        return tokens.issue(name)
+        return name
+
+    @app.post("/token", responses={401: _FAILURES[401], 429: _FAILURES[429]})
+    async def token(
+        request: Request, authorization: Annotated[str | None, Header()] = None
+    ) -> Token:
+        """Exchange name and password (HTTP Basic) for a token."""
+        return tokens.issue(await prove(request, authorization))
 
     @app.post("/ask", responses=_FAILURES)
     async def ask(question: Question, user: Asking) -> Answered:
         """Answer a statement. `EXPLAIN SELECT …` tells cost and error without spending."""
         parameters = tuple(question.parameters)
-        at_hand = speaker.recall(question.sql, user, parameters)
+        at_hand = speaker.recall(question.sql, user, parameters, errors=question.errors)
         if at_hand is not None:
             return _answered(at_hand)
-        running = Running(pool, speaker, question.sql, user, parameters)
+        running = Running(pool, speaker, question.sql, user, parameters, errors=question.errors)
         return _answered(await running.reply(seconds))
 
     @app.get("/relations", responses={401: _FAILURES[401], 403: _FAILURES[403]})
@@ -189,18 +214,50 @@ def build_http(
         """Tell the relations that may be asked about, and their columns."""
         return speaker.relations(user)
 
+    @app.get("/budget", responses={401: _FAILURES[401], 403: _FAILURES[403]})
+    async def budget(user: Asking) -> list[Budget]:
+        """Tell what is left of the user's budgets, and how many more questions they hold."""
+        found = await asyncio.get_running_loop().run_in_executor(pool, speaker.budget, user)
+        return [Budget(**line) for line in found.to_pylist()]
+
+    @app.get("/", include_in_schema=False)
+    async def start() -> RedirectResponse:
+        return RedirectResponse("/docs")
+
+    @app.get("/docs", include_in_schema=False, response_class=HTMLResponse)
+    async def docs() -> HTMLResponse:
+        return HTMLResponse(api_page(app.openapi()), headers=PAGE_HEADERS)
+
     @app.get("/health", response_class=PlainTextResponse)
     async def health() -> str:
         """Tell that the process is up."""
         return "ok\n"
 
-    @app.get("/metrics", response_class=PlainTextResponse)
-    async def measured() -> str:
-        """Tell counts and times, without values, in Prometheus' format."""
+    @app.get("/metrics", response_class=PlainTextResponse, responses={401: _FAILURES[401]})
+    async def measured(
+        request: Request, authorization: Annotated[str | None, Header()] = None
+    ) -> str:
+        """Tell counts and times, without values, in Prometheus' format.
+
+        From another machine it needs a token, or a user's name and password (HTTP Basic).
+        """
+        if not _is_local(request):
+            scheme, _, _ = (authorization or "").partition(" ")
+            if scheme.lower() == "basic":
+                await prove(request, authorization)
+            else:
+                await _asking(request, authorization)
         return metrics.render()
 
     _handle_errors(app)
     return app
+
+
+def _is_local(request: Request) -> bool:
+    """Whether a request comes from this machine, and not through a proxy on it."""
+    host = request.client.host if request.client is not None else ""
+    passed_on = {"forwarded", "x-forwarded-for", "x-real-ip", "via"} & set(request.headers)
+    return not passed_on and host in ("127.0.0.1", "::1", "localhost")
 
 
 def _handle_errors(app: FastAPI) -> None:

@@ -21,7 +21,7 @@ from discreet.app.server.gateways import Desk
 from discreet.app.server.http import Tokens, build_http
 from discreet.app.server.metrics import Metrics
 from discreet.app.server.postgres.server import PostgresServer, server_binding, tls_context
-from discreet.app.server.postgres.session import Setting
+from discreet.app.server.postgres.setting import Setting
 from discreet.queries.gateway import Gateway
 
 __all__ = ["Addresses", "ServerSettings", "serve"]

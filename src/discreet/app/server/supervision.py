@@ -206,14 +206,22 @@ def _serve(
     parent = multiprocessing.parent_process()
     assert parent is not None
 
-    def follow() -> None:
-        parent.join()
-        os._exit(1)  # what was answered is in the ledger; nothing else is kept here
+    ended, end = multiprocessing.Pipe(duplex=False)
 
-    threading.Thread(target=follow, name="parent", daemon=True).start()
+    def follow() -> None:
+        if ended not in multiprocessing.connection.wait([parent.sentinel, ended]):
+            os._exit(1)  # what was answered is in the ledger; nothing else is kept here
+
+    follower = threading.Thread(target=follow, name="parent", daemon=True)
+    follower.start()
     try:
         work(*given, listeners, lambda: voice.send(None))
     except DiscreetError as error:
         log.error(error.message, extra={"code": error.code})
         voice.send(error)
         raise SystemExit(error.exit_code) from None
+    finally:
+        # A thread that still runs when Python ends keeps DuckDB's objects alive, and DuckDB's
+        # binding then prints them as leaked.
+        end.send(None)
+        follower.join()

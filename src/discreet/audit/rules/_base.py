@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -46,9 +46,16 @@ class Verdict:
 class Rule(Member):
     """Says which cells of a table are sensitive, and their protection levels."""
 
+    #: Whether two safe cells of different contributors are safe together (Cox 1981).
+    subadditive: ClassVar[bool] = True
+
     @abc.abstractmethod
     def judge(self, table: Table) -> Verdict:
         """Return the verdict on every cell."""
+
+    def completed(self, table: Table) -> Table:
+        """Return the table with the empty cells that the rule judges, where it judges such."""
+        return table
 
     def needs_count(self, table: Table) -> npt.NDArray[np.int64]:
         """Return the number of contributors of each cell, or say that the table lacks it."""

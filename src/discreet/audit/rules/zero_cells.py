@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from discreet.audit.rules._base import Rule, Verdict, verdict
+from discreet.errors import InputError
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
     from discreet.data.table import Table
 
 __all__ = ["ZeroCells"]
+
+#: More combinations of codes than this are not written out.
+_LARGEST = 2_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +42,22 @@ class ZeroCells(Rule):
 
     level: float = parameter(1.0, help="how far above zero must remain possible", above=0)
     empty: bool = parameter(False, help="also zeros without contributors")
+
+    def completed(self, table: Table) -> Table:
+        """Return the table with a cell for every combination of codes, where empty ones count."""
+        if not self.empty:
+            return table
+        sizes = [len(dimension.codes) for dimension in table.dimensions]
+        number = float(np.prod(np.array(sizes, dtype=np.float64)))
+        if number > _LARGEST:
+            raise InputError(
+                f"zero-cells: the table has {number:,.0f} combinations of codes, too many to "
+                "protect the empty ones",
+                code="table-too-large",
+                hint="cross fewer attributes, or leave out empty",
+                parameter="empty",
+            )
+        return table.with_empty(np.indices(sizes).reshape(len(sizes), -1).T.astype(np.int32))
 
     def judge(self, table: Table) -> Verdict:
         """Return the cells whose value is zero."""

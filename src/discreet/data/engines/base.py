@@ -1,8 +1,9 @@
-"""What an engine offers: aggregates, frequency sets, recodes, masks, ranks, samples, results.
+"""What an engine offers: aggregates, frequency sets, ranks, results.
 
 Everything is asked for as a sqlglot tree over a `Relation`; the engine renders the tree in its own
 dialect, quotes every identifier and binds every value. The shared forms live here; an engine
-says how it runs a tree and overrides a form where its own is faster.
+says how it runs a tree and overrides a form where its own is faster. Forms that no engine overrides
+are functions over relations: `cells_of` in `cells`, and `recode`, `attach` and `sample` in `changes`.
 """
 
 from __future__ import annotations
@@ -19,9 +20,7 @@ from urllib.parse import urlsplit
 from sqlglot import exp
 
 from discreet.data.engines import sql
-from discreet.data.hierarchy import Hierarchy
 from discreet.errors import InputError, nearest
-from discreet.randomness import Randomness
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,6 +123,26 @@ class Engine(abc.ABC):
         """Return a field of one of the rows that `largest` listed, the first is 1; or null."""
 
     @abc.abstractmethod
+    def digest(self, text: exp.Expr) -> exp.Expr:
+        """Return the SHA-256 of a text in UTF-8, as 64 hexadecimal digits."""
+
+    @abc.abstractmethod
+    def from_hexadecimal(self, digits: exp.Expr) -> exp.Expr:
+        """Return fifteen hexadecimal digits as a whole number of 64 bits."""
+
+    @abc.abstractmethod
+    def bits(self, value: exp.Expr) -> exp.Expr:
+        """Return the 64 bits of a double as a whole number; all that is no number has the same."""
+
+    @abc.abstractmethod
+    def microseconds(self, value: exp.Expr) -> exp.Expr:
+        """Return a timestamp with a time zone as microseconds since 1970."""
+
+    def mark(self, table: str, owner: str) -> str | None:
+        """Return who marked a table as theirs: `owner`, if nobody has; None if no mark can be kept."""
+        return None
+
+    @abc.abstractmethod
     def close(self) -> None:
         """Let go of the connection and everything temporary."""
 
@@ -156,6 +175,14 @@ class Engine(abc.ABC):
         """Return a text that is compared byte by byte, whatever language the engine speaks."""
         return value
 
+    def is_nan(self, value: exp.Expr) -> exp.Expr:
+        """Return the condition that a number is none."""
+        return sql.call("isnan", value)
+
+    def composed(self, value: exp.Expr) -> exp.Expr | None:
+        """Return a text in Unicode's composed form (NFC); None where the engine has no way to."""
+        return None
+
     def count(self, relation: Relation) -> int:
         """Return the number of rows."""
         query = sql.select(
@@ -182,57 +209,7 @@ class Engine(abc.ABC):
         rows = self.fetch(query)
         return rows.rename_columns([*columns, *rows.column_names[len(columns) :]])
 
-    def cells(
-        self,
-        relation: Relation,
-        by: Mapping[str, Sequence[Hierarchy]],
-        *,
-        measure: str | None = None,
-        unit: str | None = None,
-        weight: str | None = None,
-        largest: int = 2,
-        identify: bool = False,
-        margins: bool = True,
-        missing: str | None = None,
-        total: str = "Total",
-    ) -> pa.Table:
-        """Return the non-empty cells of the cross of the attributes, totals at every level included.
-
-        Columns: the attributes (as text codes), `count` (rows), `units` (distinct contributors, if
-        `unit`), and with a measure `sum`, `sum_squares` (of the records' values), `top_1` …
-        `top_n` (the contributions largest in absolute value, with their sign, summed per unit when
-        a unit is given; 0 where there are fewer), and with `identify` `unit_1` … `unit_n`: numbers
-        that tell contributors apart within this result and mean nothing outside it, −1 for
-        nobody. With a weight: also `weight` (its sum), and `sum` and `sum_squares` are weighted;
-        the contributions are not.
-
-        Parameters
-        ----------
-        by
-            The attributes and the hierarchies of each; none means flat below `total`.
-        missing
-            The code that stands for a missing value of an attribute; None refuses missing values.
-        margins
-            Whether totals are wanted, or only the cells of single values.
-        """
-        from discreet.data.engines import cells
-
-        demand = cells.Demand(
-            relation, dict(by), measure, unit, weight, largest, identify, margins, missing, total
-        )
-        return cells.tabulate(demand)
-
     # -- changing --------------------------------------------------------------------------------
-    def recode(self, relation: Relation, maps: Mapping[str, pa.Table]) -> Relation:
-        """Replace values by join: each map has the columns `from` and `to`.
-
-        A value that is not in the map stays as it is, as the type of `to`; a null in `from`
-        stands for missing values.
-        """
-        from discreet.data.engines import changes
-
-        return changes.recode(relation, maps)
-
     def number(self, relation: Relation) -> Relation:
         """Return the rows held still, with a column `__row` 0 … n−1 that a mask can be joined to."""
         if ROW in relation.columns:
@@ -245,12 +222,6 @@ class Engine(abc.ABC):
             [*map(sql.column, relation.columns), sql.alias(sql.bigint(counted), ROW)],
         )
         return self.materialize(self.relation(query))
-
-    def attach(self, relation: Relation, rows: pa.Table) -> Relation:
-        """Replace or add columns by join on `__row`."""
-        from discreet.data.engines import changes
-
-        return changes.attach(relation, rows)
 
     def rank(self, relation: Relation, column: str, *, into: str = "__rank") -> Relation:
         """Add the rank of a column's values, 1 for the smallest, ties broken by `__row`.
@@ -272,14 +243,6 @@ class Engine(abc.ABC):
                 [*kept, sql.alias(sql.bigint(ranked), into)],
             )
         )
-
-    def sample(
-        self, relation: Relation, *, size: int, rng: Randomness, strata: Sequence[str] = ()
-    ) -> Relation:
-        """Return a simple or (proportionally) stratified random sample without replacement."""
-        from discreet.data.engines import changes
-
-        return changes.sample(relation, size=size, rng=rng, strata=strata)
 
     def project(self, relation: Relation, columns: Sequence[str]) -> Relation:
         """Return some of the columns, in the given order."""

@@ -21,7 +21,11 @@ __all__ = ["attach", "recode", "sample"]
 
 
 def recode(relation: Relation, maps: Mapping[str, pa.Table]) -> Relation:
-    """Replace values by join: see `Engine.recode`."""
+    """Replace values by join: each map has the columns `from` and `to`.
+
+    A value that is not in the map stays as it is, as the type of `to`; a null in `from` stands for
+    missing values.
+    """
     import pyarrow as pa
 
     engine = relation.engine
@@ -132,7 +136,7 @@ def _type(kind: pa.DataType) -> exp.DataType:
 
 
 def attach(relation: Relation, rows: pa.Table) -> Relation:
-    """Replace or add columns by join on `__row`: see `Engine.attach`."""
+    """Replace or add columns by join on `__row`."""
     import pyarrow as pa
 
     engine = relation.engine
@@ -162,7 +166,7 @@ def attach(relation: Relation, rows: pa.Table) -> Relation:
 def sample(
     relation: Relation, *, size: int, rng: Randomness, strata: Sequence[str] = ()
 ) -> Relation:
-    """Draw rows without replacement: see `Engine.sample`."""
+    """Return a simple or (proportionally) stratified random sample without replacement."""
     import pyarrow as pa
 
     engine = relation.engine

@@ -8,15 +8,12 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import duckdb
 
 from discreet.data.files import CsvFormat, sniff, write_utf8
 from discreet.errors import InputError
-
-if TYPE_CHECKING:
-    from discreet.data.engines.duckdb import DuckDB
 
 __all__ = ["read_csv"]
 
@@ -35,8 +32,15 @@ _TYPES = {
 _AS_IS = {"utf-8", "utf-8-sig", "latin-1"}
 
 
+class Creates(Protocol):
+    """DuckDB, as far as a file is read into it."""
+
+    def create(self, statement: str, values: Sequence[Any]) -> str:
+        """Keep the rows of a statement in a temporary table; return its name."""
+
+
 def read_csv(
-    engine: DuckDB, path: Path, options: Mapping[str, Any], *, texts: Sequence[str] = ()
+    engine: Creates, path: Path, options: Mapping[str, Any], *, texts: Sequence[str] = ()
 ) -> tuple[str, CsvFormat]:
     """Read a CSV file into a temporary table; return its name and how the file is written.
 
@@ -70,7 +74,7 @@ def _as_texts(form: CsvFormat, texts: Sequence[str]) -> CsvFormat:
     return dataclasses.replace(form, types=tuple(types))
 
 
-def _read(engine: DuckDB, path: Path, form: CsvFormat) -> str:
+def _read(engine: Creates, path: Path, form: CsvFormat) -> str:
     columns = {f"c{place}": _TYPES[kind] for place, kind in enumerate(form.types)}
     with _readable(path, form) as (file, encoding):
         values = [

@@ -8,11 +8,12 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import duckdb
 from sqlglot import exp
 
+from discreet.data.addresses import database_file
 from discreet.data.engines import sql
 from discreet.data.engines.base import Engine, Relation, fresh_name
 from discreet.data.engines.interruption import ended_by, interrupted
@@ -40,7 +41,7 @@ class DuckDB(Engine):
     Parameters
     ----------
     url
-        Where the database is.
+        Where the database is; settings may follow as in `duckdb:///path.db?access_mode=read_only`.
     options
         Settings of DuckDB, such as `memory_limit="4GB"`, `temp_directory` and `threads`.
     """
@@ -48,13 +49,12 @@ class DuckDB(Engine):
     name = "duckdb"
 
     def __init__(self, url: str = "duckdb://", **options: Any) -> None:
-        parts = urlsplit(url)
-        # Like SQLAlchemy: three slashes are relative to here, four start at the root.
-        path = unquote(parts.netloc or parts.path[1:]) or ":memory:"
+        path = database_file(url) or ":memory:"
         settings = {
             # A table name must never find a Python variable or fetch an extension.
             "python_enable_replacements": False,
             "autoinstall_known_extensions": False,
+            **dict(parse_qsl(urlsplit(url).query)),
             **options,
         }
         self._lock = threading.RLock()
@@ -80,11 +80,17 @@ class DuckDB(Engine):
 
     def _existing(self, table: exp.Table) -> Relation | None:
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))
-        try:
-            with self._lock:
+        with self._lock, self._explained():
+            try:
                 names = self._run(query.limit(0)).to_arrow_table().column_names
-        except duckdb.CatalogException:
-            return None
+            except duckdb.CatalogException:
+                return None
+            except duckdb.PermissionException:
+                raise InputError(
+                    f"{table.name!r} is a view that reads files outside of its database",
+                    code="not-allowed",
+                    hint="a policy may use tables; for views, allow the database: --allow FILE",
+                ) from None
         return self._renamed(table, names)
 
     def _renamed(self, source: exp.Expr, names: Sequence[str]) -> Relation:
@@ -219,6 +225,10 @@ class DuckDB(Engine):
         self.execute(statement)
 
     # -- DuckDB's own forms ------------------------------------------------------------------------
+    def composed(self, value: exp.Expr) -> exp.Expr | None:
+        """Return a text in Unicode's composed form."""
+        return sql.call("nfc_normalize", value)
+
     def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
         """Return the list of the n rows with the largest order: a bounded heap, not a sort."""
         if len(fields) == 1:  # amounts alone: a heap of numbers is cheaper than one of rows
@@ -243,6 +253,24 @@ class DuckDB(Engine):
         # What the rows are ordered by stands before the fields.
         at = exp.Literal.number(list(fields).index(name) + 2)
         return sql.call("struct_extract_at", found, at)
+
+    def digest(self, text: exp.Expr) -> exp.Expr:
+        """Return the SHA-256 of a text."""
+        return sql.call("sha256", text)
+
+    def from_hexadecimal(self, digits: exp.Expr) -> exp.Expr:
+        """Return hexadecimal digits as a whole number."""
+        return sql.bigint(exp.DPipe(this=sql.text("0x"), expression=digits))
+
+    def bits(self, value: exp.Expr) -> exp.Expr:
+        """Return the bits of a double."""
+        nothing = sql.double(sql.text("nan"))
+        known = exp.Case(default=value).when(sql.call("isnan", value.copy()), nothing)
+        return sql.bigint(exp.Cast(this=known, to=exp.DataType.build("bit", dialect=self.name)))
+
+    def microseconds(self, value: exp.Expr) -> exp.Expr:
+        """Return microseconds since 1970."""
+        return sql.call("epoch_us", value)
 
     def interrupt(self) -> None:
         """End what is running in another thread; it fails there."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import getpass
 import re
 import secrets
 import tempfile
@@ -10,6 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, LiteralString
+from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg import sql as psql
@@ -25,12 +27,67 @@ from discreet.errors import EngineError, InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Postgres"]
+__all__ = ["Postgres", "parameters", "sealed"]
 
 # Marks a column whose numbers have no declared size.
 _LOOSE = {b"discreet": b"numeric of any size"}
 # Classes of SQLSTATE whose text can quote a row: data exceptions and violated constraints.
 _TELLING = ("22", "23", "44", "P0")
+
+
+# Values for parameters that libpq would otherwise take from environment, home or Kerberos tickets.
+# An empty password and a password file that cannot exist keep PGPASSWORD and ~/.pgpass out.
+_SEALED = {
+    "password": "",
+    "passfile": "/dev/null/none",
+    "sslcertmode": "disable",
+    "gssencmode": "disable",
+    "require_auth": "password,md5,scram-sha-256,none",
+    "client_encoding": "UTF8",
+    "application_name": "discreet",
+    "connect_timeout": "10",
+    "min_protocol_version": "3.0",
+    "max_protocol_version": "3.0",
+}
+
+
+def parameters(address: str) -> dict[str, str]:
+    """Return what an address says, as libpq reads it; the environment adds nothing.
+
+    >>> parameters("postgresql://ana@db.example/stats?host=evil.example")["host"]
+    'evil.example'
+    """
+    try:
+        found = psycopg.conninfo.conninfo_to_dict(address.partition("#")[0])
+    except psycopg.ProgrammingError:
+        raise InputError(
+            "the address of the database cannot be read",
+            code="malformed-address",
+            hint="write postgresql://user@host:port/database#table",
+        ) from None
+    return {name: str(value) for name, value in found.items()}
+
+
+def sealed(given: Mapping[str, str], table: str = "") -> str:
+    """Return an address with all that it says and nothing left for libpq to find elsewhere.
+
+    Whatever libpq would read from environment variables, password files, client certificates or
+    tickets is given explicitly, mostly as nothing.
+    """
+    said = dict(given)
+    if said.get("sslcert"):
+        said.setdefault("sslcertmode", "allow")
+    for option in psycopg.pq.Conninfo.get_defaults():
+        name = option.keyword.decode()
+        if name == "service" or name in said:
+            continue
+        if name in _SEALED:
+            said[name] = _SEALED[name]
+        elif option.envvar and name not in ("user", "dbname"):
+            said[name] = (option.compiled or b"").decode()
+    said.setdefault("user", getpass.getuser())
+    said.setdefault("dbname", said["user"])
+    return f"postgresql://?{urlencode(said, quote_via=quote)}" + (f"#{table}" if table else "")
 
 
 class Postgres(Engine):
@@ -57,6 +114,7 @@ class Postgres(Engine):
             self._connection.execute("SET TIME ZONE 'UTC'")
             self._connection.execute("SET extra_float_digits = 1")
             self._connection.execute("SET client_encoding = 'UTF8'")
+            self._connection.execute("SET DateStyle = 'ISO'")
         except psycopg.Error as error:
             raise EngineError(
                 f"PostgreSQL cannot be reached: {type(error).__name__}",
@@ -303,11 +361,89 @@ class Postgres(Engine):
         """Return a text that is compared byte by byte, whatever language the server speaks."""
         return exp.Collate(this=value, expression=exp.to_identifier("C", quoted=True))
 
+    def is_nan(self, value: exp.Expr) -> exp.Expr:
+        """Return the condition that a number is none; here NaN equals itself."""
+        return exp.EQ(this=value, expression=sql.double(sql.text("NaN")))
+
+    def composed(self, value: exp.Expr) -> exp.Expr | None:
+        """Return a text in Unicode's composed form, where the database holds Unicode."""
+        if self._connection.info.parameter_status("server_encoding") != "UTF8":
+            return None
+        return sql.call("normalize", value, exp.Var(this="NFC"))
+
     def element(self, name: str, place: int, fields: Sequence[str]) -> exp.Expr:
         """Return one element of one of those arrays."""
         return exp.Bracket(
             this=sql.column(f"l_{name}"), expressions=[exp.Literal.number(place)], offset=1
         )
+
+    def digest(self, text: exp.Expr) -> exp.Expr:
+        """Return the SHA-256 of a text."""
+        stored = sql.call("convert_to", text, sql.text("UTF8"))
+        return sql.call("encode", sql.call("sha256", stored), sql.text("hex"))
+
+    def from_hexadecimal(self, digits: exp.Expr) -> exp.Expr:
+        """Return hexadecimal digits as a whole number."""
+        return sql.bigint(_bits(digits, 60))
+
+    def bits(self, value: exp.Expr) -> exp.Expr:
+        """Return the bits of a double."""
+        nothing = sql.double(sql.text("NaN"))
+        is_nothing = exp.EQ(this=value.copy(), expression=nothing.copy())
+        known = exp.Case(default=value).when(is_nothing, nothing)
+        sent = sql.call("encode", sql.call("float8send", known), sql.text("hex"))
+        return sql.bigint(_bits(sent, 64))
+
+    def microseconds(self, value: exp.Expr) -> exp.Expr:
+        """Return microseconds since 1970."""
+        seconds = exp.Extract(this=exp.Var(this="epoch"), expression=value)
+        return sql.bigint(exp.Mul(this=seconds, expression=sql.number(1_000_000)))
+
+    def mark(self, table: str, owner: str) -> str | None:
+        """Return who marked a table, in a table `discreet_marks` of the same schema."""
+        schema, _, plain = table.rpartition(".")
+        exact = [psql.Identifier(table), psql.Identifier(schema, plain)] if schema else []
+        names = exact or [psql.Identifier(table)]
+        try:
+            with self._lock, self._connection.transaction():
+                for name in names:
+                    found = self._connection.execute(
+                        "SELECT n.nspname, c.relname FROM pg_class c "
+                        "JOIN pg_namespace n ON n.oid = c.relnamespace "
+                        "WHERE c.oid = to_regclass(%s)",
+                        (name.as_string(self._connection),),
+                    ).fetchone()
+                    if found is not None:
+                        home, relation = found
+                        return self._marked(str(home), str(relation), owner)
+        except psycopg.Error:
+            return None  # no right to write here, or a server that only reads
+        return None
+
+    def _marked(self, schema: str, table: str, owner: str) -> str:
+        marks = psql.Identifier(schema, "discreet_marks")
+        known = self._connection.execute(
+            "SELECT to_regclass(%s)", (marks.as_string(self._connection),)
+        ).fetchone()
+        if known == (None,):
+            self._connection.execute(
+                psql.SQL(
+                    "CREATE TABLE IF NOT EXISTS {} (relation TEXT PRIMARY KEY, ledger TEXT NOT NULL)"
+                ).format(marks)
+            )
+        find = psql.SQL("SELECT ledger FROM {} WHERE relation = {}").format(
+            marks, psql.Literal(table)
+        )
+        if (held := self._connection.execute(find).fetchone()) is not None:
+            return str(held[0])
+        self._connection.execute(
+            psql.SQL("INSERT INTO {} VALUES ({}, {}) ON CONFLICT DO NOTHING").format(
+                marks, psql.Literal(table), psql.Literal(owner)
+            )
+        )
+        held = self._connection.execute(find).fetchone()
+        assert held is not None
+        return str(held[0])
 
     def close(self) -> None:
         """Close the connection; everything temporary goes with it."""
@@ -333,6 +469,11 @@ class Postgres(Engine):
 
 def _placeholder(place: int) -> exp.Expr:
     return exp.Parameter(this=exp.Literal.number(place))
+
+
+def _bits(digits: exp.Expr, size: int) -> exp.Expr:
+    written = exp.Paren(this=exp.DPipe(this=sql.text("x"), expression=digits))
+    return exp.Cast(this=written, to=exp.DataType.build(f"bit({size})", dialect="postgres"))
 
 
 def _is_loose(column: psycopg.Column) -> bool:

@@ -312,6 +312,25 @@ class Spark(Engine):
         )
         return self.relation(query)
 
+    def digest(self, text: exp.Expr) -> exp.Expr:
+        """Return the SHA-256 of a text."""
+        return sql.call("sha2", text, exp.Literal.number(256))
+
+    def from_hexadecimal(self, digits: exp.Expr) -> exp.Expr:
+        """Return hexadecimal digits as a whole number."""
+        return sql.bigint(sql.call("conv", digits, exp.Literal.number(16), exp.Literal.number(10)))
+
+    def bits(self, value: exp.Expr) -> exp.Expr:
+        """Return the bits of a double: Spark's SQL leaves them to Java, which takes no null."""
+        known = exp.Coalesce(this=value, expressions=[sql.double(sql.number(0))])
+        return sql.call(
+            "reflect", sql.text("java.lang.Double"), sql.text("doubleToLongBits"), known
+        )
+
+    def microseconds(self, value: exp.Expr) -> exp.Expr:
+        """Return microseconds since 1970."""
+        return sql.call("unix_micros", value)
+
     def close(self) -> None:
         """Drop what is temporary; the last engine ends a session that was started here."""
         with self._lock, self._explained():

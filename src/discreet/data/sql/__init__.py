@@ -11,8 +11,11 @@ __getattr__, __all__ = lazy(
         "Key": "discreet.data.sql.query",
         "Measure": "discreet.data.sql.query",
         "Query": "discreet.data.sql.query",
+        "Statement": "discreet.data.sql.outer",
+        "composed": "discreet.data.sql.outer",
         "finish": "discreet.data.sql.finishing",
         "parse": "discreet.data.sql.statement",
+        "read_statement": "discreet.data.sql.statement",
         "raw_query": "discreet.data.sql.query",
     },
 )

@@ -3,7 +3,8 @@
 Nothing is checked in place. Each function takes a parsed node and returns a new tree made only of
 parts it has understood, so that an argument nobody thought of cannot travel along. Errors that an
 engine would raise depending on the data (division by zero, failing casts, overflow) would tell one
-bit per question, so expressions that can raise them are refused as well.
+bit per question. So each value carries how large and how small it can get; what could leave the
+range of doubles is refused here, and `total.py` computes the rest so that nothing can fail.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from sqlglot import exp
 
+from discreet.data.sql.naming import written
 from discreet.data.sql.spelling import spelled
+from discreet.data.sql.total import LARGEST_VALUE, SMALLEST_VALUE
 from discreet.errors import RefusedError, nearest
 
 __all__ = ["Scope", "Typed", "literal", "rebuild", "refuse", "require_arguments"]
@@ -24,10 +28,16 @@ __all__ = ["Scope", "Typed", "literal", "rebuild", "refuse", "require_arguments"
 NUMBERS = ("integer", "number", "null")
 TEXTS = ("text", "null")
 TIMES = ("date", "timestamp", "null")
-#: Literals beyond this size could overflow an engine's arithmetic.
+#: Literals beyond this size, or nearer to zero than one over it, are refused.
 LARGEST = 1e15
-#: So many columns may be multiplied with each other before a product could overflow.
+#: So many columns may be multiplied with each other.
 DEGREE = 3
+#: Results beyond this size, or nearer to zero than one over it, could leave the range of doubles.
+WIDEST = 1e200
+#: Parts of expressions that a statement may repeat by naming columns of sub-selects.
+MOST_COPIED = 20_000
+#: Rounding leaves no difference of doubles smaller than this share of the smaller of them.
+_ROUNDING = 2.0**-53
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -38,6 +48,9 @@ class Typed:
     kind: str
     columns: frozenset[str] = frozenset()
     degree: int = 0
+    #: Largest size of a number, and the smallest that is not zero.
+    most: float = LARGEST_VALUE
+    least: float = SMALLEST_VALUE
 
     @property
     def is_literal(self) -> bool:
@@ -103,13 +116,28 @@ class Scope:
 
 
 class Parameters:
-    """Values bound to placeholders: by place or by name."""
+    """Values bound to placeholders, by place or by name, and how much a statement has copied."""
 
     def __init__(self, values: Sequence[Any] | Mapping[str, Any] | None) -> None:
         self._values = {} if values is None else values
+        self._copied = 0
+
+    def count_copied(self, tree: exp.Expression) -> None:
+        """Refuse a statement whose sub-selects use each other's columns so often that it explodes."""
+        self._copied += sum(1 for _ in tree.walk())
+        if self._copied > MOST_COPIED:
+            raise refuse(
+                "columns of sub-selects are used too often",
+                "too-complex",
+                "use each of them once or twice",
+            )
 
     def take(self, node: exp.Expression) -> Typed:
         """Return the value of a placeholder as a literal."""
+        return literal(self.value(node))
+
+    def value(self, node: exp.Expression) -> Any:
+        """Return the value of a placeholder. Any: whatever the client sent."""
         if isinstance(node, exp.Parameter):
             require_arguments(node, "this")
             key: Any = int(node.name) - 1 if node.name.isdigit() else node.name
@@ -117,7 +145,9 @@ class Parameters:
             require_arguments(node, "this", "jdbc")
             key = node.args.get("this")
         try:
-            return literal(self._values[key])
+            if isinstance(key, int) and key < 0:
+                raise KeyError(key)
+            return self._values[key]
         except (KeyError, IndexError, TypeError):
             place = key + 1 if isinstance(key, int) else repr(key)
             raise refuse(
@@ -135,7 +165,7 @@ def require_arguments(node: exp.Expression, *known: str) -> None:
     for name, value in node.args.items():
         if name not in known and value not in (None, False, []):
             raise refuse(
-                f"{node.key.upper()} with {name.strip('_').upper()} is not accepted",
+                f"{written(node)} with {name.strip('_').upper()} is not accepted",
                 "unsupported-clause",
                 "leave it out",
             )
@@ -194,9 +224,11 @@ def literal(value: Any) -> Typed:
 def _number(text: str, size: float, kind: str) -> Typed:
     if not math.isfinite(size) or abs(size) > LARGEST:
         raise refuse("a number is too large", "large-number", "stay below 1e15")
-    if size < 0:
-        return Typed(exp.Neg(this=exp.Literal.number(text.lstrip("-"))), kind)
-    return Typed(exp.Literal.number(text), kind)
+    if 0 < abs(size) < 1 / LARGEST:
+        raise refuse("a number is too close to zero", "large-number", "stay above 1e-15")
+    tree: exp.Expression = exp.Literal.number(text.lstrip("-"))
+    tree = exp.Neg(this=tree) if size < 0 else tree
+    return Typed(tree, kind, most=abs(size), least=abs(size) or 1.0)
 
 
 def rebuild(node: exp.Expression | None, scope: Scope) -> Typed:
@@ -220,9 +252,7 @@ def _unsupported(node: exp.Expression | None) -> RefusedError:
             "misplaced-subquery",
             "write the condition on the columns of the relation",
         )
-    name = "nothing" if node is None else node.key.upper()
-    if isinstance(node, exp.Anonymous):
-        name = node.name.upper()
+    name = written(node)
     return refuse(
         f"{name} is not accepted in an expression",
         "unsupported-expression",
@@ -260,7 +290,10 @@ def _column(node: exp.Expression, scope: Scope) -> Typed:
             "identifier-column",
             "use other columns; COUNT(DISTINCT …) of the unit is accepted",
         )
-    return dataclasses.replace(meaning, tree=meaning.tree.copy())
+    tree = meaning.tree.copy()
+    if not isinstance(tree, exp.Column):
+        scope.parameters.count_copied(tree)
+    return dataclasses.replace(meaning, tree=tree)
 
 
 def _parameter(node: exp.Expression, scope: Scope) -> Typed:
@@ -278,16 +311,34 @@ def _paren(node: exp.Expression, scope: Scope) -> Typed:
 def _need(value: Typed, kinds: Sequence[str], where: str) -> Typed:
     if value.kind not in kinds:
         wanted = " or ".join(k for k in kinds if k != "null")
-        raise refuse(
-            f"{where} needs {wanted}, found {value.kind}", "type-mismatch", f"compare with {wanted}"
-        )
+        hint = f"give {where} {wanted}"
+        if where in ("+", "-") and value.kind in TIMES:
+            hint = "shift a time by a fixed span: + INTERVAL '1 day'"
+        raise refuse(f"{where} needs {wanted}, found {value.kind}", "type-mismatch", hint)
     return value
 
 
-def _merge(tree: exp.Expression, kind: str, *parts: Typed, degree: int | None = None) -> Typed:
+def _merge(
+    tree: exp.Expression,
+    kind: str,
+    *parts: Typed,
+    degree: int | None = None,
+    size: tuple[float, float] | None = None,
+) -> Typed:
+    """Return a value made of parts; its size, least and most, is that of its parts if not given."""
     columns = frozenset[str]().union(*(part.columns for part in parts))
     highest = max((part.degree for part in parts), default=0)
-    return Typed(tree, kind, columns, highest if degree is None else degree)
+    if size is None:
+        numbers = [part for part in parts if part.kind in ("integer", "number")] or parts
+        size = min(p.least for p in numbers), max(p.most for p in numbers)
+    least, most = size
+    if most > WIDEST or least < 1 / WIDEST:
+        raise refuse(
+            "an expression can become too large or too close to zero",
+            "unbounded-product",
+            "multiply and divide by fewer or smaller numbers",
+        )
+    return Typed(tree, kind, columns, highest if degree is None else degree, most, least)
 
 
 def _connector(node: exp.Expression, scope: Scope) -> Typed:
@@ -295,7 +346,7 @@ def _connector(node: exp.Expression, scope: Scope) -> Typed:
     # Long chains are left-deep: walked by hand, they do not exhaust the stack. Operands are put
     # in the order of their text, so that two spellings of one condition are one question.
     kind = type(node)
-    parts = [_boolean(part, scope, node.key.upper()) for part in operands(node)]
+    parts = [_boolean(part, scope, written(node)) for part in operands(node)]
     wrapped: dict[str, exp.Expression] = {}
     for part in parts:
         inner = part.tree.this if isinstance(part.tree, exp.Paren) else part.tree
@@ -341,6 +392,10 @@ def _comparable(left: Typed, right: Typed, where: str) -> tuple[Typed, Typed]:
                 break
             dated = _dated(other.tree, one.kind)
             return (left, dated) if other is right else (dated, right)
+        if one.kind in ("integer", "number", "boolean") and isinstance(other.tree, exp.Literal):
+            read = _unquoted(other.tree, one.kind) if other.kind == "text" else None
+            if read is not None:
+                return (left, read) if other is right else (read, right)
     groups = (NUMBERS, TEXTS, TIMES, ("boolean", "null"))
     if not any(left.kind in kinds and right.kind in kinds for kinds in groups):
         raise refuse(
@@ -351,11 +406,26 @@ def _comparable(left: Typed, right: Typed, where: str) -> tuple[Typed, Typed]:
     return left, right
 
 
+def _unquoted(tree: exp.Literal, kind: str) -> Typed | None:
+    """Return the number or truth that PostgreSQL reads in a quoted literal; None if it is none."""
+    text = str(tree.this).strip()
+    if kind == "boolean":
+        words = {"t": True, "true": True, "f": False, "false": False}
+        return literal(words[text.lower()]) if text.lower() in words else None
+    if re.fullmatch(r"[+-]?[0-9]{1,15}", text):
+        return literal(int(text))
+    if re.fullmatch(r"[+-]?[0-9]{1,15}[.][0-9]{1,15}", text):
+        return literal(float(text))
+    return None
+
+
 def _dated(tree: exp.Literal, kind: str) -> Typed:
     text = str(tree.this)
     try:
         value = datetime.datetime.fromisoformat(text)
-    except ValueError:
+        if value.tzinfo is not None:  # columns have no zone, and sessions are in UTC
+            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
         raise refuse(
             "text that is compared with a date is not a date",
             "malformed-date",
@@ -367,7 +437,7 @@ def _dated(tree: exp.Literal, kind: str) -> Typed:
 def _comparison(node: exp.Expression, scope: Scope) -> Typed:
     require_arguments(node, "this", "expression")
     left, right = _comparable(
-        rebuild(node.this, scope), rebuild(node.expression, scope), node.key.upper()
+        rebuild(node.this, scope), rebuild(node.expression, scope), written(node)
     )
     kind: type[Any] = type(node)
     if left.is_literal and not right.is_literal:
@@ -418,6 +488,13 @@ def _like(node: exp.Expression, scope: Scope) -> Typed:
     pattern = _need(rebuild(node.expression, scope), TEXTS, "LIKE")
     if not pattern.is_literal:
         raise refuse("LIKE needs a pattern in quotes", "unsupported-expression", "write LIKE 'a%'")
+    if isinstance(pattern.tree, exp.Literal) and "\\" in str(pattern.tree.this):
+        # Engines read it differently, and one fails at the end of a pattern, for some values only.
+        raise refuse(
+            "a pattern with a backslash is not accepted",
+            "unsupported-expression",
+            "use % and _ alone, or compare with =",
+        )
     tree: exp.Expression = type(node)(this=_closed(value.tree), expression=pattern.tree)
     return _merge(negated(tree) if node.args.get("negate") else tree, "boolean", value)
 
@@ -433,10 +510,54 @@ def _is(node: exp.Expression, scope: Scope) -> Typed:
     return _merge(negated(tree) if node.args.get("negate") else tree, "boolean", value)
 
 
+#: Spans that can be added to a time, and how many of them: a thousand years at most, so that no
+#: date that people have leaves the range of an engine.
+_SPANS = {
+    "year": 1_000, "month": 12_000, "week": 52_000, "day": 365_000, "hour": 999_999,
+    "minute": 999_999, "second": 999_999,
+}  # fmt: skip
+#: So many spans may be added one after another, and remainders taken of each other.
+_MOST_SHIFTS = 3
+_MOST_LEVELS = 3
+#: Texts that one value may be joined of: each is as long as the data make it.
+_MOST_JOINED = 32
+
+
+def _span(node: exp.Interval) -> exp.Expression:
+    """Return a span of time in one spelling."""
+    require_arguments(node, "this", "unit")
+    amount, unit = node.this, node.args.get("unit")
+    sign = -1 if isinstance(amount, exp.Neg) else 1
+    amount = amount.this if isinstance(amount, exp.Neg) else amount
+    text = str(amount.this) if isinstance(amount, exp.Literal) else ""
+    name = "" if unit is None else unit.name.lower().removesuffix("s")
+    whole = re.fullmatch(r"-?[0-9]{1,6}", text) is not None
+    if not whole or name not in _SPANS or abs(int(text)) > _SPANS[name]:
+        raise refuse(
+            "a span of time is a whole number of one unit, and at most a thousand years",
+            "unsupported-expression",
+            "write INTERVAL '1 day'",
+        )
+    return exp.Interval(this=exp.Literal.string(str(sign * int(text))), unit=exp.var(name.upper()))
+
+
+def _shifted(node: exp.Expression, scope: Scope) -> Typed:
+    value = _need(rebuild(node.this, scope), TIMES, written(node))
+    if sum(1 for _ in value.tree.find_all(exp.Interval)) >= _MOST_SHIFTS:
+        raise refuse(
+            "a time is shifted too often", "unsupported-expression", "add one INTERVAL to it"
+        )
+    tree = type(node)(this=_closed(value.tree), expression=_span(node.expression))
+    return _merge(tree, "timestamp", value)
+
+
 def _arithmetic(node: exp.Expression, scope: Scope) -> Typed:
     require_arguments(node, "this", "expression", "typed", "safe")
-    left = _need(rebuild(node.this, scope), NUMBERS, node.key.upper())
-    right = _need(rebuild(node.expression, scope), NUMBERS, node.key.upper())
+    if isinstance(node, exp.Add | exp.Sub) and isinstance(node.expression.unnest(), exp.Interval):
+        plain = type(node)(this=node.this, expression=node.expression.unnest())
+        return _shifted(plain, scope)
+    left = _need(rebuild(node.this, scope), NUMBERS, written(node))
+    right = _need(rebuild(node.expression, scope), NUMBERS, written(node))
     degree = max(left.degree, right.degree)
     if isinstance(node, exp.Mul):
         degree = left.degree + right.degree
@@ -446,18 +567,78 @@ def _arithmetic(node: exp.Expression, scope: Scope) -> Typed:
                 "unbounded-product",
                 f"multiply at most {DEGREE}",
             )
-    whole = left.kind == right.kind == "integer"
+    kind = "integer" if left.kind == right.kind == "integer" else "number"
+    if "null" in (left.kind, right.kind):
+        kind = "null"  # whatever the other is
     if isinstance(node, exp.Div | exp.Mod):
         _need_divisor(right)
-        if isinstance(node, exp.Div):
-            # One meaning on every engine: the quotient of numbers, never cut to an integer.
-            tree: exp.Expression = exp.Div(
-                this=exp.cast(_closed(left.tree), "double"),
-                expression=exp.cast(_closed(right.tree), "double"),
-            )
-            return _merge(tree, "number", left, right, degree=degree)
-    tree = type(node)(this=_closed(left.tree), expression=_closed(right.tree))
-    return _merge(tree, "integer" if whole else "number", left, right, degree=degree)
+    if isinstance(node, exp.Div | exp.Mod) and kind == "integer":
+        _need_shallow(left)
+    if isinstance(node, exp.Mod) and kind == "number":
+        raise refuse(
+            "a remainder is accepted of whole numbers only",
+            "unsupported-expression",
+            "use a whole-number column and a whole number",
+        )
+    size = _sizes(node, left, right)
+    if isinstance(node, exp.Div):
+        # One meaning on every engine: that of PostgreSQL, where whole numbers give a whole one.
+        tree: exp.Expression = exp.Div(
+            this=exp.cast(_closed(left.tree), "double"),
+            expression=exp.cast(_closed(right.tree), "double"),
+        )
+        tree = exp.Trunc(this=tree) if kind == "integer" else tree
+    else:
+        tree = type(node)(this=_closed(left.tree), expression=_closed(right.tree))
+    return _merge(tree, kind, left, right, degree=degree, size=size)
+
+
+def _need_shallow(value: Typed) -> None:
+    """Refuse what cuts fractions off, of each other: each level is written several times."""
+    if _levels(value.tree) >= _MOST_LEVELS:
+        raise refuse(
+            "remainders, quotients, FLOOR and CEIL are taken of each other too often",
+            "too-complex",
+            f"nest at most {_MOST_LEVELS}",
+        )
+
+
+def _levels(tree: exp.Expr) -> int:
+    deepest = max((_levels(part) for part in tree.iter_expressions()), default=0)
+    return deepest + isinstance(tree, exp.Mod | exp.Trunc | exp.Floor | exp.Ceil)
+
+
+def _sizes(node: exp.Expression, left: Typed, right: Typed) -> tuple[float, float]:
+    """Return the smallest size of a result that is not zero, and the largest."""
+    if isinstance(node, exp.Mul):
+        return left.least * right.least, left.most * right.most
+    if isinstance(node, exp.Div):
+        return left.least / max(right.most, right.least), left.most / right.least
+    if isinstance(node, exp.Mod):
+        return 1.0, right.most
+    return min(left.least, right.least) * _ROUNDING, left.most + right.most
+
+
+def _joined(node: exp.Expression, scope: Scope) -> Typed:
+    require_arguments(node, "this", "expression", "safe")
+    parts = []
+    for side in (node.this, node.expression):
+        value = rebuild(side, scope)
+        if value.kind == "integer":
+            value = dataclasses.replace(value, tree=_digits(value.tree), kind="text")
+        parts.append(_need(value, TEXTS, "||"))
+    tree = exp.DPipe(this=_closed(parts[0].tree), expression=_closed(parts[1].tree))
+    if sum(1 for _ in tree.find_all(exp.DPipe)) > _MOST_JOINED:
+        raise refuse(
+            "too many texts are joined", "too-complex", f"use || at most {_MOST_JOINED} times"
+        )
+    return _merge(tree, "text", *parts, degree=0)
+
+
+def _digits(tree: exp.Expression) -> exp.Expression:
+    """Return a whole number as text, without the point that doubles are written with."""
+    plain = isinstance(tree, exp.Column | exp.Literal)
+    return exp.cast(tree if plain else exp.cast(tree, "bigint"), "text")
 
 
 def _need_divisor(value: Typed) -> None:
@@ -525,31 +706,52 @@ def _coalesce(node: exp.Expression, scope: Scope) -> Typed:
 
 
 def _function(
-    takes: Sequence[str], gives: str | None, degree: int | None = None
+    takes: Sequence[str],
+    gives: str | None,
+    degree: int | None = None,
+    size: tuple[float, float] | None = None,
 ) -> Callable[[exp.Expression, Scope], Typed]:
     """Return the rule for a function of one argument that cannot fail."""
 
     def rule(node: exp.Expression, scope: Scope) -> Typed:
         require_arguments(node, "this")
-        inner = _need(rebuild(node.this, scope), takes, node.key.upper())
-        return _merge(type(node)(this=inner.tree), gives or inner.kind, inner, degree=degree)
+        inner = _need(rebuild(node.this, scope), takes, written(node))
+        made = type(node)(this=inner.tree)
+        return _merge(made, gives or inner.kind, inner, degree=degree, size=size)
 
     return rule
+
+
+def _step(node: exp.Expression, scope: Scope) -> Typed:
+    require_arguments(node, "this")
+    inner = _need(rebuild(node.this, scope), NUMBERS, written(node))
+    _need_shallow(inner)
+    return _merge(type(node)(this=inner.tree), inner.kind, inner, size=(1.0, inner.most + 1))
+
+
+def _trunc(node: exp.Expression, scope: Scope) -> Typed:
+    require_arguments(node, "this")
+    inner = _need(rebuild(node.this, scope), NUMBERS, "TRUNC")
+    _need_shallow(inner)
+    kind = "null" if inner.kind == "null" else "integer"
+    return _merge(exp.Trunc(this=inner.tree), kind, inner, size=(1.0, inner.most + 1))
 
 
 def _round(node: exp.Expression, scope: Scope) -> Typed:
     require_arguments(node, "this", "decimals", "casts_non_integer_decimals")
     inner = _need(rebuild(node.this, scope), NUMBERS, "ROUND")
     decimals = node.args.get("decimals")
+    # Scaled by up to a thousand million before it is rounded, and back.
+    size = 1e-9, 1e9 * (inner.most + 1)
     if decimals is None:
-        return _merge(exp.Round(this=inner.tree), inner.kind, inner)
+        return _merge(exp.Round(this=inner.tree), inner.kind, inner, size=(1.0, inner.most + 1))
     places = rebuild(decimals, scope)
     number = places.tree
     if not (
         isinstance(number, exp.Literal) and str(number.this).isdigit() and int(number.this) < 10
     ):
         raise refuse("ROUND needs 0 to 9 decimals", "unsupported-expression", "write ROUND(x, 2)")
-    return _merge(exp.Round(this=inner.tree, decimals=number), inner.kind, inner)
+    return _merge(exp.Round(this=inner.tree, decimals=number), inner.kind, inner, size=size)
 
 
 def _substring(node: exp.Expression, scope: Scope) -> Typed:
@@ -561,9 +763,10 @@ def _substring(node: exp.Expression, scope: Scope) -> Typed:
         if given is None:
             continue
         place = rebuild(given, scope).tree
-        if not (isinstance(place, exp.Literal) and str(place.this).isdigit()):
+        digits = str(place.this) if isinstance(place, exp.Literal) else ""
+        if not (digits.isdecimal() and digits.isascii() and len(digits) <= 6):
             raise refuse(
-                "SUBSTRING needs whole numbers",
+                "SUBSTRING needs whole numbers below a million",
                 "unsupported-expression",
                 "write SUBSTRING(x, 1, 2)",
             )
@@ -571,12 +774,17 @@ def _substring(node: exp.Expression, scope: Scope) -> Typed:
     return _merge(exp.Substring(this=inner.tree, **numbers), "text", inner)
 
 
-_PARTS = ("year", "quarter", "month", "week", "day", "hour", "minute", "dow", "doy")
+_PARTS = (
+    "year", "quarter", "month", "week", "day", "hour", "minute", "dow", "isodow", "doy",
+)  # fmt: skip
 
 
 def _extract(node: exp.Expression, scope: Scope) -> Typed:
     require_arguments(node, "this", "expression")
     part = node.this.name.lower()
+    if part == "epoch":
+        inner = _need(rebuild(node.expression, scope), TIMES, "EXTRACT")
+        return _merge(exp.Extract(this=exp.var("EPOCH"), expression=inner.tree), "number", inner)
     if part not in _PARTS:
         raise refuse(
             f"EXTRACT of {part.upper()} is not accepted",
@@ -584,25 +792,25 @@ def _extract(node: exp.Expression, scope: Scope) -> Typed:
             "use one of " + ", ".join(_PARTS),
         )
     inner = _need(rebuild(node.expression, scope), TIMES, "EXTRACT")
-    return _merge(exp.Extract(this=exp.var(part.upper()), expression=inner.tree), "integer", inner)
+    tree = exp.Extract(this=exp.var(part.upper()), expression=inner.tree)
+    return _merge(tree, "integer", inner, size=(1.0, 1e4))
 
 
 def _date_part(node: exp.Expression, scope: Scope) -> Typed:
     require_arguments(node, "this")
-    inner = _need(rebuild(node.this, scope), TIMES, node.key.upper())
-    return _merge(
-        exp.Extract(this=exp.var(node.key.upper()), expression=inner.tree), "integer", inner
-    )
+    inner = _need(rebuild(node.this, scope), TIMES, written(node))
+    tree = exp.Extract(this=exp.var(node.key.upper()), expression=inner.tree)
+    return _merge(tree, "integer", inner, size=(1.0, 1e4))
 
 
 def _truncate(node: exp.Expression, scope: Scope) -> Typed:
     require_arguments(node, "this", "unit")
     unit = node.args["unit"].name.lower()
-    if unit not in ("year", "quarter", "month", "week", "day", "hour"):
+    if unit not in ("year", "quarter", "month", "week", "day", "hour", "minute"):
         raise refuse(
             f"DATE_TRUNC to {unit.upper()} is not accepted",
             "unsupported-expression",
-            "use year, quarter, month, week, day or hour",
+            "use year, quarter, month, week, day, hour or minute",
         )
     inner = _need(rebuild(node.this, scope), TIMES, "DATE_TRUNC")
     tree = exp.TimestampTrunc(this=inner.tree, unit=exp.var(unit.upper()))
@@ -624,18 +832,38 @@ def _cast(node: exp.Expression, scope: Scope) -> Typed:
     target = node.args["to"]
     require_arguments(target, "this", "expressions", "nested")
     name = target.this.value.lower()
+    name = {"timestamptz": "timestamp", "smallint": "int"}.get(name, name)
     inner = rebuild(node.this, scope)
+    if isinstance(inner.tree, exp.Literal) and inner.kind in NUMBERS and name in _CASTS:
+        return dataclasses.replace(inner, kind="number")
     if isinstance(inner.tree, exp.Literal) and inner.kind == "text" and name in TIMES:
         return _dated(inner.tree, name)
     if name in ("text", "varchar") and inner.kind == "text":
         return inner
+    if name in ("text", "varchar") and inner.kind == "integer":
+        return _merge(_digits(inner.tree), "text", inner, degree=0)
+    if name in ("text", "varchar") and inner.kind == "date":
+        return _merge(exp.cast(inner.tree, "text"), "text", inner, degree=0)
     if name in ("int", "bigint") and inner.kind == "integer":
         return inner
+    if name in ("int", "bigint") and inner.kind == "number":
+        # A whole number that stays a double: PostgreSQL rounds, and nothing can overflow.
+        steps = (exp.Floor, exp.Ceil, exp.Round)
+        if isinstance(inner.tree, steps):
+            return inner
+        return _merge(exp.Round(this=inner.tree), "number", inner, size=(1.0, inner.most + 1))
+    if name in ("int", "bigint") and inner.kind == "boolean":
+        ifs = [
+            exp.If(this=exp.Boolean(this=truth), true=exp.Literal.number(int(truth)))
+            for truth in (True, False)
+        ]
+        tree = exp.Case(this=_closed(inner.tree), ifs=ifs)
+        return _merge(tree, "integer", inner, degree=0, size=(1.0, 1.0))
     if name not in _CASTS or inner.kind not in _CASTS[name][0]:
         raise refuse(
             f"a cast from {inner.kind} to {name} is not accepted: it can fail on some values",
             "unsafe-cast",
-            "cast numbers to double, dates to date or timestamp",
+            "cast numbers to double or integer, dates to date or timestamp, whole numbers to text",
         )
     kind = _CASTS[name][1]
     to = "double" if kind == "number" else name
@@ -669,17 +897,19 @@ _RULES: dict[type[Any], Callable[[Any, Scope], Typed]] = {
     exp.Mul: _arithmetic,
     exp.Div: _arithmetic,
     exp.Mod: _arithmetic,
+    exp.DPipe: _joined,
     exp.Neg: _negative,
     exp.Case: _case,
     exp.Coalesce: _coalesce,
     exp.Abs: _function(NUMBERS, None),
-    exp.Floor: _function(NUMBERS, None),
-    exp.Ceil: _function(NUMBERS, None),
+    exp.Floor: _step,
+    exp.Ceil: _step,
     exp.Lower: _function(TEXTS, "text"),
     exp.Upper: _function(TEXTS, "text"),
-    exp.Length: _function(TEXTS, "integer", degree=0),
+    exp.Length: _function(TEXTS, "integer", degree=0, size=(1.0, 1e10)),
     exp.Trim: _function(TEXTS, "text"),
     exp.Round: _round,
+    exp.Trunc: _trunc,
     exp.Substring: _substring,
     exp.Extract: _extract,
     exp.Year: _date_part,

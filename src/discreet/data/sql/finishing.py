@@ -7,6 +7,8 @@ use its middle.
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -19,7 +21,7 @@ from discreet.data.sql.query import Output, Query, Sort
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["finish"]
+__all__ = ["computed_type", "finish"]
 
 #: A released value: both ends of what is known, or None.
 Interval = tuple[Any, Any] | None
@@ -64,11 +66,20 @@ def _column(output: Output, rows: pa.Table) -> dict[str, Any]:
     values = [evaluate(output.expression, row) for row in rows.to_pylist()]
     is_interval = any(name.endswith("_lower") for name in _names(output.expression, rows))
     if not is_interval:
-        return {output.label: pa.array([None if v is None else v[0] for v in values], pa.float64())}
+        plain = [None if v is None else v[0] for v in values]
+        return {output.label: pa.array(plain, computed_type(output.kind))}
     return {
         ends[end]: pa.array([None if v is None else float(v[place]) for v in values], pa.float64())
         for place, end in enumerate(("_lower", "_upper"))
     }
+
+
+def computed_type(kind: str) -> pa.DataType:
+    """Return the type of a column that is computed from released values, or is a constant."""
+    import pyarrow as pa
+
+    types = {"text": pa.string(), "boolean": pa.bool_(), "date": pa.date32()}
+    return types.get(kind, pa.timestamp("us") if kind == "timestamp" else pa.float64())
 
 
 def _names(tree: exp.Expression, rows: pa.Table) -> list[str]:
@@ -117,7 +128,7 @@ def evaluate(tree: exp.Expression, row: dict[str, Any]) -> Interval:
     if isinstance(tree, exp.Null):
         return None
     if isinstance(tree, exp.Cast):
-        return evaluate(tree.this, row)
+        return _dated(tree) or evaluate(tree.this, row)
     if isinstance(tree, exp.Paren):
         return evaluate(tree.this, row)
     inner = evaluate(tree.this, row)
@@ -127,9 +138,26 @@ def evaluate(tree: exp.Expression, row: dict[str, Any]) -> Interval:
         return -inner[1], -inner[0]
     if isinstance(tree, exp.Round):
         places = int(tree.args["decimals"].this)
-        return round(inner[0], places), round(inner[1], places)
+        return _rounded(inner[0], places), _rounded(inner[1], places)
     other = evaluate(tree.expression, row)
     return None if other is None else _combined(tree, inner, other)
+
+
+def _rounded(value: float, places: int) -> float:
+    """Return a number with so many decimals; halves go away from zero, as in PostgreSQL."""
+    if not math.isfinite(value) or abs(value) >= 1e15:
+        return value
+    step = decimal.Decimal(1).scaleb(-places)
+    return float(decimal.Decimal(repr(value)).quantize(step, decimal.ROUND_HALF_UP))
+
+
+def _dated(tree: exp.Cast) -> Interval:
+    """Return the date or time that a literal stands for."""
+    if not isinstance(tree.this, exp.Literal) or not tree.this.is_string:
+        return None
+    value: Any = datetime.datetime.fromisoformat(str(tree.this.this))
+    value = value.date() if tree.to.this == exp.DType.DATE else value
+    return value, value
 
 
 def _number(text: str) -> int | float:
@@ -145,13 +173,14 @@ def _released(name: str, row: dict[str, Any]) -> Interval:
 
 
 def _combined(tree: exp.Expression, left: tuple[Any, Any], right: tuple[Any, Any]) -> Interval:
-    if isinstance(tree, exp.Div) and right[0] <= 0 <= right[1]:
+    if isinstance(tree, exp.Div | exp.IntDiv) and right[0] <= 0 <= right[1]:
         return None
     operations: dict[type[Any], Callable[[Any, Any], Any]] = {
         exp.Add: lambda a, b: a + b,
         exp.Sub: lambda a, b: a - b,
         exp.Mul: lambda a, b: a * b,
         exp.Div: lambda a, b: a / b,
+        exp.IntDiv: lambda a, b: float(math.trunc(a / b)),
     }
     operation = operations[type(tree)]
     ends = [operation(float(a), float(b)) for a in set(left) for b in set(right)]

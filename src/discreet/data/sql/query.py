@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from discreet.data.schema import Role
 from discreet.data.sql.spelling import spelled
+from discreet.data.sql.total import total, total_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -131,6 +132,10 @@ class Key:
     columns: frozenset[str]
     text: str
 
+    def total(self) -> exp.Expression:
+        """Return the expression as engines compute it, without failing on any value."""
+        return total_key(self.expression, self.kind)
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Measure:
@@ -151,6 +156,11 @@ class Measure:
     text: str
     #: Between 0 and 1; for quantile and median.
     fraction: float | None = None
+
+    def total(self) -> exp.Expression:
+        """Return the argument as engines compute it, without failing on any value."""
+        assert self.argument is not None
+        return total(self.argument)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -241,13 +251,13 @@ def raw_query(
     """
     named: list[Any] = []
     if keys:
-        named += [exp.alias_(key.expression.copy(), f"k{n}") for n, key in enumerate(query.keys)]
+        named += [exp.alias_(key.total(), f"k{n}") for n, key in enumerate(query.keys)]
     named += [exp.alias_(tree.copy(), name) for name, tree in columns.items()]
     select = exp.select(*named).from_(from_clause(source, query.relation))
     if query.predicate is not None:
-        select = select.where(query.predicate.copy())
+        select = select.where(total(query.predicate))
     if keys and query.keys:
-        select = select.group_by(*(key.expression.copy() for key in query.keys))
+        select = select.group_by(*(key.total() for key in query.keys))
     return select
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import cast
@@ -21,7 +22,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from discreet.data.sql.spelling import POSTGRES
 from discreet.errors import RefusedError
 
-__all__ = ["LONGEST", "read_statements"]
+__all__ = ["DEEPEST", "LONGEST", "explained", "read_statements"]
 
 #: A statement beyond this size or nesting is refused before it is parsed.
 LONGEST = 20_000
@@ -64,6 +65,22 @@ def read_statements(sql: str, dialect: Dialect = POSTGRES) -> list[exp.Expressio
     except _STUMBLES as error:
         raise _not_sql(error) from None
     return [cast("exp.Expression", tree) for tree in trees if tree is not None]
+
+
+_EXPLAIN = re.compile(r"\s*explain\s+(?=[(]*\s*(select|with)\b)", re.IGNORECASE)
+
+
+def explained(sql: str) -> str | None:
+    """Return the question that EXPLAIN is asked about; None where the question itself is asked.
+
+    Examples
+    --------
+    >>> explained("EXPLAIN SELECT COUNT(*) FROM people")
+    'SELECT COUNT(*) FROM people'
+    >>> explained("SELECT COUNT(*) FROM people")
+    """
+    match = _EXPLAIN.match(sql)
+    return None if match is None else sql[match.end() :]
 
 
 def _require_bounds(tokens: Sequence[Token], dialect: Dialect) -> None:

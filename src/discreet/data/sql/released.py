@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, cast
 
 from sqlglot import exp
 
 from discreet.data.sql.expression import Scope, Typed, rebuild, refuse, require_arguments
+from discreet.data.sql.naming import written
 from discreet.data.sql.query import Catalog, Key, Measure, Output, Query, Sort
 from discreet.data.sql.spelling import spelled
 from discreet.errors import RefusedError
@@ -27,6 +28,8 @@ _AGGREGATES: dict[type[Any], str] = {
     exp.StddevSamp: "stddev_samp",
     exp.StddevPop: "stddev_pop",
 }
+#: Each aggregate costs the engine another pass over the rows of every group.
+MOST_AGGREGATES = 60
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div)
 _COMPARISON = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 
@@ -113,6 +116,12 @@ class Released:
 
         Any: the remaining fields of `Query`, passed through.
         """
+        if len(self._measures) > MOST_AGGREGATES:
+            raise refuse(
+                f"the statement asks for {len(self._measures)} aggregates",
+                "too-many-aggregates",
+                f"ask for at most {MOST_AGGREGATES} in one statement",
+            )
         texts = sorted(self._measures)
         place = {text: f"m{number}" for number, text in enumerate(texts)}
         names = {f"m:{text}": name for text, name in place.items()}
@@ -145,6 +154,8 @@ class Released:
         """Return an expression over keys (`k0` …) and aggregates, or refuse it."""
         if isinstance(node, exp.Paren):
             require_arguments(node, "this")
+            if (key := self._matched(node)) is not None:
+                return key
             inner = self._value(node.this)
             return dataclasses.replace(inner, tree=exp.Paren(this=inner.tree))
         if (label := self._label_reference(node)) is not None:
@@ -167,16 +178,24 @@ class Released:
         output = self._labels.get(node.name.casefold())
         return output if self._labelled else None
 
+    def _matched(self, node: exp.Expression) -> Typed | None:
+        """Return the key that an expression is, if it is one."""
+        if node.find(exp.AggFunc) is not None:
+            return None
+        text = spelled(cast("exp.Expression", rebuild(node, self._scope).tree.unnest()))
+        for number, key in enumerate(self._keys):
+            if key.text == text:
+                return Typed(exp.column(f"k{number}"), key.kind)
+        return None
+
     def _key(self, node: exp.Expression) -> Typed | None:
         if node.find(exp.AggFunc) is not None:
             return None
         value = rebuild(node, self._scope)
         if value.is_literal:
             return value
-        text = spelled(value.tree)
-        for number, key in enumerate(self._keys):
-            if key.text == text:
-                return Typed(exp.column(f"k{number}"), key.kind)
+        if (key := self._matched(node)) is not None:
+            return key
         hint = "put it into GROUP BY, or aggregate it" if self._keys else "add COUNT(*), SUM or AVG"
         if not self._keys and not self._select.find(exp.AggFunc):
             raise refuse("the statement asks for no aggregate", "no-aggregate", hint)
@@ -186,8 +205,18 @@ class Released:
         if isinstance(node, _ARITHMETIC):
             require_arguments(node, "this", "expression", "typed", "safe")
             left, right = self._numeric(node.this), self._numeric(node.expression)
-            whole = left.kind == right.kind == "integer" and not isinstance(node, exp.Div)
-            tree = type(node)(this=left.tree, expression=right.tree)
+            whole = left.kind == right.kind == "integer"
+            kind: type[Any] = type(node)
+            if isinstance(node, exp.Div):
+                # PostgreSQL's sums of bigint are numeric, and its counts are whole numbers.
+                sums = any(
+                    column.name.startswith("m:SUM")
+                    for side in (left, right)
+                    for column in side.tree.find_all(exp.Column)
+                )
+                whole = whole and not sums
+                kind = exp.IntDiv if whole else exp.Div
+            tree = kind(this=left.tree, expression=right.tree)
             return Typed(tree, "integer" if whole else "number")
         if isinstance(node, exp.Neg):
             require_arguments(node, "this")
@@ -209,7 +238,7 @@ class Released:
             require_arguments(node, "this", "to")
             return Typed(self._numeric(node.this).tree, "number")
         raise refuse(
-            f"{node.key.upper()} of released values is not accepted",
+            f"{written(node)} of released values is not accepted",
             "unsupported-expression",
             "use + − * / and ROUND on aggregates",
         )
@@ -240,7 +269,7 @@ class Released:
             parts = {name: self._value(node.args[name]).tree for name in ("this", "low", "high")}
             return exp.Between(**parts)
         raise refuse(
-            f"{node.key.upper()} is not accepted in HAVING",
+            f"{written(node)} is not accepted in HAVING",
             "unsupported-expression",
             "compare aggregates and keys with values",
         )
@@ -260,9 +289,8 @@ class Released:
             if function == "quantile":
                 fraction = self._fraction(node.args.get("quantile"))
         else:
-            name = node.name.upper() if isinstance(node, exp.Anonymous) else node.key.upper()
             raise refuse(
-                f"the aggregate {name} is not accepted",
+                f"the aggregate {written(node)} is not accepted",
                 "unsupported-aggregate",
                 "use COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN or QUANTILE",
             )

@@ -28,14 +28,17 @@ from discreet.data.sql.expression import (
     refuse,
     require_arguments,
 )
+from discreet.data.sql.normalizing import normalized
+from discreet.data.sql.outer import Statement, taken_apart
 from discreet.data.sql.query import Catalog, Field, Key, Query, conjunction
-from discreet.data.sql.reading import read_statements
+from discreet.data.sql.reading import DEEPEST, LONGEST, read_statements
 from discreet.data.sql.released import Released
 from discreet.data.sql.spelling import spelled
+from discreet.data.sql.splitting import lists_values
 from discreet.data.sql.wrapping import unwrapped
-from discreet.errors import nearest
+from discreet.errors import RefusedError, nearest
 
-__all__ = ["parse"]
+__all__ = ["parse", "read_statement"]
 
 
 def parse(
@@ -60,11 +63,68 @@ def parse(
     """
     if parameters and not isinstance(parameters, Mapping):
         sql = _numbered(sql)
+    given = Parameters(parameters)
     try:
-        select = unwrapped(_statement(sql))
-        return _query(select, catalog, Parameters(parameters))
+        tree = normalized(_statement(sql), given)
+        if not isinstance(tree, exp.Select):
+            raise refuse(
+                "a set operation asks several questions", "not-a-select", "send one SELECT"
+            )
+        return _query(unwrapped(tree), catalog, given)
     except RecursionError:
         raise refuse("the statement is nested too deeply", "too-complex", "simplify it") from None
+
+
+def read_statement(
+    sql: str,
+    catalog: Catalog,
+    *,
+    parameters: Sequence[Any] | Mapping[str, Any] | None = None,
+) -> Statement:
+    """Return the questions a statement asks, and what it does with their answers.
+
+    Examples
+    --------
+    >>> catalog = Catalog("people", (Field("sex", "text"), Field("age", "integer")))
+    >>> sql = (
+    ...     "SELECT sex, COUNT(*) * 100.0 / SUM(COUNT(*)) OVER () AS share FROM people GROUP BY sex"
+    ... )
+    >>> found = read_statement(sql, catalog)
+    >>> [query.question for query in found.questions]
+    ['SELECT "people"."sex", COUNT(*) FROM people GROUP BY "people"."sex"']
+    """
+    if parameters and not isinstance(parameters, Mapping):
+        sql = _numbered(sql)
+    given = Parameters(parameters)
+    try:
+        tree = normalized(_statement(sql), given)
+        try:
+            if isinstance(tree, exp.Select) and not lists_values(tree, catalog):
+                return Statement((_query(unwrapped(tree), catalog, given),))
+        except RefusedError as error:
+            first: RefusedError | None = error
+        else:
+            first = None
+        try:
+            return taken_apart(tree, catalog, lambda select: _query(select, catalog, given))
+        except RefusedError as error:
+            # What stands in the way of the plain form is said, unless it is only that it is plain.
+            if first is None or first.code in UNSUPPORTED:
+                raise error from None
+            raise first from None
+    except RecursionError:
+        raise refuse("the statement is nested too deeply", "too-complex", "simplify it") from None
+
+
+#: Refusals of what is not understood, in contrast to what is not allowed.
+UNSUPPORTED = frozenset(
+    {
+        "unsupported-clause", "unsupported-expression", "unsupported-distinct", "unsupported-subquery",
+        "unsupported-aggregate", "unsupported-join", "unsupported-source", "unsupported-cast",
+        "misplaced-subquery", "misplaced-aggregate", "not-a-select", "not-grouped", "no-relation",
+        "constant-aggregate", "no-aggregate", "unsafe-cast", "type-mismatch", "unknown-relation",
+    }
+)  # fmt: skip
 
 
 #: Quoted text, comments, and the two placeholders that stand for their place.
@@ -79,7 +139,7 @@ def _numbered(sql: str) -> str:
     )
 
 
-def _statement(sql: str) -> exp.Select:
+def _statement(sql: str) -> exp.Query:
     statements = read_statements(sql)
     if len(statements) != 1:
         raise refuse("one statement at a time is accepted", "several-statements", "send one SELECT")
@@ -88,10 +148,11 @@ def _statement(sql: str) -> exp.Select:
         value for name, value in statement.args.items() if name != "this"
     ):
         statement = statement.this
-    if not isinstance(statement, exp.Select):
-        kind = "a set operation" if isinstance(statement, exp.SetOperation) else "this statement"
+    if not isinstance(statement, exp.Select | exp.SetOperation):
         raise refuse(
-            f"{kind} is not accepted", "not-a-select", "ask SELECT aggregates FROM the relation"
+            "only questions are answered; nothing can be changed here",
+            "not-a-select",
+            "ask SELECT aggregates FROM the relation",
         )
     return statement
 
@@ -137,7 +198,7 @@ def _query(select: exp.Select, catalog: Catalog, parameters: Parameters) -> Quer
         raise refuse(
             "the statement asks for no aggregate", "no-aggregate", "add COUNT(*), SUM or AVG"
         )
-    return released.query(
+    query = released.query(
         relation=catalog.relation,
         predicate=_canonical(rows.predicate),
         predicate_columns=rows.columns,
@@ -147,6 +208,17 @@ def _query(select: exp.Select, catalog: Catalog, parameters: Parameters) -> Quer
         limit=limit,
         offset=offset,
     )
+    _require_readable(query.question)
+    return query
+
+
+def _require_readable(text: str) -> None:
+    """Refuse a question that the history could not read again: its own text is too long or deep."""
+    if (
+        len(text) > LONGEST // 2
+        or text.count("(") + text.count("CASE") + text.count("NOT") > DEEPEST
+    ):
+        read_statements(text)
 
 
 def _canonical(predicate: exp.Expression | None) -> exp.Expression | None:
@@ -282,6 +354,8 @@ def _meanings(
 def _own(field: Field, relation: str, name: str, hidden: bool) -> Typed:
     kind = "identifier" if hidden or field.role == Role.IDENTIFIER else field.kind
     column = exp.column(name, table=relation, quoted=True)
+    if kind == "integer":
+        column.type = "bigint"
     return Typed(column, kind, frozenset({name}), degree=1)
 
 
@@ -412,9 +486,12 @@ def _keys(select: exp.Select, scope: Scope) -> tuple[Key, ...]:
     for item in group.expressions:
         value = rebuild(_named(item, select, scope), scope)
         if value.is_literal:
-            raise refuse("GROUP BY needs a column", "unsupported-expression", "group by a column")
-        text = spelled(value.tree)
-        keys[text] = Key(value.tree, value.kind, value.columns, text)
+            if not isinstance(item, exp.Column):
+                raise refuse("GROUP BY needs a column", "unsupported-expression", "name a column")
+            continue  # a constant that a sub-select named divides nothing
+        tree = cast("exp.Expression", value.tree.unnest())
+        text = spelled(tree)
+        keys[text] = Key(tree, value.kind, value.columns, text)
     return tuple(keys[text] for text in sorted(keys))
 
 

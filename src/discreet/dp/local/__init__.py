@@ -2,8 +2,8 @@
 
 Nobody, the collector included, sees a true answer; the collector estimates shares or means from
 many randomised reports. Every coin is an exact integer comparison on the cryptographic source: a
-probability is a whole number over 2**62, rounded to the private side, so that the stated epsilon
-holds for what is really drawn.
+probability is a whole number over 2**62, rounded to the private side, and the stated epsilon is
+computed from the probabilities that are really drawn.
 """
 
 from discreet.dp.local._base import Estimate, LocalMechanism

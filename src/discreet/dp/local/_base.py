@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import math
 from collections.abc import Sequence
-from typing import Any
+from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.dp.caution import caution
+from discreet.dp.local._chances import UNIT
 from discreet.errors import InputError
 from discreet.randomness import Randomness
 from discreet.registry import Member
 from discreet.report import Report, Rows
 
-__all__ = ["Estimate", "LocalMechanism", "coin", "odds", "place_of"]
+__all__ = ["Estimate", "LocalMechanism", "binomial_interval", "place_of"]
 
 Array = npt.NDArray[Any]
-_UNIT = 1 << 62
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Estimate(Report):
     standard_error: tuple[float, ...]
     reports: int
     epsilon: float
+    #: A warning in words where epsilon is large.
+    caution: str = ""
 
     def rows(self) -> Rows:
         """One line per quantity."""
@@ -48,10 +51,18 @@ class Estimate(Report):
 class LocalMechanism(Member):
     """A way to randomise one's own answer."""
 
+    #: Parameters that are drawn for each collection where they are left out, and told with it.
+    drawn: ClassVar[tuple[str, ...]] = ()
+
     @property
     @abc.abstractmethod
     def privacy(self) -> float:
         """Return epsilon: how much one report can tell about one answer."""
+
+    @property
+    def caution(self) -> str:
+        """What somebody who chooses these settings has to know; empty where epsilon is small."""
+        return caution(self.privacy)
 
     @abc.abstractmethod
     def encode(self, answers: Sequence[Any], *, rng: Randomness) -> Array:
@@ -61,35 +72,109 @@ class LocalMechanism(Member):
     def estimate(self, reports: Array) -> Estimate:
         """Estimate shares or the mean from many reports."""
 
-    def _shares(self, labels: Sequence[str], shares: Array, variance: Array, n: int) -> Estimate:
-        """Make the estimate of shares; intervals are normal, cut to where a share can lie."""
-        error = np.sqrt(np.maximum(variance, 0.0))
+    def check(self, reports: Array) -> Array:
+        """Return reports that this mechanism can have made; anything else is an InputError.
+
+        A report that no respondent could send shifts every estimate, so it is never skipped.
+        """
+        given = np.asarray(reports)
+        if given.size == 0:
+            raise InputError("there are no reports", code="no-reports", hint="collect some first")
+        if given.dtype != np.bool_ and not np.issubdtype(given.dtype, np.integer):
+            raise malformed("reports are whole numbers")
+        columns = self._columns()
+        if given.ndim > 2 or given[0].size != columns:
+            raise malformed(f"a report of {self.name} has {columns} numbers")
+        given = given.view(np.uint8) if given.dtype == np.bool_ else given
+        return given.reshape(len(given), columns) if columns > 1 else given.ravel()
+
+    def _columns(self) -> int:
+        """Return how many numbers a report has."""
+        return 1
+
+    def _shares(
+        self,
+        labels: Sequence[str],
+        ones: Array,
+        of: Array,
+        chances: tuple[int, int | Fraction],
+        reports: int,
+    ) -> Estimate:
+        """Estimate shares from how often something was reported, out of how many reports.
+
+        `chances`: of the report, over 2**62, where the answer is that one and where it is not.
+        The interval is the exact one of Clopper and Pearson for the chance of the report, so that
+        it keeps its coverage near 0 and 1.
+        """
+        p, q = (float(chance / UNIT) for chance in chances)
+        of = np.broadcast_to(of, ones.shape)
+        # Of a bucket nobody was asked about nothing is known.
+        seen = np.where(of > 0, ones / np.maximum(of, 1), (p + q) / 2)
+        shares = (seen - q) / (p - q)
+        likely = q + (p - q) * np.clip(shares, 0, 1)
+        error = np.sqrt(likely * (1 - likely) / np.maximum(of, 1)) / (p - q)
+        ends = [np.clip((end - q) / (p - q), 0, 1) for end in binomial_interval(ones, of)]
+        return self._estimate(labels, shares, ends, error, reports)
+
+    def _estimate(
+        self,
+        labels: Sequence[str],
+        estimate: Array,
+        ends: Sequence[Array],
+        error: Array,
+        reports: int,
+    ) -> Estimate:
         return Estimate(
             labels=tuple(labels),
-            estimate=tuple(float(x) for x in shares),
-            lower=tuple(float(x) for x in np.clip(shares - 1.959964 * error, 0, 1)),
-            upper=tuple(float(x) for x in np.clip(shares + 1.959964 * error, 0, 1)),
+            estimate=tuple(float(x) for x in estimate),
+            lower=tuple(float(x) for x in ends[0]),
+            upper=tuple(float(x) for x in ends[1]),
             standard_error=tuple(float(x) for x in error),
-            reports=n,
+            reports=reports,
             epsilon=self.privacy,
+            caution=self.caution,
         )
 
 
-def coin(probability: float | Array, size: int, rng: Randomness) -> npt.NDArray[np.bool_]:
-    """Toss coins that fall true with a probability rounded down to a whole number over 2**62."""
-    # Products of a float below 1 with 2**62 are exact, so only the float itself is rounded.
-    threshold = np.floor(np.asarray(probability, dtype=np.float64) * _UNIT).astype(np.uint64)
-    return (rng.words(size) >> np.uint64(2)) < threshold
+def binomial_interval(
+    ones: Array, of: Array, *, level: float = 0.95
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the exact interval of Clopper and Pearson for the chance of a one.
 
-
-def odds(epsilon: float) -> float:
-    """Return e**epsilon / (1 + e**epsilon), a hair on the private side of one half.
-
-    >>> round(odds(math.log(3)), 12)
-    0.75
+    >>> low, high = binomial_interval(np.array([0]), np.array([100]))
+    >>> float(low[0]), round(float(high[0]), 4)
+    (0.0, 0.0362)
     """
-    # A few units in the last place cover the rounding of exp and of the division.
-    return max(0.5, 1.0 / (1.0 + math.exp(-epsilon)) - 2.0**-50)
+    from scipy.special import betaincinv
+
+    tail = (1 - level) / 2
+    zeros = of - ones
+    low = betaincinv(np.maximum(ones, 1), zeros + 1, tail)
+    high = betaincinv(ones + 1, np.maximum(zeros, 1), 1 - tail)
+    return np.where(ones == 0, 0.0, low), np.where(zeros == 0, 1.0, high)
+
+
+def malformed(expected: str) -> InputError:
+    """Return the error for reports that the mechanism cannot have made; it quotes none."""
+    return InputError(
+        f"these are not reports of the mechanism: {expected}",
+        code="malformed-reports",
+        hint="estimate with the settings that the answers were encoded with",
+    )
+
+
+def require_bits(reports: Array) -> Array:
+    """Return reports that hold only 0 and 1."""
+    if ((reports < 0) | (reports > 1)).any():
+        raise malformed("each bit is 0 or 1")
+    return reports
+
+
+def require_places(reports: Array, size: int) -> Array:
+    """Return reports that hold only numbers from 0 up to size − 1."""
+    if ((reports < 0) | (reports >= size)).any():
+        raise malformed(f"places run from 0 to {size - 1}")
+    return reports
 
 
 def place_of(answers: Sequence[Any], domain: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -103,13 +188,6 @@ def place_of(answers: Sequence[Any], domain: Sequence[str]) -> npt.NDArray[np.in
             code="answer-outside-domain",
             hint="declare every possible answer, for example with an 'other'",
         ) from None
-
-
-def require_reports(reports: Array) -> int:
-    """Return how many reports there are; none cannot be estimated from."""
-    if len(reports) == 0:
-        raise InputError("there are no reports", code="no-reports", hint="collect some first")
-    return len(reports)
 
 
 def bits(answers: Sequence[Any]) -> npt.NDArray[np.bool_]:

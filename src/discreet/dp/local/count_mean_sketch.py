@@ -5,12 +5,20 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.dp.local._base import Array, Estimate, LocalMechanism, coin, odds, require_reports
+from discreet.dp.local._base import (
+    Array,
+    Estimate,
+    LocalMechanism,
+    binomial_interval,
+    require_bits,
+    require_places,
+)
+from discreet.dp.local._chances import UNIT, coin, loss, truth
 from discreet.dp.local.k_ary_randomized_response import require_domain
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -23,7 +31,10 @@ class CountMeanSketch(LocalMechanism):
     """Send one row of a sketch: a random hash function's bits, each randomised.
 
     A report is the number of the hash function and then its bits. Answers outside the domain can
-    be encoded as well; they only add noise.
+    be encoded as well; they only add noise. The hash functions belong to one collection: they are
+    made from a public `salt`, drawn where none is given, which respondents and collector share.
+    Two answers that collide in one collection do not in the next, and the interval allows for the
+    collisions that so many functions can have.
 
     Examples
     --------
@@ -38,25 +49,47 @@ class CountMeanSketch(LocalMechanism):
     reference: ClassVar[str] = (
         "Apple Differential Privacy Team, Learning with Privacy at Scale (2017)"
     )
+    drawn: ClassVar[tuple[str, ...]] = ("salt",)
     domain: tuple[str, ...] = parameter(help="the answers to be counted")
     epsilon: float = parameter(4.0, help="privacy of one report", above=0)
     width: int = parameter(1024, help="bits of one row", low=2)
     functions: int = parameter(256, help="number of hash functions", low=1, high=65536)
 
+    salt: str | None = parameter(
+        None,
+        help="public word the hash functions of this collection are made from; drawn if left out",
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         require_domain(self.domain)
+        truth(self.epsilon / 2)
+        if self.salt is None:
+            object.__setattr__(self, "salt", Randomness.secure().bytes(8).hex())
+
+    @property
+    def _truth(self) -> int:
+        # One answer sets one bit among the row's: two bits differ between two answers.
+        return truth(self.epsilon / 2)
+
+    @classmethod
+    def examples(cls, **offered: Any) -> tuple[Self, ...]:
+        """Return sketches so small that every report can be drawn many times."""
+        return tuple(
+            cls(offered["domain"], epsilon, width=4, functions=2) for epsilon in (1.0, 4.0)
+        )
 
     @property
     def privacy(self) -> float:
         """Return epsilon."""
-        return self.epsilon
+        return loss(self._truth**2, (UNIT - self._truth) ** 2)
 
     def _hash(self, value: str) -> npt.NDArray[np.int64]:
         """Return the place of a value under every hash function."""
+        key = hashlib.blake2b(str(self.salt).encode(), digest_size=32).digest()
         raw = b"".join(
             hashlib.blake2b(
-                value.encode(), digest_size=64, salt=block.to_bytes(8, "little")
+                value.encode(), digest_size=64, key=key, salt=block.to_bytes(8, "little")
             ).digest()
             for block in range(-(-self.functions // 8))
         )
@@ -69,25 +102,44 @@ class CountMeanSketch(LocalMechanism):
         places = {text: self._hash(text) for text in set(texts)}
         chosen = rng.integers(0, self.functions, len(texts))
         hit = np.array([places[t][f] for t, f in zip(texts, chosen, strict=True)], dtype=np.int64)
-        # One answer sets one bit among the row's: two bits differ between two answers.
-        p = odds(self.epsilon / 2)
-        chance = np.full((len(texts), self.width), 1 - p)
+        p = self._truth
+        chance = np.full((len(texts), self.width), UNIT - p, dtype=np.uint64)
         chance[np.arange(len(texts)), hit] = p
         bits = coin(chance.ravel(), chance.size, rng).reshape(chance.shape)
         return np.column_stack([chosen, bits]).astype(np.int32)
 
+    def _columns(self) -> int:
+        return 1 + self.width
+
     def estimate(self, reports: Array) -> Estimate:
         """Estimate the share of every answer of the domain."""
-        n = require_reports(reports)
-        p, m, k = odds(self.epsilon / 2), self.width, self.functions
-        functions, bits = reports[:, 0], reports[:, 1:].astype(np.float64)
-        # Each row of the sketch collects the debiased bits of the reports that used its function.
-        sketch = np.zeros((k, m))
-        np.add.at(sketch, functions, (bits - (1 - p)) / (2 * p - 1))
-        used = np.arange(k)
-        shares = np.array([sketch[used, self._hash(value)].sum() for value in self.domain]) / n
-        shares = (shares - 1 / m) * m / (m - 1)
-        noise = p * (1 - p) / (2 * p - 1) ** 2 / n * (m / (m - 1)) ** 2
-        collisions = 1 / (m - 1) / n + 1 / (m * k)
-        spread = np.clip(shares * (1 - shares), 0, None) / n
-        return self._shares(self.domain, shares, noise + collisions + spread, n)
+        from scipy.stats import binom
+
+        given = self.check(reports)
+        functions = require_places(given[:, 0], self.functions)
+        bits, n = require_bits(given[:, 1:]), len(given)
+        sketch = np.zeros((self.functions, self.width), dtype=np.int64)
+        np.add.at(sketch, functions, bits)
+        used = np.arange(self.functions)
+        ones = np.array([sketch[used, self._hash(value)].sum() for value in self.domain])
+        p, q = self._truth / UNIT, 1 - self._truth / UNIT
+        m, seen = self.width, ones / n
+        # A bit is hit by the answer itself, or by another one that collides with it.
+        hits = (seen - q) / (p - q)
+        shares = (hits - 1 / m) * m / (m - 1)
+        likely = np.clip(seen, q, p)
+        noise = likely * (1 - likely) / n / (p - q) ** 2
+        rest = 1 - np.clip(shares, 0, 1)
+        error = np.sqrt(noise + rest**2 / (m * self.functions)) * m / (m - 1)
+        # Four in a hundred go to the coins, one to the collisions, which are worst when all other
+        # respondents give one and the same answer.
+        fewest, most = (
+            float(binom.ppf(tail, self.functions, 1 / m)) / self.functions
+            for tail in (0.005, 0.995)
+        )
+        low, high = binomial_interval(ones, np.array([n]), level=0.96)
+        ends = [
+            np.clip(((end - q) / (p - q) - collided) / max(1 - collided, 1e-9), 0, 1)
+            for end, collided in ((low, most), (high, fewest))
+        ]
+        return self._estimate(self.domain, shares, ends, error, n)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -12,11 +12,12 @@ from discreet.dp.local._base import (
     Array,
     Estimate,
     LocalMechanism,
-    coin,
-    odds,
+    malformed,
     place_of,
-    require_reports,
+    require_bits,
+    require_places,
 )
+from discreet.dp.local._chances import UNIT, coin, loss, truth
 from discreet.dp.local.k_ary_randomized_response import require_domain
 from discreet.errors import InputError
 from discreet.randomness import Randomness
@@ -55,29 +56,50 @@ class DBitFlip(LocalMechanism):
                 parameter="d",
             )
 
+        truth(self.epsilon / self._differing)
+
+    @property
+    def _differing(self) -> int:
+        """How many of the bits sent can depend on which of two answers is true."""
+        return min(self.d, 2)
+
+    @property
+    def _truth(self) -> int:
+        return truth(self.epsilon / self._differing)
+
+    @classmethod
+    def examples(cls, **offered: Any) -> tuple[Self, ...]:
+        """Return one that sends some of the buckets, and one that sends all."""
+        domain = offered["domain"]
+        return tuple(cls(domain, d) for d in (min(2, len(domain)), len(domain)))
+
     @property
     def privacy(self) -> float:
         """Return epsilon."""
-        return self.epsilon
+        p = self._truth
+        return loss(p**self._differing, (UNIT - p) ** self._differing)
 
     def encode(self, answers: Sequence[Any], *, rng: Randomness) -> Array:
         """Randomise answers."""
         true = place_of(answers, self.domain)
         n, k = len(true), len(self.domain)
         order = np.argsort(rng.words(n * k).reshape(n, k), axis=1)[:, : self.d]
-        p = odds(self.epsilon / 2)
-        chance = np.where(order == true[:, None], p, 1 - p)
+        p = np.uint64(self._truth)
+        chance = np.where(order == true[:, None], p, np.uint64(UNIT) - p)
         bits = coin(chance.ravel(), chance.size, rng).reshape(chance.shape)
         return np.hstack([order, bits]).astype(np.int32)
 
+    def _columns(self) -> int:
+        return 2 * self.d
+
     def estimate(self, reports: Array) -> Estimate:
-        """Estimate the share of every bucket."""
-        n = require_reports(reports)
-        k, p = len(self.domain), odds(self.epsilon / 2)
-        buckets = reports[:, : self.d].ravel()
-        debiased = (reports[:, self.d :].ravel() - (1 - p)) / (2 * p - 1)
-        scale = k / (n * self.d)
-        shares = scale * np.bincount(buckets, weights=debiased, minlength=k)
-        # A respondent's part of the estimate is independent of the others': its variance is measured.
-        squares = scale * (k / self.d) * np.bincount(buckets, weights=debiased**2, minlength=k)
-        return self._shares(self.domain, shares, (squares - shares**2) / n, n)
+        """Estimate the share of every bucket from the reports in which it was drawn."""
+        given, k = self.check(reports), len(self.domain)
+        buckets = require_places(given[:, : self.d], k)
+        if (np.diff(np.sort(buckets, axis=1), axis=1) == 0).any():
+            raise malformed("the buckets of a report differ")
+        bits = require_bits(given[:, self.d :])
+        asked = np.bincount(buckets.ravel(), minlength=k)
+        ones = np.bincount(buckets.ravel()[bits.ravel() == 1], minlength=k)
+        p = self._truth
+        return self._shares(self.domain, ones, asked, (p, UNIT - p), len(given))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.dp.local._base import Array, Estimate, LocalMechanism, coin, place_of, require_reports
+from discreet.dp.local._base import Array, Estimate, LocalMechanism, place_of, require_places
+from discreet.dp.local._chances import UNIT, coin, loss, truth
 from discreet.errors import InputError
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -38,18 +39,21 @@ class KAryRandomizedResponse(LocalMechanism):
         super().__post_init__()
         require_domain(self.domain)
 
+        truth(self.epsilon, len(self.domain) - 1)
+
+    @property
+    def _truth(self) -> int:
+        return truth(self.epsilon, len(self.domain) - 1)
+
     @property
     def privacy(self) -> float:
         """Return epsilon."""
-        return self.epsilon
-
-    def _truth(self) -> float:
-        return math.exp(self.epsilon) / (math.exp(self.epsilon) + len(self.domain) - 1)
+        return loss(self._truth * (len(self.domain) - 1), UNIT - self._truth)
 
     def encode(self, answers: Sequence[Any], *, rng: Randomness) -> Array:
         """Randomise answers; reports are places in the domain."""
         true = place_of(answers, self.domain)
-        honest = coin(self._truth() * (1 - 2.0**-50), len(true), rng)
+        honest = coin(self._truth, len(true), rng)
         # One of the k−1 others: those from the true place on move up by one.
         other = rng.integers(0, len(self.domain) - 1, len(true))
         other += other >= true
@@ -57,12 +61,11 @@ class KAryRandomizedResponse(LocalMechanism):
 
     def estimate(self, reports: Array) -> Estimate:
         """Estimate the share of every answer."""
-        n = require_reports(reports)
-        k, p = len(self.domain), self._truth()
-        q = (1 - p) / (k - 1)
-        seen = np.bincount(np.asarray(reports, dtype=np.int64), minlength=k)[:k] / n
-        shares = (seen - q) / (p - q)
-        return self._shares(self.domain, shares, seen * (1 - seen) / n / (p - q) ** 2, n)
+        k = len(self.domain)
+        given = require_places(self.check(reports), k).ravel()
+        seen, n = np.bincount(given, minlength=k), len(given)
+        other = Fraction(UNIT - self._truth, k - 1)
+        return self._shares(self.domain, seen, np.array([n]), (self._truth, other), n)
 
 
 def require_domain(domain: Sequence[str]) -> None:

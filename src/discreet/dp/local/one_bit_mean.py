@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.dp.local._base import Array, Estimate, LocalMechanism, coin, require_reports
+from discreet.dp.local._base import (
+    Array,
+    Estimate,
+    LocalMechanism,
+    binomial_interval,
+    require_bits,
+)
+from discreet.dp.local._chances import UNIT, coin, loss, truth
 from discreet.errors import InputError
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -34,10 +40,20 @@ class OneBitMean(LocalMechanism):
     maximum: float = parameter(help="the largest possible value; the smallest is 0", above=0)
     epsilon: float = parameter(1.0, help="privacy of one report", above=0)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        truth(self.epsilon)
+
+    @property
+    def _chances(self) -> tuple[int, int]:
+        """The chance of a one, over 2**62, of the largest and of the smallest value."""
+        most = truth(self.epsilon)
+        return most, UNIT - most
+
     @property
     def privacy(self) -> float:
         """Return epsilon."""
-        return self.epsilon
+        return loss(*self._chances)
 
     def encode(self, answers: Sequence[Any], *, rng: Randomness) -> Array:
         """Randomise numbers between 0 and the maximum."""
@@ -48,16 +64,23 @@ class OneBitMean(LocalMechanism):
                 code="answer-outside-domain",
                 hint="clamp answers to [0, maximum] or declare a larger maximum",
             )
-        # Written around one half, so that both ends are rounded to the private side.
-        spread = 0.5 * math.tanh(self.epsilon / 2) * (1 - 2.0**-50)
-        return coin(0.5 + (2 * values / self.maximum - 1) * spread, len(values), rng)
+        most, least = self._chances
+        above = np.floor(values / self.maximum * (most - least)).astype(np.uint64)
+        # Rounded products may pass the end by a few of the 2**62 steps.
+        chance = np.minimum(above, np.uint64(most - least)) + np.uint64(least)
+        return coin(chance, len(values), rng)
 
     def estimate(self, reports: Array) -> Estimate:
         """Estimate the mean."""
-        n = require_reports(reports)
-        growth = math.exp(self.epsilon)
-        seen = float(np.asarray(reports, dtype=bool).mean())
-        mean = self.maximum * (seen * (growth + 1) - 1) / (growth - 1)
-        error = self.maximum * (growth + 1) / (growth - 1) * math.sqrt(seen * (1 - seen) / n)
-        low, high = (float(np.clip(mean + s * 1.959964 * error, 0, self.maximum)) for s in (-1, 1))
-        return Estimate(("mean",), (mean,), (low,), (high,), (error,), n, self.epsilon)
+        given = require_bits(self.check(reports)).ravel()
+        ones, n = np.array([given.sum()]), len(given)
+        p, q = (chance / UNIT for chance in self._chances)
+        scale = self.maximum / (p - q)
+        seen = ones / n
+        likely = np.clip(seen, q, p)
+        error = scale * np.sqrt(likely * (1 - likely) / n)
+        ends = [
+            np.clip((end - q) * scale, 0, self.maximum)
+            for end in binomial_interval(ones, np.array([n]))
+        ]
+        return self._estimate(["mean"], (seen - q) * scale, ends, error, n)

@@ -9,7 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.dp.local._base import Array, Estimate, LocalMechanism, bits, coin, require_reports
+from discreet.dp.local._base import Array, Estimate, LocalMechanism, bits, require_bits
+from discreet.dp.local._chances import UNIT, coin, loss, share_of_unit
+from discreet.dp.local.forced_response import ForcedResponse
+from discreet.errors import InputError
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -20,8 +23,9 @@ __all__ = ["RandomizedResponse"]
 class RandomizedResponse(LocalMechanism):
     """Answer yes or no truthfully with probability ½ + γ, else the opposite.
 
-    The coin form of the seeds (heads: the truth; tails: a second coin answers) is γ = ¼; telling
-    the truth with probability p and a fair coin otherwise is γ = p/2: see `truthful` and `coin`.
+    Other forms: `truthful(p)` tells the truth with probability p and lets a fair coin answer
+    otherwise (γ = p/2); `coin()` is that with p = ½; `forced(p)` says yes otherwise, whatever the
+    truth, so that a no is certainly true.
 
     Examples
     --------
@@ -39,9 +43,19 @@ class RandomizedResponse(LocalMechanism):
         0.25, help="how much likelier than a coin the truth is", above=0, below=0.5
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if 2 * self._truth <= UNIT:
+            raise InputError(
+                f"gamma = {self.gamma:g} is too small: the report would say nothing",
+                code="parameter-range",
+                hint="give a gamma of 1e-9 or more",
+                parameter="gamma",
+            )
+
     @classmethod
     def truthful(cls, p: float) -> RandomizedResponse:
-        """Tell the truth with probability p, else answer by a fair coin."""
+        """Tell the truth with probability p, else let a fair coin answer."""
         return cls(p / 2)
 
     @classmethod
@@ -49,25 +63,33 @@ class RandomizedResponse(LocalMechanism):
         """Toss a coin: heads, tell the truth; tails, let a second coin answer."""
         return cls(0.25)
 
+    @staticmethod
+    def forced(p: float = 0.5) -> ForcedResponse:
+        """Tell the truth with probability p, else say yes: a no is certain, epsilon infinite."""
+        return ForcedResponse(p)
+
     @classmethod
     def of_epsilon(cls, epsilon: float) -> RandomizedResponse:
         """Return the mechanism with this privacy."""
         return cls(0.5 * math.tanh(epsilon / 2))
 
     @property
+    def _truth(self) -> int:
+        """Chance of the true answer over 2**62, rounded towards one half."""
+        return UNIT // 2 + share_of_unit(self.gamma)
+
+    @property
     def privacy(self) -> float:
         """Return epsilon."""
-        return math.log((0.5 + self.gamma) / (0.5 - self.gamma))
+        return loss(self._truth, UNIT - self._truth)
 
     def encode(self, answers: Sequence[Any], *, rng: Randomness) -> Array:
         """Randomise yes/no answers."""
         true = bits(answers)
-        return np.where(coin(0.5 + self.gamma, len(true), rng), true, ~true)
+        return np.where(coin(self._truth, len(true), rng), true, ~true)
 
     def estimate(self, reports: Array) -> Estimate:
         """Estimate the share of yes."""
-        n = require_reports(reports)
-        seen = float(np.asarray(reports, dtype=bool).mean())
-        share = (seen - 0.5 + self.gamma) / (2 * self.gamma)
-        variance = seen * (1 - seen) / n / (2 * self.gamma) ** 2
-        return self._shares(["yes"], np.array([share]), np.array([variance]), n)
+        given = require_bits(self.check(reports))
+        ones, n = np.array([given.sum()]), len(given)
+        return self._shares(["yes"], ones, np.array([n]), (self._truth, UNIT - self._truth), n)

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from discreet.dp.local._base import (
-    Array,
-    Estimate,
-    LocalMechanism,
-    coin,
-    odds,
-    place_of,
-    require_reports,
-)
+from discreet.dp.local._base import Array, Estimate, LocalMechanism, place_of, require_bits
+from discreet.dp.local._chances import UNIT, coin, loss, truth
 from discreet.dp.local.k_ary_randomized_response import require_domain
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -46,29 +38,34 @@ class UnaryEncoding(LocalMechanism):
         super().__post_init__()
         require_domain(self.domain)
 
+        self._chances()
+
     @property
     def privacy(self) -> float:
-        """Return epsilon."""
-        return self.epsilon
+        """Return epsilon: two answers differ in two bits."""
+        p, q = self._chances()
+        return loss(p * (UNIT - q), q * (UNIT - p))
 
-    def _probabilities(self) -> tuple[float, float]:
+    def _chances(self) -> tuple[int, int]:
+        """Return the chance of a one, over 2**62, in the bit of the answer and in the others."""
         if self.form == "symmetric":
-            p = odds(self.epsilon / 2)
-            return p, 1 - p
-        return 0.5, 1 / (math.exp(self.epsilon) + 1) * (1 + 2.0**-50)
+            p = truth(self.epsilon / 2)
+            return p, UNIT - p
+        return UNIT // 2, UNIT - truth(self.epsilon)
 
     def encode(self, answers: Sequence[Any], *, rng: Randomness) -> Array:
         """Randomise answers; a report is a row of bits."""
         true = place_of(answers, self.domain)
-        p, q = self._probabilities()
-        chance = np.full((len(true), len(self.domain)), q)
+        p, q = self._chances()
+        chance = np.full((len(true), len(self.domain)), q, dtype=np.uint64)
         chance[np.arange(len(true)), true] = p
         return coin(chance.ravel(), chance.size, rng).reshape(chance.shape)
 
+    def _columns(self) -> int:
+        return len(self.domain)
+
     def estimate(self, reports: Array) -> Estimate:
         """Estimate the share of every answer."""
-        n = require_reports(reports)
-        p, q = self._probabilities()
-        seen = np.asarray(reports, dtype=np.float64).mean(axis=0)
-        shares = (seen - q) / (p - q)
-        return self._shares(self.domain, shares, seen * (1 - seen) / n / (p - q) ** 2, n)
+        given = require_bits(self.check(reports))
+        ones, n = given.sum(axis=0), len(given)
+        return self._shares(self.domain, ones, np.array([n]), self._chances(), n)

@@ -1,4 +1,4 @@
-"""What a policy file can ask for of microdata: one file per kind of release."""
+"""Mask or anonymise records, measure risk and utility, explore methods."""
 
 from discreet.data.job import Job
 from discreet.registry import Family

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from discreet.data.job import Job
-from discreet.errors import InputError
+from discreet.data.job import Shown
+from discreet.microdata.jobs._models import privacy_models, require_fitting, require_models
+from discreet.microdata.jobs._records import RecordsJob
 from discreet.microdata.methods import Anonymization
 from discreet.microdata.models import Model
-from discreet.progress import Progress, silent
+from discreet.progress import Progress
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
     from discreet.microdata.anonymization import Anonymized
+    from discreet.randomness import Randomness
 
 __all__ = ["Anonymize"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Anonymize(Job):
-    """Release records that keep privacy models, changed as little as a method can.
+class Anonymize(RecordsJob):
+    """Change records as little as possible so that they keep privacy models, and release them.
 
     Examples
     --------
@@ -34,44 +37,48 @@ class Anonymize(Job):
     reference: ClassVar[str] = (
         "Samarati: Protecting respondents' identities in microdata release, TKDE 13(6), 2001"
     )
+    command: ClassVar[str] = "microdata anonymize"
+    example: ClassVar[str] = (
+        "discreet microdata anonymize people.csv --model k-anonymity=5 --role age=quasi "
+        '--hierarchy age=age.csv --method "generalization suppression=0.05" -o out'
+    )
 
-    models: tuple[Model, ...] = parameter(help="privacy models to keep")
+    models: tuple[Model, ...] = privacy_models()
     method: Anonymization | None = parameter(
-        None, help="how they are kept; optimal generalisation by default"
+        None,
+        help="how they are kept: optimal generalization by default, 'generalization "
+        "suppression=0.05', mondrian, local-suppression …",
     )
     quasi: tuple[str, ...] = parameter(
         (), help="columns an intruder knows; those with the role by default"
     )
-    format: str | None = parameter(
-        None, help="format of the file", choices=("csv", "parquet", "arrow")
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.models:
-            raise InputError(
-                "anonymize: no model is given",
-                code="missing-model",
-                hint="name one, such as k-anonymity: 5",
-                parameter="models",
-            )
+        require_models(self.models)
 
-    def check(self, dataset: Dataset) -> None:
-        """Raise an InputError if a column is missing or has two roles."""
-        from discreet.microdata.frequency_set import quasi_identifiers, require_apart
+    def check(self, data: Dataset) -> None:
+        """Raise an error if a column or hierarchy is missing, or the records are too few."""
+        from discreet.microdata.frequency_set import quasi_identifiers
+        from discreet.microdata.methods.generalization import Generalization
+        from discreet.microdata.models._base import require_enough
 
-        keys = quasi_identifiers(dataset, self.quasi or None)
-        require_apart(dataset, keys, self.models)
+        require_fitting(data, self.quasi, self.models)
+        quasi = quasi_identifiers(data, self.quasi or None)
+        (self.method or Generalization()).require(data, quasi)
+        require_enough(data.count, self.models)
 
-    def run(self, dataset: Dataset, *, progress: Progress = silent) -> Anonymized:
+    def perform(self, data: Dataset, *, rng: Randomness | None, progress: Progress) -> Anonymized:
         """Anonymise the records."""
         from discreet.microdata.anonymization import anonymize
 
-        release = anonymize(
-            dataset,
-            self.models,
-            method=self.method,
-            quasi=self.quasi or None,
-            progress=progress,
-        )
+        quasi = self.quasi or None
+        release = anonymize(data, self.models, method=self.method, quasi=quasi, progress=progress)
         return dataclasses.replace(release, format=self.format)
+
+    def shown(self, result: Anonymized) -> Iterator[Shown]:
+        """Give the verdict, the levels and what was lost."""
+        yield None, result.verdict
+        if result.levels:
+            yield None, (("column", "level"), list(result.levels.items()))
+        yield None, result.loss

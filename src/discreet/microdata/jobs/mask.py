@@ -5,21 +5,21 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, ClassVar
 
-from discreet.data.job import Job
+from discreet.microdata.jobs._records import RecordsJob, masking_methods, require_all
 from discreet.microdata.masking import Masking
-from discreet.progress import Progress, silent
-from discreet.registry import parameter
+from discreet.progress import Progress
 
 if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
     from discreet.microdata.release import MicrodataRelease
+    from discreet.randomness import Randomness
 
 __all__ = ["Mask"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Mask(Job):
-    """Release records masked by one method after the other.
+class Mask(RecordsJob):
+    """Mask records by one method after the other and release them.
 
     Examples
     --------
@@ -31,20 +31,24 @@ class Mask(Job):
     """
 
     name: ClassVar[str] = "mask"
-
-    methods: tuple[Masking, ...] = parameter(help="masking methods, in order")
-    format: str | None = parameter(
-        None, help="format of the file", choices=("csv", "parquet", "arrow")
+    command: ClassVar[str] = "microdata mask"
+    output: ClassVar[str] = "out/microdata"
+    example: ClassVar[str] = (
+        "discreet microdata mask people.csv -m 'microaggregation=age,salary k=5' -m "
+        "'rank-swapping=income p=5' --role name=identifier -o out"
     )
 
-    def check(self, dataset: Dataset) -> None:
-        """Check every method against the columns."""
-        for method in self.methods:
-            method.require(dataset)
+    methods: tuple[Masking, ...] = masking_methods("masking methods, in order")
 
-    def run(self, dataset: Dataset, *, progress: Progress = silent) -> MicrodataRelease:
+    def check(self, data: Dataset) -> None:
+        """Check every method against the columns."""
+        require_all(self.methods, data)
+
+    def perform(
+        self, data: Dataset, *, rng: Randomness | None, progress: Progress
+    ) -> MicrodataRelease:
         """Mask the records."""
         from discreet.microdata.pipeline import mask
 
-        release = mask(dataset, self.methods, progress=progress)
+        release = mask(data, self.methods, rng=rng, progress=progress)
         return dataclasses.replace(release, format=self.format)

@@ -1,23 +1,29 @@
-"""A permuted release, as a policy file declares it."""
+"""The job `permutation`: a sensitive column changes hands inside groups."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
 
-from discreet.data.dataset import Dataset
-from discreet.data.job import Job
-from discreet.data.release import Release
+from discreet.data.job import ReleaseJob, Shown
+from discreet.errors import InfeasibleError
+from discreet.microdata.jobs._permuted import stated_roles
 from discreet.microdata.permutation.partitions import Demand, Partition
-from discreet.progress import Progress, silent
+from discreet.progress import Progress
 from discreet.registry import parameter
+
+if TYPE_CHECKING:
+    from discreet.data.dataset import Dataset
+    from discreet.microdata.permutation.release import Permuted
+    from discreet.randomness import Randomness
 
 __all__ = ["Permutation"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Permutation(Job):
-    """Permutes a sensitive column inside groups; queries on the release have sure bounds.
+class Permutation(ReleaseJob):
+    """Permute a sensitive column inside groups; queries on the release have sure bounds.
 
     Examples
     --------
@@ -29,33 +35,71 @@ class Permutation(Job):
     reference: ClassVar[str] = (
         "Zhang, Koudas, Srivastava and Yu: Aggregate query answering on anonymized tables, ICDE 2007"
     )
+    command: ClassVar[str] = "permute file"
+    is_default: ClassVar[bool] = True
+    example: ClassVar[str] = "discreet permute people.csv -s salary -k 5 -e 2000 -o out"
+    note: ClassVar[str] = 'wrote {output}; ask it: discreet ask --release {output} "SELECT …"'
 
-    sensitive: str = parameter(help="the column whose values change hands")
+    sensitive: str = parameter(help="the column whose values change hands", option="--sensitive/-s")
     k: int = parameter(5, help="distinct values in every group", low=2)
     e: float = parameter(0.0, help="least range of the values in a group", low=0)
-    partition: Partition | None = parameter(None, help="how groups are made; weighted by default")
+    partition: Partition | None = parameter(
+        None,
+        help="how groups are made: weighted (the default), min-sum, min-max, min-max-exact, local, "
+        "sequential; with parameters: 'local columns=age,region'",
+        option="--partition/-p",
+    )
     cap: bool = parameter(False, help="let no value make up more than 1/k of a group")
+    quasi: tuple[str, ...] = parameter(
+        (), help="columns an intruder may know, with commas; guessed if left out"
+    )
+    identifiers: tuple[str, ...] = parameter(
+        (), help="columns that name people, with commas; never released"
+    )
+    store: str | None = parameter(
+        None, help="also write both tables into the file's engine, with this prefix"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         Demand(self.k, self.e, self.cap)
 
-    def check(self, dataset: Dataset) -> None:
-        """Raise an InputError if there is no such column, or it cannot be released."""
+    def roles(self) -> dict[str, str]:
+        """Return the roles that follow from the columns named."""
+        return stated_roles(self.sensitive, self.quasi, self.identifiers)
+
+    def check(self, data: Dataset) -> None:
+        """Raise an error if there is no such column, or it has fewer values than k."""
         from discreet.microdata.permutation.permute import released_columns
 
-        released_columns(dataset, self.sensitive)
+        released_columns(data, self.sensitive)
+        distinct = len(data.frequencies([self.sensitive]).column(0).drop_null())
+        if distinct < self.k:
+            raise InfeasibleError(
+                f"no partition can be valid: k={self.k}, but only {distinct} distinct values exist",
+                code="permutation-infeasible",
+                hint=f"ask for at most k={distinct}",
+            )
 
-    def run(self, dataset: Dataset, *, progress: Progress = silent) -> Release:
+    def perform(self, data: Dataset, *, rng: Randomness | None, progress: Progress) -> Permuted:
         """Group, permute and attack."""
         from discreet.microdata.permutation.permute import permute
 
         return permute(
-            dataset,
+            data,
             sensitive=self.sensitive,
             k=self.k,
             e=self.e,
             partition=self.partition or "weighted",
             cap=self.cap,
+            rng=rng,
             progress=progress,
         )
+
+    def finish(self, result: Permuted) -> list[str]:
+        """Write the tables into the engine."""
+        return [] if self.store is None else [f"wrote {' and '.join(result.store(self.store))}"]
+
+    def shown(self, result: Permuted) -> Iterator[Shown]:
+        """Give what was reached, and the risk."""
+        yield None, str(result)

@@ -5,21 +5,22 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, ClassVar
 
-from discreet.data.job import Job
+from discreet.microdata.jobs._records import RecordsJob, masking_methods, require_all
 from discreet.microdata.masking import Masking
-from discreet.progress import Progress, silent
+from discreet.progress import Progress
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
     from discreet.microdata.release import MicrodataRelease
+    from discreet.randomness import Randomness
 
 __all__ = ["Strengthen"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Strengthen(Job):
-    """Release the least lossy masking whose measured risk is below a limit.
+class Strengthen(RecordsJob):
+    """Make methods stronger until the measured risk is low enough; release the least lossy.
 
     Examples
     --------
@@ -32,26 +33,26 @@ class Strengthen(Job):
     """
 
     name: ClassVar[str] = "strengthen"
+    command: ClassVar[str] = "microdata strengthen"
+    output: ClassVar[str] = "out/microdata"
 
-    methods: tuple[Masking, ...] = parameter(help="alternatives, weakest parameters first")
+    methods: tuple[Masking, ...] = masking_methods("alternatives, weakest parameters first")
     below: float = parameter(0.05, help="risk to be undercut", above=0, high=1)
     measure: str | None = parameter(
         None, help="risk measure; the share of people linked if left out"
     )
-    format: str | None = parameter(
-        None, help="format of the file", choices=("csv", "parquet", "arrow")
-    )
 
-    def check(self, dataset: Dataset) -> None:
+    def check(self, data: Dataset) -> None:
         """Check every method against the columns."""
-        for method in self.methods:
-            method.require(dataset)
+        require_all(self.methods, data)
 
-    def run(self, dataset: Dataset, *, progress: Progress = silent) -> MicrodataRelease:
+    def perform(
+        self, data: Dataset, *, rng: Randomness | None, progress: Progress
+    ) -> MicrodataRelease:
         """Search, and return the release."""
         from discreet.microdata.assessment import RiskBelow
         from discreet.microdata.strengthening import strengthen
 
         until = RiskBelow(self.below, self.measure)
-        release = strengthen(dataset, self.methods, until=until, progress=progress)
+        release = strengthen(data, self.methods, until=until, rng=rng, progress=progress)
         return dataclasses.replace(release, format=self.format)

@@ -13,12 +13,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
 from discreet.data.engines.base import ROW
 from discreet.data.schema import Schema
 from discreet.errors import InputError
+from discreet.microdata.columns import is_number, word_for
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import Member, parameter
@@ -29,18 +27,7 @@ if TYPE_CHECKING:
 
     from discreet.data.dataset import Dataset
 
-__all__ = [
-    "ColumnMasking",
-    "Masking",
-    "Numbers",
-    "codes",
-    "is_number",
-    "like",
-    "numbers",
-    "require_numbers",
-]
-
-Numbers = npt.NDArray[np.float64]
+__all__ = ["ColumnMasking", "Masking", "replaced", "require_numbers"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,14 +40,27 @@ class Masking(Member):
 
     #: Whether values become other values (noise, swapping) rather than coarser ones (recoding).
     perturbative: ClassVar[bool] = True
-    #: Whether the result depends on `rng`.
+    #: Whether the result depends on `rng`, whatever the parameters.
     random: ClassVar[bool] = False
     #: Whether the columns it changes must hold numbers.
     numeric: ClassVar[bool] = False
     #: Whether the engine does it alone, so that files larger than memory need no row numbers.
     in_engine: ClassVar[bool] = False
+    #: Whether categories are drawn whatever the record's other values are, as a married child.
+    draws_categories: ClassVar[bool] = False
     #: Whether records may go (sampling).
     drops_records: ClassVar[bool] = False
+    #: Whether what was missing is missing afterwards, and nothing else is.
+    keeps_missing: ClassVar[bool] = True
+    #: Whether the same `rng` gives the same result; OpenDP draws from a source of its own.
+    seedable: ClassVar[bool] = True
+    #: Whether every record gets the same values in whatever order the records come.
+    blind_to_order: ClassVar[bool] = False
+
+    @property
+    def is_random(self) -> bool:
+        """Whether the result depends on `rng` with these parameters."""
+        return self.random
 
     @property
     @abc.abstractmethod
@@ -166,94 +166,3 @@ def require_numbers(method: Masking, fields: pa.Schema) -> None:
                 hint="choose a numeric column, or a method for categories such as pram",
                 column=name,
             )
-
-
-def is_number(kind: pa.DataType) -> bool:
-    """Whether a column of this Arrow type holds numbers."""
-    import pyarrow as pa
-
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
-
-
-def word_for(kind: pa.DataType) -> str:
-    """Return an Arrow type as a person calls it."""
-    import pyarrow as pa
-
-    text = (
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
-    )
-    return "text" if text else str(kind)
-
-
-def numbers(column: pa.ChunkedArray | pa.Array, *, name: str) -> Numbers:
-    """Return a column as floating-point numbers, missing values as not-a-number.
-
-    >>> import pyarrow as pa
-    >>> numbers(pa.array([1, None, 3]), name="age").tolist()
-    [1.0, nan, 3.0]
-    >>> numbers(pa.array(["1", "many"]), name="age")
-    Traceback (most recent call last):
-    discreet.errors.InputError: column 'age' holds text where numbers are needed; ...
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not is_number(column.type):
-        raise InputError(
-            f"column {name!r} holds {word_for(column.type)} where numbers are needed",
-            code="not-numeric",
-            hint="choose a numeric column or correct the file",
-            column=name,
-        )
-    values = pc.cast(column, pa.float64(), safe=False)
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    return np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def like(column: pa.ChunkedArray | pa.Array, values: Numbers) -> pa.Array:
-    """Return numbers as an Arrow array: integers where the column has them and all values are whole.
-
-    >>> import pyarrow as pa
-    >>> like(pa.array([1, 2]), np.array([4.0, np.nan])).to_pylist()
-    [4, None]
-    >>> like(pa.array([1, 2]), np.array([4.5, 1.0])).to_pylist()
-    [4.5, 1.0]
-    """
-    import pyarrow as pa
-
-    missing = np.isnan(values)
-    if pa.types.is_integer(column.type):
-        whole = np.where(missing, 0.0, values)
-        if np.array_equal(whole, np.rint(whole)) and (np.abs(whole) < 2.0**53).all():
-            return pa.array(whole.astype(np.int64), mask=missing)
-    return pa.array(values, pa.float64(), mask=missing)
-
-
-def codes(column: pa.ChunkedArray | pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
-    """Return a column as places in its sorted values, −1 where missing, and these values.
-
-    >>> import pyarrow as pa
-    >>> places, values = codes(pa.array(["b", "a", None, "b"]))
-    >>> places.tolist(), values.to_pylist()
-    ([1, 0, -1, 1], ['a', 'b'])
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
-    encoded = column.dictionary_encode()
-    places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    # Sorted, so that the numbering is that of the values and not of the rows.
-    order = pc.sort_indices(encoded.dictionary).to_numpy(zero_copy_only=False).astype(np.int64)
-    rank = np.empty(order.size + 1, np.int64)
-    rank[order] = np.arange(order.size)
-    rank[-1] = -1
-    return rank[places], encoded.dictionary.take(pa.array(order))

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from discreet.microdata.kernel import Array, kernel
+from discreet.compiling import Array, kernel
 
 __all__ = ["error", "improve"]
 

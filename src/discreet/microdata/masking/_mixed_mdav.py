@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.microdata.kernel import Array, kernel
+from discreet.compiling import Array, kernel
 
 __all__ = ["mixed_mdav"]
 

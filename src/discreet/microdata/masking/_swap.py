@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.microdata.kernel import Array, kernel
+from discreet.compiling import Array, kernel
 
 __all__ = ["draws", "partners"]
 

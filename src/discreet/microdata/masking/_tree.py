@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.microdata.kernel import Array, kernel
+from discreet.compiling import Array, kernel
 
 __all__ = ["build", "farthest", "nearest", "remove", "squared"]
 

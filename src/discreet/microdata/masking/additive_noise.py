@@ -10,7 +10,8 @@ import numpy as np
 
 from discreet.data.schema import Schema
 from discreet.errors import InputError
-from discreet.microdata.masking._base import ColumnMasking, Numbers, numbers
+from discreet.microdata.columns import Numbers, numbers
+from discreet.microdata.masking._base import ColumnMasking
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from discreet.microdata.masking._base import Numbers
+from discreet.microdata.columns import Numbers
 from discreet.microdata.masking.top_coding import Coding
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import numpy as np
 
 from discreet.data.schema import Schema
 from discreet.errors import InputError
-from discreet.microdata.masking._base import ColumnMasking, codes
+from discreet.microdata.columns import codes
+from discreet.microdata.masking._base import ColumnMasking
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -42,6 +43,7 @@ class DataSwapping(ColumnMasking):
     name: ClassVar[str] = "data-swapping"
     reference: ClassVar[str] = "Dalenius and Reiss, Data-swapping, JSPI 1982"
     random: ClassVar[bool] = True
+    keeps_missing: ClassVar[bool] = False
 
     fraction: float = parameter(0.1, help="share of the records that take part", above=0, high=1)
     within: tuple[str, ...] = parameter((), help="columns on which partners agree")

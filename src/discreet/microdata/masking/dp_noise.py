@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from discreet.data.schema import Schema
+from discreet.dp.caution import caution
 from discreet.errors import InputError
-from discreet.microdata.masking._base import ColumnMasking, Numbers, numbers
+from discreet.microdata.columns import Numbers, numbers
+from discreet.microdata.masking._base import ColumnMasking
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -46,6 +48,7 @@ class DPNoise(ColumnMasking):
     name: ClassVar[str] = "dp-noise"
     reference: ClassVar[str] = "Dwork et al., Calibrating noise to sensitivity, TCC 2006"
     random: ClassVar[bool] = True
+    seedable: ClassVar[bool] = False
     numeric: ClassVar[bool] = True
 
     epsilon: float = parameter(1.0, help="privacy loss of one record over all columns", above=0)
@@ -64,6 +67,11 @@ class DPNoise(ColumnMasking):
                     column=name,
                     parameter="bounds",
                 )
+
+    @property
+    def caution(self) -> str:
+        """A warning in words where epsilon is large."""
+        return caution(self.epsilon)
 
     def scale(self, name: str) -> float:
         """Return the scale of a column's noise."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from discreet.data.schema import Schema
 from discreet.errors import InputError
-from discreet.microdata.masking._base import ColumnMasking, codes, numbers, require_numbers
+from discreet.microdata.columns import codes, numbers
+from discreet.microdata.masking._base import ColumnMasking, require_numbers
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -49,12 +50,18 @@ class GlobalRecoding(ColumnMasking):
     reference: ClassVar[str] = "Hundepool et al., Statistical Disclosure Control, 2012, 3.3.2"
     perturbative: ClassVar[bool] = False
     in_engine: ClassVar[bool] = True
+    blind_to_order: ClassVar[bool] = True
 
     level: int | None = parameter(None, help="level of the hierarchy", low=0)
     width: float | None = parameter(None, help="width of the intervals", above=0)
     breaks: tuple[float, ...] = parameter((), help="ends of the intervals")
     rare: int | None = parameter(None, help="fewest records of a category that stays", low=2)
     other: str = parameter("other", help="the name of merged rare categories")
+
+    @classmethod
+    def examples(cls, **offered: Any) -> tuple[Self, ...]:
+        """Return the method by level and by rare categories."""
+        return cls(offered["columns"], level=1), cls(offered["columns"], rare=20)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "breaks", tuple(self.breaks))
@@ -110,7 +117,7 @@ class GlobalRecoding(ColumnMasking):
         for done, name in enumerate(self.columns):
             progress(self.name, done, len(self.columns))
             found = dataset.frequencies([name])
-            values, counts = found.column(name).combine_chunks(), found.column("count").to_numpy()
+            values, counts = found.column(0).combine_chunks(), found.column(1).to_numpy()
             known = np.asarray(values.is_valid())
             values, counts = values.filter(pa.array(known)), counts[known]
             target = self._target(name, values, counts, dataset.schema)

@@ -7,7 +7,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from discreet.data.schema import Schema
+from discreet.errors import InputError
 from discreet.microdata.masking._base import ColumnMasking
+from discreet.microdata.models._base import require_enough
+from discreet.microdata.models.k_anonymity import KAnonymity
+from discreet.microdata.search.local_suppression import Preferences, suppress_keys
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -41,6 +45,7 @@ class KeySuppression(ColumnMasking):
         "Hundepool and others: Statistical disclosure control, Wiley 2012, section 3.5"
     )
     perturbative: ClassVar[bool] = False
+    keeps_missing: ClassVar[bool] = False
 
     k: int = parameter(3, help="fewest records that look alike", low=2)
     missing: str = parameter(
@@ -56,6 +61,20 @@ class KeySuppression(ColumnMasking):
         (), help="sets of keys that an intruder may know together; by default all of them"
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        unknown = sorted(self._wish().named - set(self.columns))
+        if unknown:
+            raise InputError(
+                f"{self.name} does not suppress column {unknown[0]!r}",
+                code="unknown-column",
+                hint="name it among the columns, or leave it out of importance, costs and key_sets",
+                column=unknown[0],
+            )
+
+    def _wish(self) -> Preferences:
+        return Preferences(self.missing, self.importance, self.costs, self.key_sets)
+
     def stronger(self) -> KeySuppression | None:
         """Return the method with k one step further."""
         if self.k > 1000:
@@ -66,17 +85,9 @@ class KeySuppression(ColumnMasking):
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
     ) -> Mapping[str, pa.Array]:
         """Return the keys with values removed."""
-        from discreet.data.dataset import read
-        from discreet.microdata.methods.local_suppression import LocalSuppression
-        from discreet.microdata.models.k_anonymity import KAnonymity
-
-        keys = list(self.columns)
-        people = read(rows.select(keys), roles=dict.fromkeys(keys, "quasi"))
-        method = LocalSuppression(
-            missing=self.missing,
-            importance=self.importance,
-            costs=self.costs,
-            key_sets=self.key_sets,
-        )
-        done = method.anonymize(people, [KAnonymity(self.k)], quasi=keys).dataset.arrow(keys)
-        return {name: done.column(name).combine_chunks() for name in keys}
+        require_enough(rows.num_rows, [KAnonymity(self.k)])
+        keys = rows.select(list(self.columns))
+        changed = suppress_keys(keys, self.k, self._wish()).changed(keys)
+        return {
+            name: changed.get(name, keys.column(name).combine_chunks()) for name in self.columns
+        }

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from discreet.data.schema import Role, Schema, Type
 from discreet.errors import InfeasibleError, InputError
-from discreet.microdata.masking._base import ColumnMasking, Numbers, codes, is_number, numbers
+from discreet.microdata.columns import Numbers, codes, is_date, is_number, numbers
+from discreet.microdata.masking._base import ColumnMasking
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -28,7 +29,7 @@ Adjust = Callable[[Places, Numbers, Places], Places]
 class Microaggregation(ColumnMasking):
     """Group records into groups of at least k and replace their values by the group's.
 
-    Numbers become the mean, which keeps the column's mean; categories the most frequent value. On
+    Numbers and dates become the mean, which keeps the column's; categories the most frequent value. On
     all quasi-identifiers together it gives k-anonymity. Numbers are standardised (sample standard
     deviation); categories that differ are at distance 1, or, with a hierarchy, at the share of
     levels on which they differ, and squared distances add up over the columns.
@@ -206,6 +207,10 @@ class _Column:
         guessed = declared is not None and declared.role is Role.IDENTIFIER
         if is_number(column.type) and (guessed or not is_code):
             return _NumberColumn(numbers(column, name=name))
+        if is_date(column.type) and not (
+            declared is not None and (is_code or declared.hierarchies)
+        ):
+            return _DateColumn(column)
         if declared is not None and declared.type is Type.NUMERIC:
             numbers(column, name=name)  # says what is wrong with it
         return _CategoryColumn(*codes(column), name, schema)
@@ -253,6 +258,26 @@ class _NumberColumn(_Column):
         import pyarrow as pa
 
         return pa.array(self.masked, mask=np.isnan(self.masked))
+
+
+class _DateColumn(_NumberColumn):
+    """Dates as seconds, told as the date nearest to their mean."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        import pyarrow as pa
+
+        self.type = column.type
+        seconds = column.cast(pa.timestamp("s", getattr(column.type, "tz", None)), safe=False)
+        super().__init__(numbers(seconds.cast(pa.int64()), name=""))
+
+    def result(self) -> pa.Array:
+        import pyarrow as pa
+
+        step = 86_400 if pa.types.is_date(self.type) else 1
+        rounded = np.round(np.nan_to_num(self.masked) / step).astype(np.int64) * step
+        found = pa.array(rounded, pa.int64(), mask=np.isnan(self.masked))
+        zone = getattr(self.type, "tz", None)
+        return found.cast(pa.timestamp("s", zone)).cast(self.type)
 
 
 class _CategoryColumn(_Column):

@@ -10,7 +10,8 @@ import numpy as np
 
 from discreet.data.schema import Schema
 from discreet.errors import InputError
-from discreet.microdata.masking._base import ColumnMasking, Numbers, codes
+from discreet.microdata.columns import Numbers, Places, codes, combined
+from discreet.microdata.masking._base import ColumnMasking
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -33,6 +34,11 @@ class PRAM(ColumnMasking):
     used as it is unless `invariant` is set. The matrix may be published: it cannot be undone.
     Missing values stay missing.
 
+    A category drawn by itself may not go with the record's other values, such as a married child. The
+    release reports combinations that no original record has. `within` names columns to respect: a
+    category becomes one of those that occur with the record's values of these columns, and stays
+    where no other occurs.
+
     Examples
     --------
     >>> import pyarrow as pa
@@ -41,17 +47,45 @@ class PRAM(ColumnMasking):
     >>> method = PRAM("job", matrix={"cook": {"pilot": 1.0}, "pilot": {"pilot": 1.0}})
     >>> method.apply(rows, schema=None, rng=Randomness.seeded(1))["job"].to_pylist()
     ['pilot', 'pilot', None]
+    >>> rows = pa.table(
+    ...     {"age": ["child", "adult", "adult"], "state": ["single", "single", "married"]}
+    ... )
+    >>> method = PRAM("state", retention=0, within="age")
+    >>> method.apply(rows, schema=None, rng=Randomness.seeded(1))["state"].to_pylist()[0]
+    'single'
     """
 
     name: ClassVar[str] = "pram"
     reference: ClassVar[str] = "Gouweleeuw, Kooiman, Willenborg and de Wolf, JOS 1998"
     random: ClassVar[bool] = True
+    draws_categories: ClassVar[bool] = True
 
     retention: float = parameter(0.8, help="probability of staying", low=0, high=1)
     matrix: Mapping[str, Any] | None = parameter(None, help="odds of each change")
     invariant: bool | None = parameter(
         None, help="keep the expected distribution; by default unless a matrix is given"
     )
+    within: tuple[str, ...] = parameter(
+        (), help="columns with which only combinations that occur are drawn"
+    )
+
+    def __post_init__(self) -> None:
+        given = (self.within,) if isinstance(self.within, str) else tuple(self.within)
+        object.__setattr__(self, "within", given)
+        super().__post_init__()
+        for name in self.within:
+            if name in self.columns:
+                raise InputError(
+                    f"pram changes column {name!r} and cannot respect it at the same time",
+                    code="contradicting-columns",
+                    hint="name in within only columns that stay as they are",
+                    column=name,
+                )
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns it changes and those it respects."""
+        return (*self.columns, *self.within)
 
     def stronger(self) -> PRAM | None:
         """Return the method with retention one step further."""
@@ -63,12 +97,16 @@ class PRAM(ColumnMasking):
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
     ) -> Mapping[str, pa.Array]:
         """Return the columns after the draw."""
-        return {name: self._randomised(rows.column(name), name, rng) for name in self.columns}
+        respected = [codes(rows.column(name))[0] for name in self.within]
+        group = combined(respected, rows.num_rows)
+        return {
+            name: self._randomised(rows.column(name), name, group, rng) for name in self.columns
+        }
 
     def transitions(self, values: tuple[str, ...], counts: Numbers, *, column: str) -> Numbers:
         """Return the matrix used for a column: row = category, entries = odds of what it becomes."""
         if self.matrix is not None:
-            given = _given_matrix(self.matrix, values, column)
+            given = _given_matrix(self.matrix, values, column, rest=bool(self.within))
         else:
             others = max(len(values) - 1, 1)
             given = np.full((len(values), len(values)), (1 - self.retention) / others)
@@ -76,7 +114,9 @@ class PRAM(ColumnMasking):
         wanted = self.matrix is None if self.invariant is None else self.invariant
         return invariant_matrix(given, counts) if wanted else given
 
-    def _randomised(self, column: pa.ChunkedArray, name: str, rng: Randomness) -> pa.Array:
+    def _randomised(
+        self, column: pa.ChunkedArray, name: str, group: Places, rng: Randomness
+    ) -> pa.Array:
         import pyarrow as pa
 
         places, values = codes(column)
@@ -90,19 +130,29 @@ class PRAM(ColumnMasking):
         known = places >= 0
         if not known.any():
             return values.take(pa.array(places, mask=~known))
-        words = tuple(values.cast(pa.string()).to_pylist())
-        counts = np.bincount(places[known], minlength=len(values)).astype(np.float64)
-        matrix = self.transitions(words, counts, column=name)
-        rungs = np.cumsum(matrix, axis=1)
-        rungs[:, -1] = 1.0
+        words = np.array(values.cast(pa.string()).to_pylist(), dtype=object)
         unit = rng.uniform(places.size)
         drawn = places.copy()
-        # One search for all categories: row i of the ladder lies between i and i + 1.
-        ladder = (rungs + np.arange(len(values))[:, None]).ravel()
-        width = max(len(values), 1)
-        found = np.searchsorted(ladder, places[known] + unit[known], side="left")
-        drawn[known] = np.minimum(found - places[known] * width, width - 1)
+        rows = np.flatnonzero(known)
+        rows = rows[np.argsort(group[rows], kind="stable")]
+        ends = np.flatnonzero(np.diff(group[rows])) + 1
+        for some in np.split(rows, ends):
+            present, own = np.unique(places[some], return_inverse=True)
+            counts = np.bincount(own.ravel()).astype(np.float64)
+            matrix = self.transitions(tuple(words[present]), counts, column=name)
+            drawn[some] = present[_drawn(matrix, own.ravel(), unit[some])]
         return values.take(pa.array(drawn, mask=~known))
+
+
+def _drawn(matrix: Numbers, places: Places, unit: Numbers) -> Places:
+    """Return what each category becomes, drawn by numbers between 0 and 1."""
+    rungs = np.cumsum(matrix, axis=1)
+    rungs[:, -1] = 1.0
+    # One search for all categories: row i of the ladder lies between i and i + 1.
+    ladder = (rungs + np.arange(len(matrix))[:, None]).ravel()
+    width = len(matrix)
+    found = np.searchsorted(ladder, places + unit, side="left")
+    return np.asarray(np.minimum(found - places * width, width - 1))
 
 
 def invariant_matrix(matrix: Numbers, counts: Numbers) -> Numbers:
@@ -122,7 +172,13 @@ def invariant_matrix(matrix: Numbers, counts: Numbers) -> Numbers:
     return matrix @ back
 
 
-def _given_matrix(given: Mapping[str, Any], values: tuple[str, ...], column: str) -> Numbers:
+def _given_matrix(
+    given: Mapping[str, Any], values: tuple[str, ...], column: str, *, rest: bool = False
+) -> Numbers:
+    """Return a given matrix for the categories that occur.
+
+    With `rest` the odds of what does not occur here go to staying as it is.
+    """
     place = {value: number for number, value in enumerate(values)}
     if any(value not in given for value in values):
         missing = next(value for value in values if value not in given)
@@ -136,7 +192,9 @@ def _given_matrix(given: Mapping[str, Any], values: tuple[str, ...], column: str
     for value in values:
         for target, odds in given[value].items():
             if str(target) not in place:
-                if odds > 0:
+                if rest:
+                    matrix[place[value], place[value]] += odds
+                elif odds > 0:
                     raise InputError(
                         f"the matrix turns {value!r} into {target!r}, which column {column!r} lacks",
                         code="bad-matrix",
@@ -144,7 +202,7 @@ def _given_matrix(given: Mapping[str, Any], values: tuple[str, ...], column: str
                         column=column,
                     )
                 continue
-            matrix[place[value], place[str(target)]] = odds
+            matrix[place[value], place[str(target)]] += odds
     if (matrix < 0).any() or not np.allclose(matrix.sum(axis=1), 1.0, atol=1e-9):
         raise InputError(
             "the odds in each row of the matrix must be at least 0 and add up to 1",

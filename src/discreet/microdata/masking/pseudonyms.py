@@ -6,11 +6,12 @@ import dataclasses
 import hmac
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from discreet.data.schema import Role, Schema
 from discreet.errors import InputError
-from discreet.microdata.masking._base import ColumnMasking, codes
+from discreet.microdata.columns import codes
+from discreet.microdata.masking._base import ColumnMasking
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -50,8 +51,13 @@ class Pseudonyms(ColumnMasking):
     reference: ClassVar[str] = "Krawczyk, Bellare and Canetti, RFC 2104, 1997"
     random: ClassVar[bool] = True
 
-    key_file: str | None = parameter(None, help="file with the secret key")
+    key_file: str | None = parameter(None, help="file with the secret key", file="secret")
     length: int = parameter(32, help="hexadecimal digits of a pseudonym", low=16, high=64)
+
+    @classmethod
+    def examples(cls, **offered: Any) -> tuple[Self, ...]:
+        """Return the method on identifiers, which are what it is for."""
+        return (cls(offered["identifiers"]),)
 
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from discreet.data.schema import Schema
 from discreet.errors import InputError
-from discreet.microdata.masking._base import ColumnMasking, codes
+from discreet.microdata.columns import codes
+from discreet.microdata.masking._base import ColumnMasking
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -54,6 +55,7 @@ class RecordSwapping(ColumnMasking):
     name: ClassVar[str] = "record-swapping"
     reference: ClassVar[str] = "Shlomo, Tudor and Groom, Data swapping for census tables, PSD 2010"
     random: ClassVar[bool] = True
+    keeps_missing: ClassVar[bool] = False
 
     household: str = parameter(help="column that says who lives together")
     keys: tuple[str, ...] = parameter((), help="columns by which a record stands out")

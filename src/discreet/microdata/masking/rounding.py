@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from discreet.data.schema import Schema
-from discreet.microdata.masking._base import ColumnMasking, like, numbers, replaced
+from discreet.microdata.columns import like, numbers
+from discreet.microdata.masking._base import ColumnMasking, replaced
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -44,9 +45,15 @@ class Rounding(ColumnMasking):
     perturbative: ClassVar[bool] = False
     numeric: ClassVar[bool] = True
     in_engine: ClassVar[bool] = True
+    blind_to_order: ClassVar[bool] = True
 
     base: float = parameter(10.0, help="multiples of this remain", above=0)
     unbiased: bool = parameter(False, help="up or down at random, without bias")
+
+    @property
+    def is_random(self) -> bool:
+        """Whether chance decides between up and down."""
+        return self.unbiased
 
     def stronger(self) -> Rounding | None:
         """Return the method with base one step further."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from discreet.data.schema import Schema
 from discreet.errors import InputError
@@ -44,10 +44,16 @@ class Sampling(Masking):
     in_engine: ClassVar[bool] = True
     random: ClassVar[bool] = True
     drops_records: ClassVar[bool] = True
+    keeps_missing: ClassVar[bool] = False
 
     fraction: float | None = parameter(None, help="share of the records", above=0, high=1)
     size: int | None = parameter(None, help="number of records", low=1)
     strata: tuple[str, ...] = parameter((), help="columns whose shares are kept")
+
+    @classmethod
+    def examples(cls, **offered: Any) -> tuple[Self, ...]:  # noqa: ARG003 - it needs no column
+        """Return a sample of half of the records, and one of ten."""
+        return cls(fraction=0.5), cls(size=10)
 
     def __post_init__(self) -> None:
         given = (self.strata,) if isinstance(self.strata, str) else tuple(self.strata)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from discreet.data.schema import Schema
 from discreet.errors import InputError
-from discreet.microdata.masking._base import ColumnMasking, Numbers, like, numbers, replaced
+from discreet.microdata.columns import Numbers, like, numbers
+from discreet.microdata.masking._base import ColumnMasking, replaced
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -31,6 +32,7 @@ class Coding(ColumnMasking):
     perturbative: ClassVar[bool] = False
     numeric: ClassVar[bool] = True
     in_engine: ClassVar[bool] = True
+    blind_to_order: ClassVar[bool] = True
 
     value: float | None = parameter(None, help="values beyond this one are replaced")
     quantile: float | None = parameter(
@@ -39,6 +41,11 @@ class Coding(ColumnMasking):
     replacement: float | None = parameter(
         None, help="what stands for the values beyond; the limit itself by default"
     )
+
+    @classmethod
+    def examples(cls, **offered: Any) -> tuple[Self, ...]:
+        """Return the method with a limit by quantile, and by value."""
+        return cls(offered["columns"], quantile=0.7), cls(offered["columns"], value=50.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from discreet.errors import InfeasibleError, InputError
-from discreet.microdata.classes import Cells, Classes, Integers
+from discreet.microdata.classes import UNITS, Cells, Classes, Integers, units_of
 from discreet.microdata.models import Model
 from discreet.microdata.models._base import Booleans
 from discreet.progress import Progress, silent
@@ -27,7 +27,6 @@ __all__ = [
     "Judge",
     "Outcome",
     "by_record",
-    "require_enough",
     "require_feasible",
     "require_records_suffice",
 ]
@@ -65,6 +64,9 @@ class Outcome:
 class Anonymization(Member):
     """Base of every method of anonymisation."""
 
+    #: Whether the released records are the same in whatever order they came.
+    blind_to_order: ClassVar[bool] = True
+
     @abc.abstractmethod
     def anonymize(
         self,
@@ -76,26 +78,15 @@ class Anonymization(Member):
     ) -> Outcome:
         """Return the dataset changed so that it keeps every model."""
 
-
-def require_enough(records: int, models: Sequence[Model]) -> None:
-    """Say so where a file has fewer records than one class needs."""
-    for model in models:
-        if model.smallest > records:
-            raise InfeasibleError(
-                f"{model.name} needs classes of at least {model.smallest:,} records and the file "
-                f"has {records:,}",
-                code="too-few-records",
-                hint=f"ask for at most {records:,}" if records else "the file is empty",
-                feasible=records,
-            )
+    def require(self, dataset: Dataset, quasi: Sequence[str]) -> None:
+        """Raise an InputError if the method cannot work on these columns; changes nothing."""
 
 
 def require_feasible(table: FrequencySet, models: Sequence[Model]) -> None:
     """Say so where not even the whole file as one class keeps a model."""
-    whole = table.classes()
-    one = np.zeros(len(whole), dtype=np.int64)
-    merged = Classes(
-        np.array([table.records]), {c: cells.merged(one) for c, cells in whole.cells.items()}
+    one = np.zeros(len(table.count), dtype=np.int64)
+    merged = Classes.of(
+        np.array([table.records]), {c: cells.merged(one) for c, cells in table.cells.items()}
     )
     for model in models:
         if not model.satisfied(merged).all():
@@ -122,12 +113,17 @@ def by_record(dataset: Dataset, quasi: Sequence[str], models: Sequence[Model]) -
     from discreet.microdata.frequency_set import FrequencySet, code_column
 
     strict = FrequencySet.of(dataset, quasi=quasi, models=models)
-    rows = dataset.arrow([*quasi, *strict.cells])
+    confidential = [column for column in strict.cells if column != UNITS]
+    owner = dataset.unit if UNITS in strict.cells else None
+    wanted = [*quasi, *confidential, *([] if owner is None else [owner])]
+    rows = dataset.arrow(list(dict.fromkeys(wanted)))
     one = np.ones(rows.num_rows, dtype=np.int64)
-    cells = {}
-    for column, old in strict.cells.items():
+    place = np.arange(rows.num_rows)
+    unit = None if owner is None else code_column(UNITS, rows.column(owner)).codes
+    cells = {} if unit is None else {UNITS: units_of(place, unit)}
+    for column in confidential:
         coded = code_column(column, rows.column(column))
-        cells[column] = Cells(old.domain, np.arange(rows.num_rows), coded.codes, one)
+        cells[column] = Cells(strict.cells[column].domain, place, coded.codes, one, unit)
     return FrequencySet(tuple(code_column(name, rows.column(name)) for name in quasi), one, cells)
 
 
@@ -148,7 +144,7 @@ class Judge:
     def failing(self, label: Integers) -> Booleans:
         """Return for each group 0, 1, … whether it breaks a model."""
         cells = {column: own.merged(label) for column, own in self.records.cells.items()}
-        classes = Classes(np.bincount(label), cells)
+        classes = Classes.of(np.bincount(label), cells)
         bad = np.zeros(len(classes), dtype=bool)
         for model in self.models:
             bad |= ~model.satisfied(classes)

@@ -11,8 +11,9 @@ import numpy as np
 from discreet.data.hierarchy import Hierarchy
 from discreet.errors import InputError
 from discreet.microdata.frequency_set import FrequencySet
-from discreet.microdata.methods._base import Anonymization, Outcome, require_enough
+from discreet.microdata.methods._base import Anonymization, Outcome
 from discreet.microdata.models import Model
+from discreet.microdata.models._base import require_enough
 from discreet.microdata.recoding import suppress
 from discreet.progress import Progress, silent
 from discreet.registry import parameter
@@ -36,7 +37,7 @@ class Generalization(Anonymization):
     result is applied by joins in the engine, so the file may be larger than memory.
 
     Suppressed records are dropped; with `keep` they stay as records whose quasi-identifiers are
-    `*` and whose confidential values are missing, so that the number of records is kept. The
+    `*` and whose other values are missing, so that the number of records is kept. The
     loss counts them in the same way. A missing quasi-identifier is a value of its own.
 
     Examples
@@ -62,6 +63,11 @@ class Generalization(Anonymization):
         super().__post_init__()
         FAMILY.get(self.metric)
 
+    def require(self, dataset: Dataset, quasi: Sequence[str]) -> None:
+        """Refuse a quasi-identifier without a hierarchy."""
+        for name in quasi:
+            _hierarchy(dataset, name)
+
     def anonymize(
         self,
         dataset: Dataset,
@@ -85,7 +91,7 @@ class Generalization(Anonymization):
                 )
         progress("counting", 0, 1)
         table = FrequencySet.of(dataset, quasi=quasi, models=models)
-        require_enough(table.records, models)
+        require_enough(table.people, models, word="people")
         attributes = [
             attribute(
                 coded,
@@ -102,7 +108,7 @@ class Generalization(Anonymization):
         levels = {a.name: a.lowest + level for a, level in zip(attributes, best.node, strict=True)}
         maps = _maps(table, attributes, best)
         return Outcome(
-            self._applied(dataset, table, attributes, best, models, maps),
+            self._applied(dataset, table, attributes, best, maps),
             best.score,
             self.metric,
             best.suppressed,
@@ -119,7 +125,6 @@ class Generalization(Anonymization):
         table: FrequencySet,
         attributes: Sequence[Attribute],
         best: Optimum,
-        models: Sequence[Model],
         maps: Mapping[str, pa.Table],
     ) -> Dataset:
         import pyarrow as pa
@@ -134,11 +139,7 @@ class Generalization(Anonymization):
             places = best.rollup.places(best.grouping, j)[gone]
             new = maps[own.name].column("to") if own.name in maps else table.quasi[j].values
             rows[own.name] = new.take(pa.array(value_at[places]))
-        confidential = {
-            *dataset.schema.confidential,
-            *(column for model in models for column in model.columns),
-        }
-        return suppress(changed, pa.table(rows), keep=self.keep, confidential=sorted(confidential))
+        return suppress(changed, pa.table(rows), keep=self.keep, unit=dataset.unit)
 
 
 def _maps(

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from discreet.microdata.classes import Integers, Numbers
+from discreet.microdata.classes import UNITS, Integers, Numbers
 from discreet.microdata.frequency_set import FrequencySet
 from discreet.microdata.methods._base import (
     Anonymization,
     Judge,
     Outcome,
-    require_enough,
     require_records_suffice,
 )
 from discreet.microdata.models import Model
+from discreet.microdata.models._base import require_enough
 from discreet.microdata.models.k_anonymity import KAnonymity
 from discreet.microdata.recoding import suppress
 from discreet.progress import Progress, silent
@@ -74,24 +74,27 @@ class MicroaggregationToK(Anonymization):
         progress("grouping", 0, 1)
         held = dataset.numbered()
         judge = Judge.of(held, quasi, models)
-        only_k = all(isinstance(model, KAnonymity) for model in models)
+        by_size = UNITS not in judge.records.cells and all(
+            isinstance(model, KAnonymity) for model in models
+        )
         columns = method.aggregate(
             held.arrow(list(quasi)),
             dataset.schema,
-            None if only_k else functools.partial(_merged, judge),
+            None if by_size else functools.partial(_merged, judge),
         )
         masked = held.with_columns(columns)
         progress("grouping", 1, 1)
         table = FrequencySet.of(masked, quasi=quasi, models=models, reference=dataset)
+        classes = table.classes()
         small = np.zeros(len(table.count), dtype=bool)
         for model in models:
-            small |= ~model.satisfied(table.classes())
+            small |= ~model.satisfied(classes)
         suppressed = int(table.count[small].sum())
         if suppressed:
             import pyarrow as pa
 
             rows = {c.name: c.values.take(pa.array(c.codes[small])) for c in table.quasi}
-            masked = suppress(masked, pa.table(rows), keep=False, confidential=())
+            masked = suppress(masked, pa.table(rows), keep=False)
         sizes = table.count[~small].astype(np.float64)
         score = float(sizes.mean()) if len(sizes) else 0.0
         return Outcome(

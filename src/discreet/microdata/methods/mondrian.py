@@ -17,11 +17,11 @@ from discreet.microdata.methods._base import (
     Anonymization,
     Outcome,
     by_record,
-    require_enough,
     require_feasible,
     require_records_suffice,
 )
 from discreet.microdata.models import Model
+from discreet.microdata.models._base import require_enough
 from discreet.microdata.recoding import matched
 from discreet.progress import Progress, silent
 from discreet.registry import parameter
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from discreet.data.dataset import Dataset
     from discreet.microdata.search.attribute import Attribute
+    from discreet.microdata.search.public_cells import PublicCells
 
 __all__ = ["Mondrian"]
 
@@ -42,9 +43,11 @@ _LISTED = 12
 class Mondrian(Anonymization):
     """Halve the records at medians of their widest attribute while both halves keep the models.
 
-    Every part becomes a class: numbers become the interval they span, values with a hierarchy
+    Every part becomes a class: numbers and dates become an interval, values with a hierarchy
     their lowest common group, other values the set they form: up to twelve are listed, of more
-    the first and the last in alphabetical order. No record is suppressed. In the
+    the first and the last in alphabetical order. The ends of intervals are public: declared cut
+    points and bounds, else round numbers and days, and none beyond the least and the largest
+    value, so that no end is the value of somebody who stands out. No record is suppressed. In the
     *strict* form records that agree in all quasi-identifiers are treated alike, and the work is
     done on the frequency set; in the *relaxed* form a part is cut exactly in the middle, which
     makes smaller classes where many records share a value, and is done record by record. A
@@ -80,7 +83,7 @@ class Mondrian(Anonymization):
         table = by_record(held, quasi, models) if self.relaxed else None
         if table is None:
             table = FrequencySet.of(dataset, quasi=quasi, models=models)
-        require_enough(table.records, models)
+        require_enough(table.people, models, word="people")
         require_feasible(table, models)
         scales = [_scale(dataset, coded) for coded in table.quasi]
         places = np.stack(
@@ -107,6 +110,8 @@ class _Scale:
     place: Integers
     width: Numbers
     attribute: Attribute | None = None
+    #: Where numbers and dates may be cut; a missing value has the place after their cells.
+    cells: PublicCells | None = None
 
     @functools.cached_property
     def _code(self) -> Integers:
@@ -117,6 +122,8 @@ class _Scale:
         """Return the values at some places as texts; a file may have a million others."""
         import pyarrow as pa
 
+        if self.cells is not None:
+            return {}
         chosen = np.unique(places)
         texts = as_texts(self.coded.values.take(pa.array(self._code[chosen])))
         return dict(zip(chosen.tolist(), texts, strict=True))
@@ -124,14 +131,9 @@ class _Scale:
     def mentioned(self, pairs: Integers) -> Integers:
         """Return the places that the names of some runs of values mention."""
         low, high = pairs
-        short = (high - low < _LISTED) if not self.numeric and self.attribute is None else low < 0
+        short = (high - low < _LISTED) if self.attribute is None else low < 0
         inside = low[short, None] + np.arange(_LISTED)
-        return np.concatenate([low, high, high - (high > low), inside[inside <= high[short, None]]])
-
-    @functools.cached_property
-    def numeric(self) -> bool:
-        """Whether the values are numbers."""
-        return _is_number(self.coded)
+        return np.concatenate([low, high, inside[inside <= high[short, None]]])
 
     def text(
         self, low: int, high: int, values: Mapping[int, str | None]
@@ -140,6 +142,8 @@ class _Scale:
 
         `values` has the texts of the places that a name may mention.
         """
+        if self.cells is not None:
+            return self._interval(self.cells, low, high)
         if low == high:
             return values[low], 0.0
         own = self.attribute
@@ -149,30 +153,24 @@ class _Scale:
             code = own.labels[level][int(self._code[low])]
             return code, (float(own.share[level][low]) - single) / (1 - single)
         span = float(self.width[high] - self.width[low])
-        if not self.numeric:
-            if high - low < _LISTED:
-                some = ["missing" if (v := values[p]) is None else v for p in range(low, high + 1)]
-                return "{" + ", ".join(some) + "}", span
-            last = "missing" if values[high] is None else values[high]
-            return f"{{{values[low]} … {last}}}", span
-        if values[high] is not None:
-            return f"[{values[low]}, {values[high]}]", span
-        least, most = values[low], values[high - 1]
-        name = str(least) if least == most else f"[{least}, {most}]"
-        return f"{name} or missing", span
+        if high - low < _LISTED:
+            some = ["missing" if (v := values[p]) is None else v for p in range(low, high + 1)]
+            return "{" + ", ".join(some) + "}", span
+        last = "missing" if values[high] is None else values[high]
+        return f"{{{values[low]} … {last}}}", span
 
-
-def _is_number(coded: Coded) -> bool:
-    import pyarrow as pa
-
-    kind = coded.values.type
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
+    def _interval(self, cells: PublicCells, low: int, high: int) -> tuple[str | None, float]:
+        missing = len(cells.start)
+        if low == missing:
+            return None, 0.0
+        if high < missing:
+            return cells.text(low, high), cells.share(low, high)
+        return f"{cells.text(low, missing - 1)} or missing", 1.0
 
 
 def _scale(dataset: Dataset, coded: Coded) -> _Scale:
     from discreet.microdata.search.attribute import attribute
+    from discreet.microdata.search.public_cells import public_cells
 
     hierarchies = dataset.schema.hierarchies(coded.name)
     size = len(coded.values)
@@ -180,22 +178,24 @@ def _scale(dataset: Dataset, coded: Coded) -> _Scale:
     if hierarchies and hierarchies[0].edges is None:
         own = attribute(coded, hierarchies[0])
         return _Scale(coded, own.rank, even, own)
-    place = np.arange(size)
-    if dataset.schema[coded.name].type is Type.NUMERIC and not _is_number(coded):
-        raise InputError(
-            f"column {coded.name!r} is declared numeric and holds text",
-            code="not-numeric",
-            hint="correct the column, or declare it nominal",
-            column=coded.name,
-        )
-    if not _is_number(coded):
-        return _Scale(coded, place, even)
-    known = np.array([v for v in coded.values.to_pylist() if v is not None], dtype=np.float64)
-    span = float(known[-1] - known[0]) if len(known) else 0.0
-    width = (known - known[0]) / span if span > 0 else np.zeros(len(known))
-    if size > len(known):  # a missing value stands beside the numbers, farther than any other
-        width = np.append(width, 2.0 if len(known) else 0.0)
-    return _Scale(coded, place, width)
+    cells = public_cells(coded, dataset.schema)
+    if cells is None:
+        if dataset.schema[coded.name].type is Type.NUMERIC:
+            raise InputError(
+                f"column {coded.name!r} is declared numeric and holds text",
+                code="not-numeric",
+                hint="correct the column, or declare it nominal",
+                column=coded.name,
+            )
+        return _Scale(coded, np.arange(size), even)
+    known = len(cells.start)
+    span = float(cells.start[-1] - cells.start[0]) if known else 0.0
+    width = (cells.start - cells.start[0]) / span if span > 0 else np.zeros(known)
+    place = cells.place
+    if size > len(place):  # a missing value stands beside the others, farther than any of them
+        place = np.append(place, known)
+        width = np.append(width, 2.0 if known else 0.0)
+    return _Scale(coded, place, width, cells=cells)
 
 
 def _texts(

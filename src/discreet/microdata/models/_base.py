@@ -5,21 +5,19 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.data.hierarchy import Hierarchy
+from discreet.errors import InfeasibleError
 from discreet.microdata.classes import Classes, Domain, Integers, Numbers
-from discreet.progress import Progress, silent
+from discreet.microdata.frequency_set import FrequencySet
 from discreet.registry import Member
 from discreet.report import Report
 
-if TYPE_CHECKING:
-    from discreet.microdata.anonymization import Anonymized
-    from discreet.microdata.methods import Anonymization
-
-__all__ = ["Booleans", "Model", "ModelCheck", "most_within"]
+__all__ = ["Booleans", "Group", "Model", "ModelCheck", "most_within", "require_enough"]
 
 Booleans = npt.NDArray[np.bool_]
 
@@ -47,6 +45,33 @@ class ModelCheck(Report):
     classes: int
     violating_classes: int
     violating_records: int
+    #: People in the classes, each counted once per class; None where they were not counted.
+    people: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """One class written out record by record, as papers define their models on it."""
+
+    #: The confidential value of each of its records, and of each record of the whole file.
+    values: tuple[str, ...]
+    file: tuple[str, ...]
+    #: How many people of the population look like it.
+    people: float = 0.0
+    tree: Hierarchy | None = None
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The values of the file: as the hierarchy orders its leaves, or by the alphabet."""
+        known = sorted(set(self.file)) if self.tree is None else self.tree.leaves
+        return tuple(value for value in known if value in self.file)
+
+    def shares(self) -> list[tuple[float, float]]:
+        """Return of every value in order its share in the class and in the file."""
+        return [
+            (self.values.count(v) / len(self.values), self.file.count(v) / len(self.file))
+            for v in self.order
+        ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +106,14 @@ class Model(Member):
         """Return which classes keep the promise."""
 
     @abc.abstractmethod
+    def defined(self, group: Group) -> bool:
+        """Return whether a class keeps the promise, by its definition written out plainly.
+
+        Nothing but the laws calls it: `satisfied`, which decides on many classes at once, must
+        agree with it.
+        """
+
+    @abc.abstractmethod
     def worst(self, values: Numbers) -> float:
         """Return the value of the worst class among those measured."""
 
@@ -111,8 +144,6 @@ class Model(Member):
             The file whose distribution of the confidential column the classes are compared with
             (t-closeness, β-likeness, δ-disclosure); by default the file itself.
         """
-        from discreet.microdata.frequency_set import FrequencySet
-
         table = FrequencySet.of(data, quasi=quasi, models=(self,), reference=reference)
         return self.judge(table.classes())
 
@@ -129,15 +160,21 @@ class Model(Member):
             len(classes),
             int((~satisfied).sum()),
             int(classes.sizes[~satisfied].sum()),
+            int(classes.people.sum()),
         )
 
-    def enforce(
-        self, data: Any, *, method: Anonymization | None = None, progress: Progress = silent
-    ) -> Anonymized:
-        """Return a release of the data that keeps the promise; by default by generalisation."""
-        from discreet.microdata.anonymization import anonymize
 
-        return anonymize(data, models=[self], method=method, progress=progress)
+def require_enough(records: int, models: Sequence[Model], *, word: str = "records") -> None:
+    """Say so where a file has fewer records, or people, than one class needs."""
+    for model in models:
+        if model.smallest > records:
+            raise InfeasibleError(
+                f"{model.name} needs classes of at least {model.smallest:,} {word} and the file "
+                f"has {records:,}",
+                code="too-few-records",
+                hint=f"ask for at most {records:,}" if records else "the file is empty",
+                feasible=records,
+            )
 
 
 def most_within(counts: Numbers, caps: Numbers, share: float) -> Numbers:

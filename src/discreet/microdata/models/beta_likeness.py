@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import ClassVar
 
 import numpy as np
 
 from discreet.microdata.classes import Domain, Numbers
-from discreet.microdata.models._base import most_within
+from discreet.microdata.models._base import Group, most_within
 from discreet.microdata.models._confidential import DistributionModel
 from discreet.registry import parameter
 
@@ -66,6 +67,14 @@ class BetaLikeness(DistributionModel):
         found = np.max(np.maximum(gain, 0) * scale, axis=1, initial=0)
         new = (shares[:, ~present] > 0).any(axis=1)
         return np.where(new, np.inf, found)
+
+    def defined(self, group: Group) -> bool:
+        """Every value's relative gain is within β, and −ln p in the enhanced form."""
+        return all(
+            (q - p) / p
+            <= (self.beta if self.kind == "basic" else min(self.beta, -math.log(p))) + 1e-9
+            for q, p in group.shares()
+        )
 
     def most(self, counts: Numbers, domain: Domain) -> Numbers:
         """Return how many records of each class can stay, at most."""

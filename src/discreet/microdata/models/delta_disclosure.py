@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.microdata.classes import Classes, Domain, Numbers
-from discreet.microdata.models._base import Booleans, most_within
+from discreet.microdata.models._base import Booleans, Group, most_within
 from discreet.microdata.models._confidential import DistributionModel
 from discreet.registry import parameter
 
@@ -57,6 +57,10 @@ class DeltaDisclosure(DistributionModel):
     def satisfied(self, classes: Classes) -> Booleans:
         """Return which classes stay strictly below the bound."""
         return self.measure(classes) < self.delta
+
+    def defined(self, group: Group) -> bool:
+        """Every value occurs, and |ln(q/p)| < δ."""
+        return all(q > 0 and abs(math.log(q / p)) < self.delta for q, p in group.shares())
 
     def most(self, counts: Numbers, domain: Domain) -> Numbers:
         """Return how many records of each class can stay, at most."""

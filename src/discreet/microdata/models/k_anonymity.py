@@ -8,14 +8,15 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.microdata.classes import Classes, Integers, Numbers
-from discreet.microdata.models._base import Booleans, Model
+from discreet.microdata.models._base import Booleans, Group, Model
 from discreet.registry import parameter
 
 
 @dataclasses.dataclass(frozen=True)
 class KAnonymity(Model):
-    """Every record shares its quasi-identifiers with at least k−1 others.
+    """Every person shares the quasi-identifiers of each record with at least k−1 others.
 
+    With `unit=` declared, people are counted and not their records.
     A missing quasi-identifier is a value of its own: records with it form their own class.
 
     Examples
@@ -41,11 +42,15 @@ class KAnonymity(Model):
     @property
     def promise(self) -> str:
         """The promise in words."""
-        return f"every class has at least {self.k} records"
+        return f"every class has at least {self.k} people"
 
     def measure(self, classes: Classes) -> Numbers:
-        """Return the size of each class."""
-        return classes.sizes.astype(np.float64)
+        """Return the number of people in each class."""
+        return classes.people.astype(np.float64)
+
+    def defined(self, group: Group) -> bool:
+        """At least k records."""
+        return len(group.values) >= self.k
 
     def worst(self, values: Numbers) -> float:
         """Return the smallest size."""
@@ -53,8 +58,8 @@ class KAnonymity(Model):
 
     def satisfied(self, classes: Classes) -> Booleans:
         """Return which classes are large enough."""
-        return classes.sizes >= self.k
+        return classes.people >= self.k
 
     def largest(self, classes: Classes) -> Integers:
         """Return the size of large classes; the parts of a small one are all small."""
-        return np.where(classes.sizes >= self.k, classes.sizes, 0)
+        return np.where(classes.people >= self.k, classes.sizes, 0)

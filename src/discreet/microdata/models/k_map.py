@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from discreet.errors import InputError
 from discreet.microdata.classes import Classes, Integers, Numbers
-from discreet.microdata.models._base import Booleans, Model
+from discreet.microdata.models._base import Booleans, Group, Model
 from discreet.registry import parameter
 
 
@@ -32,7 +33,9 @@ class KMap(Model):
 
     k: int = parameter(5, help="smallest number of people of the population", low=1)
     # Any: a dataset, a frame or a path; the policy file can only give the path.
-    population: Any = parameter(None, help="file of the population; by default sampling weights")
+    population: Any = parameter(
+        None, help="file of the population; by default sampling weights", file="read"
+    )
 
     @property
     def promise(self) -> str:
@@ -49,6 +52,10 @@ class KMap(Model):
             )
         return classes.population
 
+    def defined(self, group: Group) -> bool:
+        """At least k people."""
+        return group.people >= self.k
+
     def worst(self, values: Numbers) -> float:
         """Return the smallest number of people."""
         return float(values.min())
@@ -63,6 +70,6 @@ class KMap(Model):
 
     def settings(self) -> dict[str, Any]:
         """Return name and parameters; of the population only where it is, not what is in it."""
-        shown = self.population if isinstance(self.population, str) else None
+        shown = Path(self.population).name if isinstance(self.population, str) else None
         given = "given" if self.population is not None else "weights"
         return {"name": self.name, "k": self.k, "population": shown or given}

@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.microdata.classes import Classes, Domain, Integers, Numbers
-from discreet.microdata.models._base import TOLERANCE, Booleans, most_within, whole
+from discreet.microdata.models._base import TOLERANCE, Booleans, Group, most_within, whole
 from discreet.microdata.models._confidential import ConfidentialModel
 from discreet.registry import parameter
 
@@ -22,7 +22,8 @@ class LDiversity(ConfidentialModel):
 
     *distinct*: l different values; *entropy*: the entropy of the values is at least log l;
     *recursive*: the most frequent value occurs less than c times as often as the l-th most
-    frequent and all rarer ones together. A missing value is a value of its own.
+    frequent and all rarer ones together. A missing value is a value of its own. With `unit=`
+    declared a value counts once per person, and l values take at least l people.
 
     Examples
     --------
@@ -86,17 +87,30 @@ class LDiversity(ConfidentialModel):
     def measure(self, classes: Classes) -> Numbers:
         """Return the l that each class reaches; in the recursive form the smallest c, less is better."""
         if self.kind == "distinct":
-            return classes.distinct(self.column).astype(np.float64)
+            values = classes.distinct(self.column)
+            return np.minimum(values, classes.people).astype(np.float64)
         found = np.zeros(len(classes))
         for block, counts in classes.histograms(self.column):
             found[block] = _effective(counts) if self.kind == "entropy" else self._ratio(counts)
-        return found
+        if self.kind == "entropy":
+            return np.minimum(found, classes.people)
+        return np.where(classes.people < self.l, np.inf, found)
 
     def _ratio(self, counts: Numbers) -> Numbers:
         ordered = -np.sort(-counts, axis=1)
         tail = ordered[:, int(self.l) - 1 :].sum(axis=1)
         with np.errstate(divide="ignore"):
             return np.asarray(ordered[:, 0] / tail)
+
+    def defined(self, group: Group) -> bool:
+        """As the three forms of the model are printed."""
+        counts = sorted((group.values.count(v) for v in set(group.values)), reverse=True)
+        if self.kind == "distinct":
+            return len(counts) >= self.l
+        if self.kind == "recursive":
+            return counts[0] < self.c * sum(counts[int(self.l) - 1 :])
+        shares = [count / len(group.values) for count in counts]
+        return -math.fsum(q * math.log(q) for q in shares) >= math.log(self.l) - 1e-9
 
     def worst(self, values: Numbers) -> float:
         """Return the smallest l, or the largest ratio in the recursive form."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import ClassVar
 
 import numpy as np
 
 from discreet.errors import InputError
 from discreet.microdata.classes import Domain, Integers, Numbers
-from discreet.microdata.models._base import most_within
+from discreet.microdata.models._base import Group, most_within
 from discreet.microdata.models._confidential import DistributionModel
 from discreet.registry import parameter
 
@@ -81,6 +82,26 @@ class TCloseness(DistributionModel):
             moved = np.abs(np.cumsum(ordered, axis=1)[:, :-1]).sum(axis=1)
             return np.asarray(moved / (len(domain) - 1))
         return _hierarchical(difference, domain)
+
+    def defined(self, group: Group) -> bool:
+        """Add up the mass that crosses each edge of the line or tree, times its length."""
+        surplus = [q - p for q, p in group.shares()]
+        if self.distance == "equal":
+            return math.fsum(map(abs, surplus)) / 2 <= self.t + 1e-9
+        if self.distance == "ordered":
+            crossing = [math.fsum(surplus[: place + 1]) for place in range(len(surplus) - 1)]
+            return math.fsum(map(abs, crossing)) <= (self.t + 1e-9) * max(1, len(crossing))
+        assert group.tree is not None
+        levels = group.tree.levels[[group.tree.leaves.index(value) for value in group.order]]
+        height = levels.shape[1] - 1
+        cost = 0.0
+        for level in range(
+            height
+        ):  # two leaves are twice as many edges apart as their ancestor is high
+            for node in set(levels[:, level]):
+                below = [x for x, own in zip(surplus, levels[:, level], strict=True) if own == node]
+                cost += abs(math.fsum(below)) / (2 * height)
+        return cost <= self.t + 1e-9
 
     def most(self, counts: Numbers, domain: Domain) -> Numbers:
         """Return how many records of each class can stay, at most."""

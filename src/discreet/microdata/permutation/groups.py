@@ -78,13 +78,17 @@ class Groups:
         )
         return found
 
-    def permuted(self, rng: Randomness) -> pa.Array:
-        """Return the sensitive values in the order of the release, shuffled inside each group."""
+    def shuffled(self, rng: Randomness) -> Integers:
+        """Return the records by group, inside each in an order drawn by lot."""
         from discreet.microdata.permutation import _passes
 
-        shuffled = self.order.copy()
-        _passes.shuffle(shuffled, self.starts, rng.words(len(shuffled)))
-        return self.amounts.column.take(pa.array(shuffled))
+        drawn = self.order.copy()
+        _passes.shuffle(drawn, self.starts, rng.words(len(drawn)))
+        return drawn
+
+    def permuted(self, rng: Randomness) -> pa.Array:
+        """Return the sensitive values by group, inside each in an order drawn by lot."""
+        return self.amounts.column.take(pa.array(self.shuffled(rng)))
 
     def help_table(self) -> pa.Table:
         """Return what any number of hits in each group can contribute to an aggregate.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import InputError
+from discreet.data.frames import Library
+from discreet.errors import InfeasibleError, InputError
 from discreet.microdata.permutation.partitions import Demand, Partition, Problem
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
     from discreet.microdata.permutation.amounts import Amounts
     from discreet.microdata.permutation.groups import Groups
+    from discreet.microdata.permutation.ordering import Ordering, Released
     from discreet.microdata.permutation.release import Permuted
     from discreet.microdata.permutation.risk import PermutationRisk
 
@@ -37,6 +40,7 @@ def permute(
     cap: bool = False,
     rng: Randomness | None = None,
     attack: bool = True,
+    vouch: Sequence[str] = (),
     progress: Progress = silent,
 ) -> Permuted:
     """Permute a sensitive column inside groups of k distinct values that span at least e.
@@ -63,13 +67,18 @@ def permute(
         Secure by default; a seeded one is for tests, and its release is not written.
     attack
         Measure what a learning attack and insiders would gain.
+    vouch
+        Columns that may leave although their values look as if they named people, or whoever orders
+        the groups by them finds many exact values; those vouched for when the data was read count.
     progress
         Told what is being done.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> people = pd.DataFrame({"age": [21, 25, 33, 38, 46, 54], "pay": [10, 30, 11, 31, 12, 35]})
+    >>> import discreet as dc
+    >>> frame = pd.DataFrame({"age": [21, 25, 33, 38, 46, 54], "pay": [10, 30, 11, 31, 12, 35]})
+    >>> people = dc.read(frame, roles={"age": "quasi", "pay": "confidential"})
     >>> safe = permute(people, sensitive="pay", k=3)
     >>> safe.facts.groups, safe.facts.k_reached, safe.facts.e_reached
     (2, 3, 2.0)
@@ -82,15 +91,17 @@ def permute(
     from discreet.data.schema import Type
     from discreet.microdata.permutation.amounts import Amounts
     from discreet.microdata.permutation.groups import Groups
+    from discreet.microdata.permutation.ordering import require_unpredicted
     from discreet.microdata.permutation.release import Permuted, facts_of
+    from discreet.microdata.permutation.risk import sampled
 
-    data = read(dataset)
+    data = read(dataset).replace(vouch=vouch)
     demand = Demand(k, e, cap)
     method: Partition = build(Partition, partition)
     rng = rng or Randomness.secure()
     released, dropped = released_columns(data, sensitive)
     progress("reading", 0, 4)
-    rows, missing = _known(data.arrow([*released, sensitive]), sensitive)
+    rows, owners, missing = _known(data, [*released, sensitive])
     category = data.schema[sensitive].type == Type.NOMINAL
     amounts = Amounts.of(rows.column(sensitive), name=sensitive, category=category)
     if not amounts.is_number and e > 0:
@@ -102,7 +113,10 @@ def permute(
         )
     progress("grouping", 1, 4)
     problem = _problem(data, rows, amounts, demand, method)
-    groups = Groups.of(amounts, method.groups(problem, rng=rng))
+    labels = method.groups(problem, rng=rng)
+    if owners is not None:
+        labels = shared_by(labels, owners, k)
+    groups = Groups.of(amounts, labels)
     progress("permuting", 2, 4)
     permuted = _permuted(rows, released, groups, sensitive, rng)
     facts = facts_of(
@@ -113,26 +127,35 @@ def permute(
         partition=method.settings(),
         missing=missing,
         dropped=dropped,
+        people_reached=None if owners is None else int(_people(labels, owners).min()),
     )
     assert facts.is_valid, "a partition broke its promise"
     progress("attacking", 3, 4)
-    risk = _risk(groups, rows, data, facts.worst_share, k, rng) if attack else None
+    chosen = sampled(groups, rng)
+    columns = {name: _released(rows.column(name)) for name in released}
+    ordered = require_unpredicted(
+        groups, columns, chosen, sensitive=sensitive, vouched=data.schema.vouched, rng=rng
+    )
+    risk = _risk(groups, columns, chosen, facts.worst_share, k, ordered) if attack else None
     engine = data.engine
     return Permuted(
         engine.load(permuted),
         engine.load(groups.help_table()),
         name=data.name,
         sensitive=sensitive,
-        library=data.library,
+        library=Library.for_release(data.library),
         facts=facts,
         risk=risk,
         randomness=rng.kind,
+        owners=None if owners is None else owners[groups.order],
     )
 
 
 def released_columns(data: Dataset, sensitive: str) -> tuple[list[str], tuple[str, ...]]:
     """Return what is released beside the sensitive column, and what is not."""
+    from discreet.data.decisions import require_decided, require_harmless
     from discreet.data.schema import Role
+    from discreet.microdata.frequency_set import require_countable
     from discreet.microdata.permutation.groups import GROUP
 
     data.schema[sensitive]  # says what to write instead if there is none
@@ -156,13 +179,27 @@ def released_columns(data: Dataset, sensitive: str) -> tuple[list[str], tuple[st
         if data.schema[name].role in (Role.IDENTIFIER, Role.CONFIDENTIAL) or name == data.unit
     } - {sensitive}
     kept = [name for name in data.columns if name not in hidden and name != sensitive]
+    require_countable(data, [*kept, sensitive])
+    require_decided(data, kept)  # the sensitive column is decided on by being named
+    require_countable(data, [*kept, sensitive])
+    require_harmless(data, kept)
     return kept, tuple(name for name in data.columns if name in hidden)
 
 
-def _known(rows: pa.Table, sensitive: str) -> tuple[pa.Table, int]:
+def _known(data: Dataset, columns: list[str]) -> tuple[pa.Table, npt.NDArray[np.int64] | None, int]:
+    """Return the records with a sensitive value, the last column; their owners; how many have none.
+
+    Owners are None where nobody owns several records.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from discreet.microdata.columns import codes
+    from discreet.microdata.frequency_set import owner
+
+    unit, sensitive = owner(data), columns[-1]
+    wanted = columns if unit is None or unit in columns else [*columns, unit]
+    rows = data.arrow(wanted)
     column = rows.column(sensitive)
     null = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
     missing = int(pc.sum(null).as_py() or 0)
@@ -170,7 +207,38 @@ def _known(rows: pa.Table, sensitive: str) -> tuple[pa.Table, int]:
         rows = rows.filter(pc.invert(null))
     if rows.num_rows == 0:
         raise InputError(f"column {sensitive!r} has no values", code="no-records", column=sensitive)
-    return rows, missing
+    owners = None if unit is None else codes(rows.column(unit))[0] + 1
+    return rows.select(columns), owners, missing
+
+
+def shared_by(
+    labels: npt.NDArray[np.int64], owners: npt.NDArray[np.int64], k: int
+) -> npt.NDArray[np.int64]:
+    """Merge neighbouring groups until k people own records in each.
+
+    A merged group has no fewer values, no narrower range and no larger share of one value.
+
+    >>> shared_by(np.array([0, 0, 1, 1, 2, 2]), np.array([7, 7, 8, 9, 7, 8]), 2).tolist()
+    [0, 0, 0, 0, 1, 1]
+    """
+    while (few := _people(labels, owners) < k).any():
+        if len(few) == 1:
+            people = len(np.unique(owners))
+            raise InfeasibleError(
+                f"no group can have records of {k} people: the file has {people}",
+                code="too-few-records",
+                hint=f"at most k={people} would be feasible",
+                feasible=people,
+            )
+        begins = ~np.concatenate(([False], few[:-1]))
+        begins[-1] &= not few[-1]
+        labels = (np.cumsum(begins) - 1)[labels]
+    return labels
+
+
+def _people(labels: npt.NDArray[np.int64], owners: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return how many people own records in each group."""
+    return np.bincount(np.unique(np.stack((labels, owners)), axis=1)[0])
 
 
 def _problem(
@@ -215,7 +283,7 @@ def _places(column: Any) -> npt.NDArray[np.float64]:
         rank[-1] = -1.0  # missing
         rank[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
         return np.asarray(rank[coded.indices.fill_null(len(words)).to_numpy()])
-    numbers = column.cast(pa.float64()).to_numpy()
+    numbers = column.cast(pa.float64(), safe=False).to_numpy()  # rounding keeps the order
     known = numbers[~np.isnan(numbers)]
     return np.where(np.isnan(numbers), (known.min() if len(known) else 0.0) - 1.0, numbers)
 
@@ -228,23 +296,35 @@ def _permuted(
 
     from discreet.microdata.permutation.groups import GROUP
 
-    order = pa.array(groups.order)
+    # The order of the input could be that of the values, and inside a group it would tell them.
+    order = pa.array(groups.shuffled(rng))
     columns = {name: rows.column(name).take(order) for name in released}
     return pa.table({**columns, GROUP: groups.ids, sensitive: groups.permuted(rng)})
 
 
+def _released(column: Any) -> Released:
+    """Return a released column as an attacker uses it. Any: an Arrow column of any type."""
+    from discreet.microdata.columns import is_number
+    from discreet.microdata.permutation.ordering import Released
+
+    return Released(_places(column), is_number(column.type))
+
+
 def _risk(
-    groups: Groups, rows: pa.Table, data: Dataset, worst_share: float, k: int, rng: Randomness
+    groups: Groups,
+    columns: Mapping[str, Released],
+    chosen: npt.NDArray[np.int64],
+    worst_share: float,
+    k: int,
+    ordered: Ordering,
 ) -> PermutationRisk:
     from discreet.microdata.permutation.risk import PermutationRisk, definetti, insiders
 
-    names = [name for name in data.schema.quasi if name in rows.column_names]
-    names = names or list(rows.column_names[:-1])
     learned = None
-    if names:
-        codes = np.column_stack([_coarse(_places(rows.column(name))) for name in names[:8]])
-        learned = definetti(groups, codes, rng=rng)
-    return PermutationRisk(worst_share, insiders(groups, k), learned)
+    if columns:
+        codes = np.column_stack([_coarse(column.places) for column in columns.values()])
+        learned = definetti(groups, codes, chosen)
+    return PermutationRisk(worst_share, insiders(groups, k), learned, ordered)
 
 
 def _coarse(places: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from sqlglot import exp
 
 from discreet.data.release import Evidence, Release
 from discreet.errors import InputError, RefusedError
 from discreet.microdata.permutation.groups import GROUP, HELP_COLUMNS
 from discreet.report import Report, Rows
+from discreet.verification import Held
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,6 +32,9 @@ __all__ = ["BoundsAnswer", "PermutationFacts", "Permuted"]
 #: File names of a written release.
 PERMUTED_FILE = "permuted"
 HELP_FILE = "help"
+_FORMAT = "parquet"
+#: A verdict does not mention attacks that are right for so few more people than guessing.
+_LITTLE = 0.02
 
 _ESTIMATES = (
     "estimates are model-based: they assume that inside a group every record is equally likely to "
@@ -60,12 +65,15 @@ class PermutationFacts(Report):
     dropped: tuple[str, ...] = ()
     #: Mean over the records of their group's range, relative to the whole range.
     mean_range: float = 0.0
+    #: The fewest people who own records of one group; None where every record is a person.
+    people_reached: int | None = None
 
     @property
     def is_valid(self) -> bool:
         """Whether every group has what was asked."""
         capped = not self.cap or self.worst_share * self.k <= 1 + 1e-12
-        return self.k_reached >= self.k and self.e_reached >= self.e and capped
+        owned = self.people_reached is None or self.people_reached >= self.k
+        return self.k_reached >= self.k and self.e_reached >= self.e and capped and owned
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -124,6 +132,8 @@ class Permuted(Release):
         What is known from making it; without, only the tables are known.
     randomness
         "secure" or "seeded"; a seeded release is not written.
+    owners
+        The person behind each record, by group, where people own several; never written.
     """
 
     def __init__(
@@ -137,6 +147,7 @@ class Permuted(Release):
         facts: PermutationFacts | None = None,
         risk: PermutationRisk | None = None,
         randomness: str = "none",
+        owners: npt.NDArray[np.int64] | None = None,
     ) -> None:
         _require_release(permuted, help_table, sensitive)
         self.permuted = permuted
@@ -147,6 +158,7 @@ class Permuted(Release):
         self.facts = facts
         self.risk = risk
         self.randomness = randomness
+        self._owners = owners
 
     def __repr__(self) -> str:
         facts = self.facts
@@ -330,11 +342,14 @@ class Permuted(Release):
         promise = f"every person is hidden among at least {facts.k_reached} values"
         if self.kind != "category":
             promise += f" that span at least {facts.e_reached:g}"
+        if facts.people_reached is not None:
+            promise += f", of at least {facts.people_reached} people"
         if facts.worst_share * facts.k > 1 + 1e-12:
             promise += (
                 f"; but one value makes up {facts.worst_share:.0%} of a group, so a guess can be "
                 "right that often (cap=True would bound it)"
             )
+        promise += self._strongest_attack()
         settings = {
             "name": self.name,
             "sensitive": self.sensitive,
@@ -350,6 +365,42 @@ class Permuted(Release):
             randomness=self.randomness,
         )
 
+    def _strongest_attack(self) -> str:
+        """Return what ordering the groups by released columns gives away, in words."""
+        found = None if self.risk is None else self.risk.ordering
+        if found is None or found.advantage <= _LITTLE:
+            return ""
+        return (
+            f"; but whoever orders the groups by {found.strongest} finds the exact value of "
+            f"{found.accuracy:.0%} of the people, where guessing finds {found.baseline:.0%}"
+        )
+
+    def promises(self) -> Sequence[Mapping[str, Any]]:
+        """Return what every group of the permuted table has."""
+        facts = self.facts or self.check()
+        promise = {
+            "kind": "permutation",
+            "file": f"{PERMUTED_FILE}.{_FORMAT}",
+            "help": f"{HELP_FILE}.{_FORMAT}",
+            "columns": list(self.permuted.columns),
+            "group": GROUP,
+            "sensitive": self.sensitive,
+            "category": self.kind == "category",
+            "records": facts.records,
+            "counted": "records" if facts.people_reached is None else "people",
+            **{name: getattr(facts, name) for name in ("k", "e", "cap")},
+        }
+        return [promise]
+
+    def held(self) -> Held:
+        """Return the owners of the records of each group, where the promise is about people."""
+        import pyarrow as pa
+
+        if self._owners is None:
+            return Held()
+        groups = self._arrow(self.permuted).column(GROUP)
+        return Held(owners=pa.table({"group": groups, "unit": self._owners}))
+
     def _require_secure(self) -> None:
         if self.randomness == "seeded":
             raise RefusedError(
@@ -358,7 +409,7 @@ class Permuted(Release):
                 hint="leave out rng, or pass rng=Randomness.secure()",
             )
 
-    def write_files(self, folder: Path, *, format: str = "parquet") -> None:
+    def write_files(self, folder: Path, *, format: str = _FORMAT) -> None:
         """Write the permuted table, the help table and a page for people."""
         from discreet.page import Page, Section
 
@@ -368,6 +419,15 @@ class Permuted(Release):
         sections = [Section("What was reached", table=self.facts or self.check())]
         if self.risk is not None:
             sections.append(Section("Risk", table=self.risk))
+            if self.risk.ordering is not None and self.risk.ordering.found:
+                sections.append(
+                    Section(
+                        "Ordering",
+                        text="Share of the people whose exact value is found by whoever orders each "
+                        "group by a column, or by a regression on all of them.",
+                        table=self.risk.ordering,
+                    )
+                )
             sections.append(
                 Section(
                     "Insiders",

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.microdata.permutation.groups import Groups
+from discreet.microdata.permutation.ordering import Ordering
 from discreet.randomness import Randomness
 from discreet.report import Report, Rows
 
-__all__ = ["DeFinetti", "Insiders", "PermutationRisk", "definetti", "insiders"]
+__all__ = ["DeFinetti", "Insiders", "PermutationRisk", "definetti", "insiders", "sampled"]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -76,6 +77,13 @@ class PermutationRisk(Report):
     worst_share: float
     insiders: Insiders
     definetti: DeFinetti | None
+    #: What ordering the groups by released columns gives away.
+    ordering: Ordering | None = None
+
+    @property
+    def exact(self) -> float:
+        """Share of the people whose exact value the strongest attack finds."""
+        return 0.0 if self.ordering is None else max(self.ordering.accuracy, self.ordering.baseline)
 
     def rows(self) -> Rows:
         """One line per figure."""
@@ -88,6 +96,11 @@ class PermutationRisk(Report):
             body += [
                 (f"distinct values left after {count} insiders", self.insiders.distinct[last]),
                 (f"records exposed by {count} insiders per group", self.insiders.exposed[last]),
+            ]
+        if self.ordering is not None and self.ordering.found:
+            body += [
+                (f"exact values found by {self.ordering.strongest}", self.ordering.accuracy),
+                ("exact values found by guessing", self.ordering.baseline),
             ]
         if self.definetti is not None:
             body += [
@@ -125,7 +138,7 @@ def insiders(groups: Groups, k: int) -> Insiders:
     )
 
 
-def definetti(groups: Groups, quasi: Integers, *, rng: Randomness) -> DeFinetti:
+def definetti(groups: Groups, quasi: Integers, chosen: Integers) -> DeFinetti:
     """Learn how quasi-identifiers and values go together from the groups alone, and guess.
 
     Naive Bayes as Kifer used it, fitted by expectation–maximisation: who has which of the group's
@@ -137,11 +150,10 @@ def definetti(groups: Groups, quasi: Integers, *, rng: Randomness) -> DeFinetti:
     groups
         The partition, with the true values.
     quasi
-        One column of small codes per quasi-identifier, one row per record, in the records' order.
-    rng
-        Chooses the groups where there are too many records.
+        One column of small codes per released column, one row per record, in the records' order.
+    chosen
+        The groups to look at.
     """
-    chosen = _sampled(groups, rng)
     rows = np.concatenate([groups.order[groups.starts[g] : groups.starts[g + 1]] for g in chosen])
     label = np.repeat(np.arange(len(chosen)), groups.sizes[chosen])
     classes = groups.amounts.classes[rows]
@@ -165,7 +177,8 @@ def definetti(groups: Groups, quasi: Integers, *, rng: Randomness) -> DeFinetti:
     return DeFinetti(len(rows), float(right.mean()), float(baseline.mean()), error, base_error)
 
 
-def _sampled(groups: Groups, rng: Randomness) -> Integers:
+def sampled(groups: Groups, rng: Randomness) -> Integers:
+    """Return the groups that attacks are tried on: all, or some where there are many records."""
     order = rng.permutation(len(groups))
     within = np.cumsum(groups.sizes[order]) <= _RECORDS
     within[0] = True

@@ -59,8 +59,12 @@ class RiskMeasure(Member):
 
     #: Who the intruder is and what they know, in words.
     scenario: ClassVar[str] = ""
+    #: What the files must have for the measure to apply, in words.
+    needs: ClassVar[str] = "records with a column that an intruder knows"
     #: Whether the value is the share of records that an intruder identifies.
     identifies: ClassVar[bool] = False
+    #: How far two measurements of the same files may lie apart, where models are trained on them.
+    noise: ClassVar[float] = 1e-9
 
     def applies(self, pair: Pair) -> bool:
         """Whether the files have what the measure needs."""

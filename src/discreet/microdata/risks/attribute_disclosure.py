@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.microdata.masking._base import codes
+from discreet.microdata.columns import codes
 from discreet.microdata.pair import Pair
 from discreet.microdata.risks._base import Finding, RiskMeasure
 from discreet.randomness import Randomness
@@ -38,6 +38,7 @@ class AttributeDisclosure(RiskMeasure):
 
     name: ClassVar[str] = "attribute-disclosure"
     reference: ClassVar[str] = "Machanavajjhala et al., l-diversity, TKDD 2007"
+    needs: ClassVar[str] = "a confidential column in the release"
     scenario: ClassVar[str] = (
         "The intruder finds the class a person belongs to, cannot tell which record is theirs, and "
         "does not need to, because all records of the class say the same."

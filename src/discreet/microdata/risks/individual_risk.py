@@ -36,6 +36,7 @@ class IndividualRisk(RiskMeasure):
 
     name: ClassVar[str] = "individual-risk"
     reference: ClassVar[str] = "Benedetti and Franconi, NTTS 1998; Franconi and Polettini, PSD 2004"
+    needs: ClassVar[str] = "sampling weights or the size of the population"
     scenario: ClassVar[str] = (
         "The intruder has a list of the whole population with the keys, and looks in it for the "
         "people who fit a released record."
@@ -48,7 +49,7 @@ class IndividualRisk(RiskMeasure):
     def measure(self, pair: Pair, *, rng: Randomness) -> Finding:
         """Return the mean risk; the global risk is among the facts."""
         assert pair.weights is not None
-        count = np.bincount(pair.class_of).astype(np.float64)
+        count = pair.people_in(pair.class_of).astype(np.float64)
         people = np.maximum(np.bincount(pair.class_of, pair.weights), count)
         by_class = benedetti_franconi(count, people)
         records = by_class[pair.class_of]

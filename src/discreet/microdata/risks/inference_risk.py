@@ -37,6 +37,7 @@ class InferenceRisk(RiskMeasure):
 
     name: ClassVar[str] = "inference"
     reference: ClassVar[str] = "Hittmeir, Mayer and Ekelhart, ARES 2020"
+    needs: ClassVar[str] = "a confidential column in the release and at least 20 records"
     scenario: ClassVar[str] = (
         "The intruder does not look for a record at all, but learns from the release how "
         "confidential values go with the keys, and applies that to people they know."
@@ -76,6 +77,9 @@ class InferenceRisk(RiskMeasure):
             known = ~np.isnan(told) & ~np.isnan(true)
             if known.sum() < 10 or np.ptp(told[known]) == 0:
                 return 0.0, {}
+            before, after = _told_columns(before, after, known)
+            if not after.shape[1]:
+                return 0.0, {}
             model = learner(numeric=True).fit(after[known], told[known])
             error = float(np.mean((model.predict(before[known]) - true[known]) ** 2))
             base = float(true[known].var())
@@ -86,8 +90,19 @@ class InferenceRisk(RiskMeasure):
         known = (told >= 0) & (true >= 0)
         if known.sum() < 10 or np.unique(told[known]).size < 2:
             return 0.0, {}
+        before, after = _told_columns(before, after, known)
+        if not after.shape[1]:
+            return 0.0, {}
         model = learner(numeric=False).fit(after[known], told[known])
         right = float(np.mean(model.predict(before[known]) == true[known]))
         base = float(np.bincount(true[known]).max() / known.sum())
         gain = max(0.0, (right - base) / (1 - base)) if base < 1 else 0.0
         return gain, {"accuracy": right, "most frequent value": base}
+
+
+def _told_columns(
+    before: np.ndarray, after: np.ndarray, known: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns in which the release has a value: a model cannot learn from the others."""
+    some = ~np.isnan(after[known].astype(np.float64)).all(axis=0)
+    return before[:, some], after[:, some]

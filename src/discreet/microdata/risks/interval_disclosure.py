@@ -35,6 +35,7 @@ class IntervalDisclosure(RiskMeasure):
     reference: ClassVar[str] = (
         "Pagliuca and Seri 1999; Mateo-Sanz, Sebé and Domingo-Ferrer, PSD 2004"
     )
+    needs: ClassVar[str] = "a released file in which a number was changed"
     scenario: ClassVar[str] = (
         "The intruder knows which record belongs to a person and would like to know a number: being "
         "told it almost exactly is as good as being told it."

@@ -29,6 +29,7 @@ class KMapRisk(RiskMeasure):
 
     name: ClassVar[str] = "k-map-risk"
     reference: ClassVar[str] = "Sweeney, Computational Disclosure Control, 2001"
+    needs: ClassVar[str] = "the population, its size or sampling weights"
     scenario: ClassVar[str] = (
         "The intruder knows the keys of everyone in the population and takes a released record for "
         "a person when fewer than k people fit it."

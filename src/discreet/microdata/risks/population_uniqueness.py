@@ -39,6 +39,7 @@ class PopulationUniqueness(RiskMeasure):
     reference: ClassVar[str] = (
         "Hoshino, JOS 2001; Zayatz 1991; Chen and Keller-McNulty, JOS 1998; Dankar et al. 2012"
     )
+    needs: ClassVar[str] = "sampling weights or the size of the population"
     scenario: ClassVar[str] = (
         "The intruder finds a record that nobody else in the file shares, and would like to know "
         "whether anybody else in the population does."
@@ -51,9 +52,10 @@ class PopulationUniqueness(RiskMeasure):
     def measure(self, pair: Pair, *, rng: Randomness) -> Finding:
         """Return the share of the population estimated to be unique."""
         assert pair.weights is not None
-        people = max(float(pair.weights.sum()), float(pair.size))
-        counts = np.bincount(np.bincount(pair.class_of)).astype(np.float64)
-        fraction = pair.size / people
+        counts = np.bincount(pair.people_in(pair.class_of)).astype(np.float64)
+        sampled = float((np.arange(counts.size) * counts).sum())
+        people = max(float(pair.weights.sum()), sampled)
+        fraction = sampled / people
         estimates = {
             "Pitman": pitman(counts, people),
             "Zayatz": zayatz(counts, people),

@@ -17,7 +17,7 @@ __all__ = ["ReIdentification"]
 
 @dataclasses.dataclass(frozen=True)
 class ReIdentification(RiskMeasure):
-    """Risk from the sizes of the classes of records that agree on all keys.
+    """Risk from the number of people in the classes of records that agree on all keys.
 
     The prosecutor's risk of a record is one over the size of its class; the marketer's is its mean.
     The journalist's uses the size of the class in the population instead, counted where there is a
@@ -50,7 +50,7 @@ class ReIdentification(RiskMeasure):
         facts = {
             "classes": int(pair.class_of.max()) + 1,
             "smallest class": int(sizes.min()),
-            "mean class": float(sizes.size / (pair.class_of.max() + 1)),
+            "mean class": float(pair.people_in(pair.class_of).mean()),
             "sample uniques": int((sizes == 1).sum()),
             "records in classes below 3": int((sizes < 3).sum()),
             "records in classes below 5": int((sizes < 5).sum()),

@@ -11,7 +11,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from discreet.microdata.pair import Pair, combined
+from discreet.microdata.columns import combined
+from discreet.microdata.pair import Pair
 from discreet.microdata.risks._base import Finding, RiskMeasure
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -63,13 +64,14 @@ class SUDA2(RiskMeasure):
         share = self.fraction
         if share is None and pair.weights is not None:
             share = min(pair.size / max(float(pair.weights.sum()), 1.0), 1.0)
+        once, back = _once(pair)
         found = special_uniques(
-            pair.coded_keys,
-            pair.size,
+            [column[once] for column in pair.coded_keys],
+            once.size,
             self.size,
             0.01 if share is None else share,
             scores=self.scores,
-        )
+        ).of_records(back)
         total = found.score.sum()
         by_key = found.contribution / total if total > 0 else found.contribution
         facts = {
@@ -105,6 +107,24 @@ class SpecialUniques:
     #: Score that goes through each key.
     contribution: npt.NDArray[np.float64]
     dis: float
+
+    def of_records(self, place: Places) -> SpecialUniques:
+        """Return the scores of records, each at a place of those scored."""
+        return dataclasses.replace(self, score=self.score[place], dis_score=self.dis_score[place])
+
+
+def _once(pair: Pair) -> tuple[Places, Places]:
+    """Return one record of each person and class, and for each record its place among these.
+
+    Two records of one person that look alike must not hide each other.
+    """
+    if pair.units is None:
+        every = np.arange(pair.size)
+        return every, every
+    _, first, place = np.unique(
+        np.stack((pair.class_of, pair.units)), axis=1, return_index=True, return_inverse=True
+    )
+    return first, place.ravel()
 
 
 def _figure(score: float) -> float:

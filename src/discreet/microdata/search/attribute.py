@@ -77,6 +77,13 @@ def attribute(
     >>> found.first.tolist()
     [[0, 1, 2], [0, 1, 2], [0, 0, 0]]
     """
+    if not hierarchy.is_nested:
+        raise InputError(
+            f"the levels of the hierarchy of {coded.name!r} are not nested",
+            code="hierarchy-not-nested",
+            hint="give each code one parent",
+            column=coded.name,
+        )
     places, codes, leaves = _levels(coded, hierarchy)
     top = places.shape[1] - 1
     high = top if highest is None else highest
@@ -93,7 +100,6 @@ def attribute(
     rank[order] = np.arange(len(order))
     first, share = [], []
     for level in chosen.T:
-        _require_nested(level, chosen[:, 0], coded.name)
         along = level[order]
         starts = np.concatenate(([True], along[1:] != along[:-1]))
         first.append(np.flatnonzero(starts)[np.cumsum(starts) - 1])
@@ -172,15 +178,3 @@ def _interval_levels(
         levels[row, 1:] = levels[row, 0] if own is None else table[own]
         levels[row, -1] = table[0, -1]
     return levels, codes, np.arange(len(texts))
-
-
-def _require_nested(level: Integers, leaves: Integers, column: str) -> None:
-    # `Hierarchy` guarantees a tree; this holds whoever made the table by hand to it too.
-    pairs = len(np.unique(np.stack((leaves, level)), axis=1).T)
-    if pairs != len(np.unique(leaves)):
-        raise InputError(
-            f"the levels of the hierarchy of {column!r} are not nested",
-            code="hierarchy-not-nested",
-            hint="give each code one parent",
-            column=column,
-        )

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InfeasibleError, InputError
+from discreet.microdata.classes import UNITS
 from discreet.microdata.frequency_set import FrequencySet
 from discreet.microdata.models._base import Model
 from discreet.microdata.search.attribute import Attribute
@@ -97,9 +98,11 @@ class _Search:
         self._records, self._rollup, self._scorer = table.records, rollup, scorer
         self._models, self._limit, self._shape = models, limit, shape
         self._smallest = max((model.smallest for model in models), default=1)
-        self._columns = tuple(dict.fromkeys(c for model in models for c in model.columns))
+        self._units = (UNITS,) if UNITS in table.cells else ()
+        named = (c for model in models for c in model.columns)
+        self._columns = (*self._units, *dict.fromkeys(named))
         # A promise about sizes alone needs no look at the values.
-        self._sizes_only = all(
+        self._sizes_only = not self._units and all(
             not model.columns and not hasattr(model, "population") for model in models
         )
         #: For every node the number of records that it suppresses at least.
@@ -159,8 +162,9 @@ class _Search:
         most = classes.sizes.copy()
         for model in self._models:
             kept &= model.satisfied(classes)
-            np.minimum(most, model.largest(classes), out=most)
-        most[most < self._smallest] = 0
+            if not self._units:  # the bounds count people, and each may have any number of records
+                np.minimum(most, model.largest(classes), out=most)
+        most[(most < self._smallest) | (classes.people < self._smallest)] = 0
         found = np.zeros(len(grouping), dtype=bool)
         found[large] = kept
         return found, self._records - int(most.sum())

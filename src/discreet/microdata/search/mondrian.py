@@ -143,10 +143,10 @@ def _good(
     cells = {}
     for column, old in rows.cells.items():
         there = halves[old.place] >= 0
-        some = Cells(old.domain, old.place[there], old.value[there], old.count[there])
+        some = old.chosen(there)
         to = np.where(halves >= 0, number[np.maximum(halves, 0)], 0)
         cells[column] = some.merged(to)
-    classes = Classes(sizes[present].astype(np.int64), cells)
+    classes = Classes.of(sizes[present].astype(np.int64), cells)
     fine = np.ones(len(classes), dtype=bool)
     for model in models:
         fine &= model.satisfied(classes)

@@ -50,7 +50,7 @@ class Grouping:
     def classes(self, columns: Sequence[str]) -> Classes:
         """Return the classes as privacy models see them."""
         cells = {column: self.cells(column) for column in columns}
-        return Classes(self.sizes, cells, self.population)
+        return Classes.of(self.sizes, cells, self.population)
 
     @property
     def bytes(self) -> int:

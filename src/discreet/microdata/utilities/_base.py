@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from discreet.microdata.pair import Pair
 from discreet.randomness import Randomness
@@ -33,6 +33,9 @@ class Comparison(Report):
 @dataclasses.dataclass(frozen=True)
 class UtilityMeasure(Member):
     """Base of every utility measure."""
+
+    #: What is measured at most where nothing was lost; above 0 where models are trained.
+    noise: ClassVar[float] = 0.0
 
     def applies(self, pair: Pair) -> bool:
         """Whether the files have what the measure needs."""

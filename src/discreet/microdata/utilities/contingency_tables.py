@@ -85,7 +85,7 @@ class ContingencyTables(UtilityMeasure):
 
 
 def _variation(columns: list[tuple[np.ndarray, np.ndarray]]) -> float:
-    from discreet.microdata.pair import combined
+    from discreet.microdata.columns import combined
 
     rows = columns[0][0].size
     joint = combined([np.concatenate(c) for c in columns], 2 * rows)

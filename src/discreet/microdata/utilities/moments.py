@@ -58,7 +58,8 @@ class Moments(UtilityMeasure):
         }
         spread = np.array([facts[name]["deviation"][0] for name in names])
         scale = np.where(spread > 0, spread, 1.0)
-        facts["IL1s"] = float(np.nanmean(np.abs(before - after) / (np.sqrt(2) * scale)))
+        moved = np.abs(before - after) / (np.sqrt(2) * scale)
+        facts["IL1s"] = None if np.isnan(moved).all() else float(np.nanmean(moved))
         both = ~np.isnan(before).any(axis=1), ~np.isnan(after).any(axis=1)
         if min(both[0].sum(), both[1].sum()) < 3:
             value = float(np.mean([facts[n]["mean shift"] for n in names]))

@@ -36,6 +36,8 @@ class Propensity(UtilityMeasure):
     name: ClassVar[str] = "propensity"
     reference: ClassVar[str] = "Woo, Reiter, Oganian and Karr, JPC 2009; Snoke et al., JRSS A 2018"
 
+    noise: ClassVar[float] = 0.2
+
     model: str = parameter("trees", help="the classifier", choices=("trees", "logistic"))
     rows: int = parameter(20_000, help="records of each file used at most", low=10)
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.microdata.masking._base import codes
+from discreet.microdata.columns import codes
 from discreet.microdata.pair import Pair
 from discreet.microdata.utilities._base import Comparison, UtilityMeasure
 from discreet.microdata.utilities.changes import changed

@@ -14,6 +14,7 @@ from sqlglot import exp
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.schema import Role
 from discreet.data.sql.query import Catalog, Measure, Query, raw_query
+from discreet.data.sql.total import whole
 from discreet.errors import RefusedError
 from discreet.ledger.entry import Charge, Entry
 from discreet.registry import Member
@@ -23,7 +24,16 @@ if TYPE_CHECKING:
 
     from discreet.data.engines.base import Engine, Relation
 
-__all__ = ["Guard", "Keeper", "Proposal", "Protected", "Refusal", "aggregate"]
+__all__ = [
+    "Guard",
+    "Keeper",
+    "Proposal",
+    "Protected",
+    "Refusal",
+    "addable",
+    "aggregate",
+    "whole_sum",
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,6 +99,8 @@ class Keeper(abc.ABC):
 
     #: Whether answers depend on the history, so that they are decided one after another.
     serial: ClassVar[bool] = False
+    #: What the curator should know of the data under this guard; for nobody else.
+    notices: tuple[str, ...] = ()
 
     def ready(self, query: Query) -> Any:
         """Do what does not depend on the history, before it is this question's turn.
@@ -96,6 +108,14 @@ class Keeper(abc.ABC):
         What it returns is given to `answer`. Any: whatever the keeper likes.
         """
         return None
+
+    def charges(self, query: Query, user: str, ready: Any) -> tuple[Sequence[Charge], float]:
+        """Return what must be charged before the engine is asked, and what that is in ε.
+
+        Nothing, where the answer costs nothing or is computed without the engine: whether the
+        engine fails on the data would otherwise be told free of charge. Any: as in `answer`.
+        """
+        return (), 0.0
 
     def attributes(self, query: Query) -> Sequence[str]:
         """Return what a decision depends on and changes: others may be decided meanwhile."""
@@ -128,6 +148,13 @@ class Keeper(abc.ABC):
         """Return what is left of the budgets, if there are any."""
         return {}
 
+    def budget(self, user: str) -> list[dict[str, Any]]:
+        """Return each budget and how many counts it still holds; none without budgets.
+
+        Any: names and numbers: scope, period, budget, spent, left, questions_left.
+        """
+        return []
+
     def close(self) -> None:  # noqa: B027
         """Let go of what was loaded."""
 
@@ -138,6 +165,8 @@ class Guard(Member):
 
     #: What its answers are: exact, interval or noisy.
     answers: ClassVar[str] = "exact"
+    #: Whether refusals depend on nothing but what is public and what was answered before.
+    simulatable: ClassVar[bool] = True
 
     @property
     def digest(self) -> str:
@@ -155,7 +184,7 @@ class Guard(Member):
 
 def aggregate(measure: Measure) -> exp.Expression:
     """Return the exact aggregate of a measure as a tree."""
-    argument = None if measure.argument is None else measure.argument.copy()
+    argument = None if measure.argument is None else measure.total()
     if measure.function == "count":
         return exp.Count(this=exp.Star() if argument is None else argument)
     if measure.function == "units":
@@ -172,7 +201,53 @@ def aggregate(measure: Measure) -> exp.Expression:
         "stddev_pop": exp.StddevPop,
     }
     if measure.function in simple:
-        return simple[measure.function](this=argument)
+        made = simple[measure.function](this=argument)
+        # Expressions are computed as doubles; their sums are whole numbers again.
+        is_made = measure.function == "sum" and measure.column is None
+        return whole(made) if is_made and measure.kind == "integer" else made
     fraction = exp.Literal.number(repr(measure.fraction))
     ordered = exp.Order(expressions=[exp.Ordered(this=argument, nulls_first=False)])
     return exp.WithinGroup(this=exp.PercentileCont(this=fraction), expression=ordered)
+
+
+#: The largest whole number of 64 bits.
+_LAST = 2**63 - 1
+#: Doubles up to this size can be added up over any number of rows.
+_ADDED = "1e290"
+
+
+def addable(argument: exp.Expression, engine: str) -> exp.Expression:
+    """Return doubles whose sum cannot overflow, where the engine would fail on it.
+
+    PostgreSQL reports an overflow; the others give infinity.
+    """
+    if engine != "postgres":
+        return argument
+    large = exp.cast(exp.Literal.number(_ADDED), "double")
+    small = exp.Neg(this=large.copy())
+    return exp.Case(
+        ifs=[
+            exp.If(this=exp.GT(this=argument.copy(), expression=large), true=large.copy()),
+            exp.If(this=exp.LT(this=argument.copy(), expression=small), true=small.copy()),
+        ],
+        default=argument,
+    )
+
+
+def whole_sum(argument: exp.Expression, engine: str) -> exp.Expression:
+    """Return a sum of whole numbers of 64 bits, cut to those bits instead of failing beyond them."""
+    if engine == "spark":  # which adds up in the type of the column, and fails beyond it
+        argument = exp.cast(argument, "decimal(38, 0)")
+    added = exp.Sum(this=argument)
+    last = exp.Literal.number(str(_LAST))
+    cut = exp.Case(
+        ifs=[
+            exp.If(this=exp.GT(this=added.copy(), expression=last), true=last.copy()),
+            exp.If(
+                this=exp.LT(this=added.copy(), expression=exp.Neg(this=last.copy())),
+                true=exp.Neg(this=last.copy()),
+            ),
+        ],
+        default=added,
+    )
+    return exp.cast(cut, "bigint")

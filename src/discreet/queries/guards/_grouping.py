@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from discreet.compiling import kernel
 
 __all__ = ["Parts", "grouped", "summed"]
 
@@ -13,7 +16,7 @@ Ids = npt.NDArray[np.int64]
 Parts = tuple[Ids, Ids, Ids]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def grouped(bits: npt.NDArray[np.uint8], codes: npt.NDArray[np.int32], groups: int) -> Parts:
     """Put the profiles whose bits are set into the groups that their codes name."""
     sizes = np.zeros(groups + 1, np.int64)
@@ -32,9 +35,9 @@ def grouped(bits: npt.NDArray[np.uint8], codes: npt.NDArray[np.int32], groups: i
     return flat, ends, present
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def summed(values: npt.NDArray[np.generic], flat: Ids, ends: Ids) -> npt.NDArray[np.generic]:
-    """Return the sum of each group's values, one value per profile."""
+@kernel
+def summed(values: npt.NDArray[Any], flat: Ids, ends: Ids) -> npt.NDArray[Any]:
+    """Return the sum of each group's values, one value per profile. Any: numbers of one type."""
     out = np.zeros(ends.size, values.dtype)
     start = 0
     for group in range(ends.size):

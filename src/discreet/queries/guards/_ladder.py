@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from discreet.data.engines.base import Engine
     from discreet.data.sql.query import Catalog
-    from discreet.queries.guards.perturbation import Perturbation
+    from discreet.queries.guards._noise_settings import NoiseSettings
 
 __all__ = ["Ladder"]
 
@@ -50,7 +50,7 @@ class Ladder:
     contribution: int
 
     @classmethod
-    def of(cls, measure: Measure, guard: Perturbation, catalog: Catalog) -> Ladder:
+    def of(cls, measure: Measure, guard: NoiseSettings, catalog: Catalog) -> Ladder:
         """Return the steps between the declared bounds of what is asked about."""
         assert measure.argument is not None
         assert measure.fraction is not None
@@ -62,7 +62,8 @@ class Ladder:
             width = max(1, math.ceil((last - first + 1) / STEPS))
             steps = (last - first) // width + 1
             return cls(measure, first, width, steps, (width - 1) / 2, *ends)
-        step = (high - low) / STEPS
+        # What has one value only has steps too, so that nothing is divided by zero.
+        step = (high - low) / STEPS or 1.0
         return cls(measure, low, step, STEPS, step / 2, *ends)
 
     @property
@@ -111,8 +112,7 @@ class Ladder:
 
     def _place(self) -> exp.Expression:
         """Return the number of the step a value is on, cut to the first and last."""
-        argument = self.measure.argument
-        assert argument is not None
+        argument = self.measure.total()
         ends = (self.low, self.low + self.steps * self.step)
         # A value that is not a number counts as the largest, as in sums.
         cut = exp.Case(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,7 @@ from sqlglot import exp
 
 from discreet.data.engines.base import Relation
 from discreet.data.sql.query import Query, from_clause
-from discreet.dp.accountant import Accountant, delta_event
+from discreet.dp.accountant import Accountant, delta_event, normal_event
 from discreet.dp.mechanisms import FAMILY, Noise
 from discreet.dp.selection import Selection
 from discreet.errors import RefusedError
@@ -27,13 +29,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.ledger.store import Ledger
-    from discreet.queries.guards.perturbation import Perturbation
+    from discreet.queries.guards._noise_settings import NoiseSettings
 
-__all__ = ["Budgets", "NoisyAnswers", "bounded_rows"]
+__all__ = ["Budgets", "NoisyAnswers", "bounded_rows", "current_period", "cut_notice", "row_digest"]
 
 Whole = npt.NDArray[np.int64]
 #: Plans and kinds of noise that are kept at hand.
 MOST_KEPT = 1000
+#: A budget that holds more questions than this holds enough.
+MOST_PREVIEWED = 100_000
 Choices = dict[str, tuple[Ladder, Selection]]
 #: Statistics, how measures are made of them, their noises, what they cost, and quantiles.
 Plan = tuple[dict[str, Statistic], list[Recipe], dict[str, Noise], dict[str, int], Choices]
@@ -42,7 +46,7 @@ Plan = tuple[dict[str, Statistic], list[Recipe], dict[str, Noise], dict[str, int
 class Budgets:
     """The budgets of users and of the dataset."""
 
-    def __init__(self, guard: Perturbation, data: Protected, ledger: Ledger | None) -> None:
+    def __init__(self, guard: NoiseSettings, data: Protected, ledger: Ledger | None) -> None:
         self._guard, self._data, self._ledger = guard, data, ledger
         self.accountant = Accountant(guard.accountant, guard.delta)
 
@@ -52,36 +56,104 @@ class Budgets:
             return self._guard.user_epsilon
         return self._guard.epsilon
 
+    def scopes(self, user: str) -> dict[str, str]:
+        """Return the names of the user's budget, in this period, and of the dataset's."""
+        period = current_period(self._guard.period)
+        return {"user": f"user:{user}{' ' + period if period else ''}", "dataset": "dataset"}
+
     def charges(self, user: str, events: Mapping[str, int]) -> list[Charge]:
         """Return what events cost the user's budget and the dataset's."""
-        return [self._charge(scope, events) for scope in (f"user:{user}", "dataset")]
+        return [self._charge(scope, events) for scope in self.scopes(user).values()]
 
     def _charge(self, scope: str, events: Mapping[str, int]) -> Charge:
         limit = self.limit(scope) * (1 + 1e-9)
         return Charge(scope, events, lambda total: self.accountant.epsilon(total) <= limit)
 
+    def _spent(self, user: str) -> dict[str, dict[str, int]]:
+        scopes = self.scopes(user)
+        assert self._ledger is not None
+        spent = self._ledger.balances(self._data.name, list(scopes.values()))
+        return {name: spent[scope] for name, scope in scopes.items()}
+
     def left(self, user: str) -> dict[str, float]:
         """Return what is left, in ε."""
         if self._ledger is None:
             return {}
-        scopes = {"user": f"user:{user}", "dataset": "dataset"}
-        spent = self._ledger.balances(self._data.name, list(scopes.values()))
         return {
-            name: round(max(self.limit(scope) - self.accountant.epsilon(spent[scope]), 0.0), 12)
-            for name, scope in scopes.items()
+            name: round(max(self.limit(name) - self.accountant.epsilon(spent), 0.0), 12)
+            for name, spent in self._spent(user).items()
         }
+
+    def lines(self, user: str, events: Mapping[str, int]) -> list[dict[str, Any]]:
+        """Return each budget, what is spent of it, and how many questions of a kind it holds.
+
+        Any: names and numbers.
+        """
+        if self._ledger is None:
+            return []
+        found = []
+        for name, spent in self._spent(user).items():
+            limit, used = self.limit(name), self.accountant.epsilon(spent)
+            found.append(
+                {
+                    "scope": name,
+                    "period": current_period(self._guard.period) if name == "user" else "",
+                    "budget": limit,
+                    "spent": round(used, 12),
+                    "left": round(max(limit - used, 0.0), 12),
+                    "questions_left": self._holds(spent, events, limit),
+                }
+            )
+        return found
+
+    def more(self, user: str, events: Mapping[str, int]) -> int | None:
+        """Return how many more questions of a kind the budgets hold; None without a ledger."""
+        held = [line["questions_left"] for line in self.lines(user, events)]
+        return min(held) if held else None
+
+    def _holds(self, spent: Mapping[str, int], events: Mapping[str, int], limit: float) -> int:
+        # Convolving takes long; Rényi's bound is a little above it, so that at least so many fit.
+        accountant = self.accountant
+        if accountant.method == "pld":
+            accountant = Accountant("rdp", accountant.delta)
+
+        def admits(count: int) -> bool:
+            total = Counter(spent)
+            total.update({name: number * count for name, number in events.items()})
+            return accountant.epsilon(total) <= limit * (1 + 1e-9)
+
+        low, high = 0, 1
+        while high <= MOST_PREVIEWED and admits(high):
+            low, high = high, high * 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if admits(middle) else (low, middle)
+        return low
+
+
+def current_period(period: str | None) -> str:
+    """Return the name of the day, week, month or year that it is, in UTC.
+
+    >>> len(current_period("month")), current_period(None)
+    (7, '')
+    """
+    now = datetime.datetime.now(datetime.UTC)
+    forms = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m", "year": "%Y"}
+    return "" if period is None else now.strftime(forms[period])
 
 
 class NoisyAnswers(Keeper):
     """Answers with fresh noise, charged to the budgets."""
 
-    def __init__(self, guard: Perturbation, data: Protected, ledger: Ledger | None) -> None:
+    def __init__(self, guard: NoiseSettings, data: Protected, ledger: Ledger | None) -> None:
         self._guard, self._data = guard, data
         self._budgets = Budgets(guard, data, ledger)
         self._mechanism = FAMILY.get(guard.mechanism)()
         for name in (*guard.bounds, *guard.keys):
             data.relation.require(name)
-        self._rows = bounded_rows(data, guard.contribution)
+        self._rows, self._is_cut = bounded_rows(data, guard.contribution, ledger)
+        if self._is_cut:
+            self.notices = (cut_notice(data, self._rows, guard.contribution),)
         self._shortcut = Shortcut(data, self._rows)
         self._noises: dict[tuple[float, int], Noise] = {}
         self._plans: dict[tuple[tuple[str, ...], tuple[str, ...]], Plan] = {}
@@ -90,7 +162,7 @@ class NoisyAnswers(Keeper):
         import pyarrow as pa
 
         statistics, recipes, noises, events, choices = self._planned(query)
-        table = self._rows_of(query, statistics)
+        table = self._rows_of(query, statistics) if ready is None else ready
         keys, noisy = self._noised(query, table, statistics, noises)
         chosen = self._chosen(query, keys, choices)
         values = {
@@ -111,6 +183,20 @@ class NoisyAnswers(Keeper):
             error_95=self._errors(recipes, statistics, noises, values),
         )
 
+    def ready(self, query: Query) -> pa.Table | None:
+        """Return the statistics where they are at hand, so that the engine need not be asked."""
+        statistics, _, _, _, choices = self._planned(query)
+        profiles = self._shortcut.profiles(query)
+        if profiles is None or choices or not profiles.are_known(statistics):
+            return None
+        return self._added(query, statistics, profiles)
+
+    def charges(self, query: Query, user: str, ready: Any) -> tuple[Sequence[Charge], float]:
+        if ready is not None:
+            return (), 0.0
+        events = self._planned(query)[3]
+        return self._budgets.charges(user, events), self._cost(events)
+
     def prepare(self, query: Query) -> None:
         self._shortcut.start()
         self._rows_of(query, self._planned(query)[0])
@@ -128,7 +214,7 @@ class NoisyAnswers(Keeper):
 
     def _plan(self, query: Query) -> Plan:
         guard = self._guard
-        statistics, recipes = statistics_of(query, guard, self._data.catalog)
+        statistics, recipes = statistics_of(query, guard, self._data.catalog, self._data.count)
         private = bool(query.keys) and combined_keys(query, guard.keys) is None
         if private:
             if guard.delta <= 0:
@@ -144,14 +230,24 @@ class NoisyAnswers(Keeper):
         share = self._share(len(statistics) + len(ladders))
         noises = {name: self._noise(share, s.sensitivity) for name, s in statistics.items()}
         choices = {
-            name: (ladder, ladder.selection(share, concentrated=guard.mechanism == "gaussian"))
+            name: (ladder, ladder.selection(share, concentrated=self._concentrated))
             for name, ladder in ladders.items()
         }
-        names = [noise.event for noise in noises.values()]
+        names = [self._event(noise) for noise in noises.values()]
         events = dict(Counter([*names, *(selection.event for _, selection in choices.values())]))
         if private:
             events[delta_event(self._delta())] = 1
         return statistics, recipes, noises, events, choices
+
+    @property
+    def _concentrated(self) -> bool:
+        """Whether costs are counted as ρ; losses that are convolved are counted as they are."""
+        return self._guard.mechanism == "gaussian" and self._guard.accountant != "pld"
+
+    def _event(self, noise: Noise) -> str:
+        if self._guard.mechanism == "gaussian" and self._guard.accountant == "pld":
+            return normal_event(float(noise.event.removeprefix("zcdp ")), noise.scale)
+        return noise.event
 
     def _noise(self, epsilon: float, sensitivity: int) -> Noise:
         """Return the noise for a statistic; there are few kinds, and each is made once."""
@@ -184,7 +280,7 @@ class NoisyAnswers(Keeper):
         """Return the statistics of each group, in the order of the keys."""
         from discreet.data.sql.query import raw_query
 
-        profiles = self._shortcut.profiles(query)
+        profiles = self._shortcut.profiles(query, asked=0)
         if profiles is not None and (found := self._added(query, statistics, profiles)) is not None:
             return found
         columns = {f"s{n}": s.tree for n, s in enumerate(statistics.values())}
@@ -321,6 +417,7 @@ class NoisyAnswers(Keeper):
         facts: dict[str, Any] = {
             "cost": {"epsilon": cost, "epsilon of a group of 5": 5 * cost},
             "left": left,
+            "more": self._budgets.more(user, events),
             "error_95": {
                 f"m{n}": float(r.error_95(noises, grains, 1.0))
                 for n, r in enumerate(recipes)
@@ -330,6 +427,12 @@ class NoisyAnswers(Keeper):
         if choices:
             ranks = max(ladder.ranks_95(selection) for ladder, selection in choices.values())
             facts["reason"] = f"quantiles are wrong by {ranks:,.0f} records in rank at most (95 %)"
+        if self._is_cut:
+            cut = (
+                f"of each unit {self._guard.contribution} records count at most: counts and sums "
+                "leave the others out, and means are of those that stay"
+            )
+            facts["reason"] = "; ".join(filter(None, [facts.get("reason", ""), cut]))
         if left and min(left.values()) < cost * (1 - 1e-9) and self._guard.accountant == "basic":
             facts |= {
                 "kind": "refused",
@@ -340,23 +443,33 @@ class NoisyAnswers(Keeper):
     def left(self, user: str) -> dict[str, float]:
         return self._budgets.left(user)
 
+    def budget(self, user: str) -> list[dict[str, Any]]:
+        counting = self._event(self._noise(self._share(1), self._guard.contribution))
+        return self._budgets.lines(user, {counting: 1})
+
     def close(self) -> None:
         self._shortcut.close()
 
 
-def bounded_rows(data: Protected, contribution: int) -> Relation:
-    """Return the rows with at most so many of each unit."""
+def bounded_rows(
+    data: Protected, contribution: int, ledger: Ledger | None
+) -> tuple[Relation, bool]:
+    """Return the rows with at most so many of each unit, and whether any were left out.
+
+    Which stay is decided by a keyed digest of each row. It depends on the unit's own rows alone, so
+    that one unit's presence changes nothing about the others; and the key makes it as good as
+    random, where an order of the values would keep the smallest.
+    """
     unit = data.catalog.unit
     if unit is None:
-        return data.relation
+        return data.relation, False
     distinct = exp.Count(this=exp.Distinct(expressions=[exp.column(unit, quoted=True)]))
     select = exp.select(exp.alias_(distinct, "n")).from_(from_clause(data.relation.query, "t"))
     if int(data.engine.fetch(select).column(0)[0].as_py()) == data.count:
-        return data.relation
+        return data.relation, False
     columns = [exp.column(name, quoted=True) for name in data.relation.columns]
-    # Which records stay depends on the unit's own records alone, so that one unit's presence
-    # changes nothing about the others.
-    order = exp.Order(expressions=[exp.Ordered(this=c.copy(), nulls_first=False) for c in columns])
+    # Equal rows have equal digests, and it does not matter which of them stay.
+    order = exp.Order(expressions=[exp.Ordered(this=row_digest(data, ledger), nulls_first=False)])
     place = exp.Window(
         this=exp.RowNumber(), partition_by=[exp.column(unit, quoted=True)], order=order
     )
@@ -367,14 +480,39 @@ def bounded_rows(data: Protected, contribution: int) -> Relation:
         this=exp.column("__place", quoted=True), expression=exp.Literal.number(contribution)
     )
     outer = exp.select(*(c.copy() for c in columns)).from_(from_clause(inner, "t")).where(kept)
-    return data.engine.materialize(Relation(data.engine, outer, data.relation.schema))
+    return data.engine.materialize(Relation(data.engine, outer, data.relation.schema)), True
+
+
+def cut_notice(data: Protected, rows: Relation, contribution: int) -> str:
+    """Return what the curator should know of the records that are left out."""
+    left = data.count - data.engine.count(rows)
+    return (
+        f"{left:,} of {data.count:,} records are left out of answers: a unit adds "
+        f"{contribution} at most"
+    )
+
+
+def row_digest(
+    data: Protected, ledger: Ledger | None, columns: Sequence[str] | None = None
+) -> exp.Expression:
+    """Return a digest of a row's columns, all if left out, under a key that stays with the ledger."""
+    key = os.urandom(32)
+    if ledger is not None:
+        key = ledger.secret(f"order of rows {data.name}", key)
+    text: exp.Expression = exp.Literal.string(key.hex())
+    for name in data.relation.columns if columns is None else columns:
+        known = exp.cast(exp.column(name, quoted=True), "text")
+        part = exp.Coalesce(this=known, expressions=[exp.Literal.string("\x01")])
+        apart = exp.DPipe(this=text, expression=exp.Literal.string("\x02"))
+        text = exp.DPipe(this=apart, expression=part)
+    return exp.MD5(this=text)
 
 
 def _column(recipe: Recipe, values: npt.NDArray[np.float64]) -> Any:
     import pyarrow as pa
 
-    if recipe.measure.kind == "integer":
-        return pa.array(np.round(values).astype(np.int64))
+    if recipe.measure.kind == "integer":  # cut to 64 bits
+        return pa.array(np.round(np.clip(values, -9.2e18, 9.2e18)).astype(np.int64))
     return pa.array(values)
 
 

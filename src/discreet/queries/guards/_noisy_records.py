@@ -11,29 +11,37 @@ import numpy as np
 from sqlglot import exp
 
 from discreet.data.engines.base import ROW, Relation
-from discreet.data.sql.query import Query, raw_query
+from discreet.data.engines.changes import attach
+from discreet.data.sql.query import Query, from_clause, raw_query
 from discreet.dp.mechanisms import FAMILY, Noise
 from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import Draft
 from discreet.queries.guards._base import Keeper, Proposal, Protected, aggregate
-from discreet.queries.guards._noisy_answers import Budgets
+from discreet.queries.guards._noisy_answers import (
+    Budgets,
+    bounded_rows,
+    cut_notice,
+    row_digest,
+)
 from discreet.queries.guards._profiles import sorted_places
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.ledger.store import Ledger
-    from discreet.queries.guards.perturbation import Perturbation
+    from discreet.queries.guards._noise_settings import NoiseSettings
 
 __all__ = ["NoisyRecords"]
 
 _CURATOR = "curator"
+#: Whose record a row of noisy values is, as the ledger keeps it.
+_NAME = "__name"
 
 
 class NoisyRecords(Keeper):
     """Answers from records whose confidential values carry noise that is drawn once."""
 
-    def __init__(self, guard: Perturbation, data: Protected, ledger: Ledger | None) -> None:
+    def __init__(self, guard: NoiseSettings, data: Protected, ledger: Ledger | None) -> None:
         self._guard, self._data, self._ledger = guard, data, ledger
         self._columns = sorted(c for c in data.confidential if c in guard.bounds)
         if not self._columns:
@@ -54,6 +62,9 @@ class NoisyRecords(Keeper):
             low, high = guard.bounds[name]
             steps = math.ceil((high - low) / self._grain(name))
             self._noises[name] = mechanism.noise(epsilon=share, sensitivity=steps)
+        self._bounded, is_cut = bounded_rows(data, guard.contribution, ledger)
+        if is_cut:
+            self.notices = (cut_notice(data, self._bounded, guard.contribution),)
         self._rows = self._attached(self._drawn())
 
     def _grain(self, name: str) -> float:
@@ -62,13 +73,28 @@ class NoisyRecords(Keeper):
 
     # -- noise on the records --------------------------------------------------------------------
     def _numbered(self) -> tuple[Relation, pa.Table]:
+        """Return the records that count, numbered, and whose they are.
+
+        Noise belongs to a unit and the place of a record among the unit's own, in a keyed order,
+        never to a place in the data; the name that it is kept under is a keyed digest.
+        """
+        import pyarrow as pa
+
         engine = self._data.engine
-        rows = engine.number(self._data.relation)
         unit = self._data.catalog.unit
-        names = [unit] if unit else sorted(n for n in rows.columns if n != ROW)
-        wanted = list(dict.fromkeys([ROW, *names, *self._columns]))
-        table = engine.fetch(engine.project(rows, wanted))
-        return rows, table.take(sorted_places([table.column(name) for name in [*names, ROW]]))
+        rows = engine.number(self._bounded)
+        own = row_digest(self._data, self._ledger)
+        owner = own.copy() if unit is None else row_digest(self._data, self._ledger, (unit,))
+        named = [exp.column(name, quoted=True) for name in (ROW, *self._columns)]
+        select = exp.select(*named, exp.alias_(owner, "__owner"), exp.alias_(own, "__own"))
+        table = engine.fetch(select.from_(from_clause(rows.query, "t")))
+        table = table.take(sorted_places([table.column(n) for n in ("__owner", "__own", ROW)]))
+        owners = np.array(table.column("__owner").to_pylist(), object)
+        first = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]]) if owners.size else owners
+        starts = np.repeat(first, np.diff(np.r_[first, owners.size])) if owners.size else owners
+        places = np.arange(owners.size) - starts.astype(np.int64)
+        names = [f"{owner} {place}" for owner, place in zip(owners, places, strict=True)]
+        return rows, table.append_column(_NAME, pa.array(names, pa.string()))
 
     def _drawn(self) -> pa.Table:
         """Return the noisy columns, drawn now or recorded earlier: never drawn twice."""
@@ -83,7 +109,7 @@ class NoisyRecords(Keeper):
                     return reader.read_all()
         _, table = self._numbered()
         columns = {name: self._noisy(name, table) for name in self._columns}
-        made = pa.table(columns)
+        made = pa.table({**columns, _NAME: table.column(_NAME)})
         if self._ledger is not None:
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, made.schema) as writer:
@@ -111,25 +137,30 @@ class NoisyRecords(Keeper):
 
         grain = self._grain(name)
         low, high = self._guard.bounds[name]
-        values = np.asarray(table.column(name).cast(pa.float64()).to_numpy(), np.float64)
-        missing = np.isnan(values)
-        cut = np.clip(np.where(missing, low, values), low, high)
+        values = np.asarray(
+            table.column(name).cast(pa.float64(), safe=False).to_numpy(), np.float64
+        )
+        # A record without a value gets one, so that nobody can tell which have none.
+        cut = np.clip(np.where(np.isnan(values), (low + high) / 2, values), low, high)
         steps = np.round(cut / grain).astype(np.int64)
         noisy = np.array(self._noises[name].draw(steps.tolist()), dtype=np.int64)
         whole = self._data.catalog[name].kind == "integer" and grain == 1.0
-        return pa.array(noisy if whole else noisy * grain, mask=missing)
+        return pa.array(noisy if whole else noisy * grain)
 
     def _attached(self, columns: pa.Table) -> Relation:
         rows, table = self._numbered()
-        if columns.num_rows != table.num_rows:
+        # Both in the order of names: who a record belongs to decides, not where it stands.
+        mine = sorted_places([table.column(_NAME)])
+        kept = columns.take(sorted_places([columns.column(_NAME)]))
+        if not kept.column(_NAME).equals(table.column(_NAME).take(mine)):
             raise InputError(
                 "the data has changed since noise was added to it",
                 code="changed-data",
-                hint="use another ledger, or another name for the dataset",
+                hint='open the records that were there, or answer about the new ones with mode="output"',
             )
-        made = columns.append_column(ROW, table.column(ROW))
+        made = kept.drop_columns([_NAME]).append_column(ROW, table.column(ROW).take(mine))
         engine = self._data.engine
-        return engine.materialize(engine.attach(rows, made))
+        return engine.materialize(attach(rows, made))
 
     # -- answering -------------------------------------------------------------------------------
     def answer(self, query: Query, user: str, ready: Any = None) -> Proposal:
@@ -138,7 +169,7 @@ class NoisyRecords(Keeper):
         for number, measure in enumerate(query.measures):
             columns[f"m{number}"] = aggregate(measure)
             columns[f"n{number}"] = exp.Count(
-                this=exp.Star() if measure.argument is None else measure.argument.copy()
+                this=exp.Star() if measure.argument is None else measure.total()
             )
         table = self._data.engine.fetch(raw_query(query, self._rows.query, columns))
         return Proposal("noisy", self._shown(query, table), error_95=self._errors(query, table))
@@ -152,7 +183,7 @@ class NoisyRecords(Keeper):
             raise RefusedError(
                 f"column {bare[0]!r} carries no noise and is not available",
                 code="missing-bounds",
-                hint="use " + ", ".join(self._columns),
+                hint="use columns that carry noise, or COUNT(*)",
             )
 
     def _shown(self, query: Query, table: pa.Table) -> pa.Table:

@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from discreet.data.schema import Role
 from discreet.data.sql.expression import operands
 from discreet.data.sql.query import Catalog, Query, from_clause, raw_query
 from discreet.data.sql.spelling import spelled
+from discreet.data.sql.total import total_key
 from discreet.errors import EngineError
 from discreet.queries.guards._base import Protected
 
@@ -56,6 +57,11 @@ class Remembered:
         self._most, self._held = most, 0
         self._values: collections.OrderedDict[str, tuple[Any, int]] = collections.OrderedDict()
         self._lock = threading.Lock()
+
+    def has(self, name: str) -> bool:
+        """Whether something is kept under a name."""
+        with self._lock:
+            return name in self._values
 
     def get(self, name: str, make: Callable[[], tuple[Any, int]]) -> Any:
         """Return what is kept under a name; `make` gives it and its bytes. Any: arrays."""
@@ -150,7 +156,7 @@ class Profiles:
         def made() -> tuple[Bits, int]:
             names = {column.name for column in condition.find_all(exp.Column)}
             if len(names) == 1:
-                codes, values = self._codes(exp.column(next(iter(names)), quoted=True))
+                codes, values = self._codes(exp.column(next(iter(names)), quoted=True), "")
                 held = self._true(condition, next(iter(names)), values, query)[codes]
             else:
                 held = np.zeros(self.counts.size, bool)
@@ -187,11 +193,12 @@ class Profiles:
         return np.asarray(self.engine.fetch(tree).column(0).to_numpy(), np.int64)
 
     # -- groups ----------------------------------------------------------------------------------
-    def _codes(self, key: exp.Expression) -> Codes:
+    def _codes(self, key: exp.Expression, kind: str) -> Codes:
         """Return the value of a key for each profile, as codes and what they stand for."""
 
         def made() -> tuple[Codes, int]:
-            tree = exp.select(exp.alias_(key.copy(), _VALUE), exp.column(_ID, quoted=True)).from_(
+            value = exp.alias_(total_key(key, kind), _VALUE)
+            tree = exp.select(value, exp.column(_ID, quoted=True)).from_(
                 from_clause(self.relation.query, self.catalog.relation)
             )
             rows = self.engine.fetch(tree)
@@ -219,7 +226,7 @@ class Profiles:
         if not query.keys:  # one group, also of nobody
             flat = np.flatnonzero(np.unpackbits(bits, count=self.counts.size))
             return pa.table({}), (flat, np.array([flat.size]), np.zeros(1, np.int64))
-        keys = [self._codes(key.expression) for key in query.keys]
+        keys = [self._codes(key.expression, key.kind) for key in query.keys]
         codes, sizes = keys[0][0], [len(values) for _, values in keys]
         total = sizes[0]
         for (more, _), size in zip(keys[1:], sizes[1:], strict=True):
@@ -295,6 +302,10 @@ class Profiles:
         found = self._remembered.get("sum " + name, lambda: self._by_profile(tree(), rows))
         return None if found is None else np.asarray(summed(found, parts[0], parts[1]))
 
+    def are_known(self, names: Iterable[str]) -> bool:
+        """Whether sums are at hand, so that the engine need not be asked."""
+        return all(self._remembered.has("sum " + name) for name in names)
+
     def _by_profile(self, tree: exp.Expression, rows: Relation | None) -> tuple[Any, int]:
         source = rows or self._source
         value = exp.alias_(tree.copy(), _VALUE)
@@ -331,9 +342,9 @@ class Shortcut:
         self._lock, self._starting = threading.Lock(), threading.Lock()
         self._profiles: Profiles | None = None
 
-    def profiles(self, query: Query) -> Profiles | None:
+    def profiles(self, query: Query, asked: int = 1) -> Profiles | None:
         """Return profiles that can tell the records of a question, or None."""
-        if self._due():
+        if self._due(asked):
             self.start()
         found = self._profiles
         return found if found is not None and found.can_tell(query) else None
@@ -345,11 +356,16 @@ class Shortcut:
                 self._profiles = Profiles.of(self._data, self._rows)
             self._started = True
 
-    def _due(self) -> bool:
+    def never(self) -> None:
+        """Answer all questions from the records, however many are asked."""
+        with self._starting:
+            self._started = True
+
+    def _due(self, asked: int) -> bool:
         """Whether this is the question from which on profiles pay."""
         with self._lock:
-            self._asked += 1
-            return self._asked == QUESTIONS and not self._started
+            self._asked += asked
+            return asked > 0 and self._asked == QUESTIONS and not self._started
 
     def _are_few(self) -> bool:
         names: list[Any] = [exp.column(name, quoted=True) for name in public_columns(self._data)]

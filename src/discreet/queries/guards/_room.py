@@ -21,10 +21,6 @@ __all__ = ["Room"]
 Ids = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: Up to so many atoms the programs are exact; beyond, only so many may move, which refuses more.
-MOST_ATOMS = 3000
-#: Single records looked at in one program, where there are more atoms.
-CHUNK = 1000
 #: Directions tried for many records at once, before each is looked at alone.
 DIRECTIONS = 4
 #: Records looked at alone in one decision; with more left the question is refused.
@@ -49,6 +45,9 @@ class Room:
         Number of records of each profile (records that no question can tell apart).
     share
         The r that every record must keep, 0 to 1.
+    most_atoms, chunk
+        Up to so many atoms the linear programs are exact. Beyond, only some atoms may move, which
+        refuses more, and so many single records are looked at in one program.
 
     Examples
     --------
@@ -61,8 +60,11 @@ class Room:
     False
     """
 
-    def __init__(self, counts: Ids, share: float) -> None:
+    def __init__(
+        self, counts: Ids, share: float, *, most_atoms: int = 3000, chunk: int = 1000
+    ) -> None:
         self._counts = counts
+        self._most_atoms, self._chunk = most_atoms, chunk
         self._share = share - TOLERANCE
         # The total is taken as known, as in the audit of sets below k.
         self._atom = np.zeros(counts.size, np.int64)
@@ -96,7 +98,7 @@ class Room:
 
     def _all_move(self, members: Bools, sizes: npt.NDArray[np.float64], singles: Ids) -> bool:
         atoms = np.flatnonzero(sizes > 0)
-        if atoms.size <= MOST_ATOMS:
+        if atoms.size <= self._most_atoms:
             return self._move(members, sizes, singles, atoms)
         # What does not move is held at zero, so that a movement found is one of all records.
         others = atoms[sizes[atoms] > 1]
@@ -104,7 +106,7 @@ class Room:
         largest = others[np.argsort(-sizes[others], kind="stable")[:most]]
         return all(
             self._move(members, sizes, chunk, np.concatenate([chunk, largest]))
-            for chunk in np.array_split(singles, max(1, -(-singles.size // CHUNK)))
+            for chunk in np.array_split(singles, max(1, -(-singles.size // self._chunk)))
         )
 
     def _move(

@@ -13,13 +13,14 @@ from sqlglot import exp
 
 from discreet.data.sql.query import Catalog, Measure, Query
 from discreet.data.sql.spelling import spelled
+from discreet.data.sql.total import total
 from discreet.errors import RefusedError
 from discreet.queries.guards._ladder import Ladder
 from discreet.queries.guards._ranges import bounds_of
 
 if TYPE_CHECKING:
     from discreet.dp.mechanisms import Noise
-    from discreet.queries.guards.perturbation import Perturbation
+    from discreet.queries.guards._noise_settings import NoiseSettings
 
 __all__ = ["Recipe", "Statistic", "statistics_of"]
 
@@ -93,24 +94,28 @@ class Recipe:
 
 
 def statistics_of(
-    query: Query, guard: Perturbation, catalog: Catalog
+    query: Query, guard: NoiseSettings, catalog: Catalog, rows: int = 0
 ) -> tuple[dict[str, Statistic], list[Recipe]]:
-    """Return the statistics a question needs, each once, and how its measures are made."""
+    """Return the statistics a question needs, each once, and how its measures are made.
+
+    Their whole numbers stay within 64 bits for up to four times as many rows as there are.
+    """
     statistics: dict[str, Statistic] = {}
     summed = {m.text for m in query.measures if m.function == "sum"}
     # A unit with several records may be in as many groups, and is counted in each of them.
     groups = guard.contribution if query.keys else 1
-    recipes = [_recipe(m, guard, catalog, statistics, summed, groups) for m in query.measures]
+    recipes = [_recipe(m, guard, catalog, statistics, summed, groups, rows) for m in query.measures]
     return statistics, recipes
 
 
 def _recipe(
     measure: Measure,
-    guard: Perturbation,
+    guard: NoiseSettings,
     catalog: Catalog,
     statistics: dict[str, Statistic],
     summed: set[str],
     groups: int,
+    rows: int,
 ) -> Recipe:
     if measure.function == "units":
         unit = exp.column(str(measure.column), quoted=True)
@@ -131,15 +136,15 @@ def _recipe(
             code="unsupported-noise",
             hint=hint,
         )
-    argument = measure.argument
-    low, high = bounds_of(argument, guard.bounds)
-    grain = _grain(measure, guard, catalog)
-    text = spelled(argument)
+    low, high = bounds_of(measure.argument, guard.bounds)
+    grain = max(_grain(measure, guard, catalog), _coarsest(low, high, rows))
+    text = spelled(measure.argument)
+    argument = measure.total()
     if measure.function == "sum":
         return Recipe(
             measure, total=_sum(statistics, f"sum {text}", argument, low, high, 0.0, grain, guard)
         )
-    count = _count(statistics, argument, guard)
+    count = _count(statistics, measure.argument, guard)
     if measure.function == "avg" and f"SUM({text})" in summed:
         # The sum is asked for as well: the average is made of it, and the two agree.
         total = _sum(statistics, f"sum {text}", argument, low, high, 0.0, grain, guard)
@@ -164,16 +169,16 @@ def _add(
 
 
 def _count(
-    statistics: dict[str, Statistic], argument: exp.Expression | None, guard: Perturbation
+    statistics: dict[str, Statistic], argument: exp.Expression | None, guard: NoiseSettings
 ) -> str:
     if isinstance(argument, exp.Column) and argument.name in guard.complete:
         argument = None
-    inner = exp.Star() if argument is None else argument.copy()
+    inner = exp.Star() if argument is None else total(argument)
     name = "count *" if argument is None else f"count {spelled(argument)}"
     return _add(statistics, name, exp.Count(this=inner), guard.contribution)
 
 
-def _grain(measure: Measure, guard: Perturbation, catalog: Catalog) -> float:
+def _grain(measure: Measure, guard: NoiseSettings, catalog: Catalog) -> float:
     given = [guard.grain[c] for c in measure.columns if c in guard.grain]
     if given:
         return min(given)
@@ -181,27 +186,47 @@ def _grain(measure: Measure, guard: Perturbation, catalog: Catalog) -> float:
     return 1.0 if whole and measure.column is not None else 0.01
 
 
+def _coarsest(low: float, high: float, rows: int) -> float:
+    """Return the grain below which a sum of whole grains could leave 64 bits.
+
+    What one record is rounded by is far below the noise that hides the record. The number of rows
+    counts by powers of two, and small data counts as 16 million rows.
+    """
+    most = 1 << max(24, (4 * rows).bit_length())
+    return max(abs(low), abs(high)) * most / 2.0**61
+
+
 def _middle(low: float, high: float, grain: float) -> float:
     return round((low + high) / 2 / grain) * grain
 
 
-def _whole(argument: exp.Expression, low: float, high: float, grain: float) -> exp.Expression:
-    """Return the value cut to its bounds, in whole grains."""
+def _cut(argument: exp.Expression, low: float, high: float) -> exp.Expression:
+    """Return the value cut to its bounds."""
     # Comparisons keep missing values missing, and are cheaper than GREATEST and LEAST, which
     # engines disagree about. A value that is not a number counts as the largest, in all of them.
-    cut = exp.Case(
+    return exp.Case(
         ifs=[
             exp.If(this=exp.LT(this=argument.copy(), expression=_number(low)), true=_number(low)),
             exp.If(this=exp.GT(this=argument.copy(), expression=_number(high)), true=_number(high)),
         ],
         default=argument.copy(),
     )
+
+
+def _whole(argument: exp.Expression, low: float, high: float, grain: float) -> exp.Expression:
+    """Return the value cut to its bounds, in whole grains."""
+    cut = _cut(argument, low, high)
     if grain == 1.0 and _is_whole(low) and _is_whole(high):
         inner: exp.Expression = cut
     else:
-        scaled = exp.Mul(this=exp.cast(cut, "double"), expression=_number(1 / grain))
+        scaled = exp.Mul(this=exp.cast(cut, "double"), expression=_double(1 / grain))
         inner = exp.Round(this=scaled)
     return exp.cast(inner, "bigint")
+
+
+def _double(value: float) -> exp.Expression:
+    number = exp.cast(_number(abs(value)), "double")
+    return number if value >= 0 else exp.Neg(this=number)
 
 
 def _is_whole(value: float) -> bool:
@@ -209,7 +234,9 @@ def _is_whole(value: float) -> bool:
 
 
 def _number(value: float) -> exp.Expression:
-    text = repr(int(value)) if _is_whole(value) else repr(float(value))
+    # Whole numbers that no engine takes as integers are written as doubles.
+    is_whole = _is_whole(value) and abs(value) < 2**53
+    text = repr(int(value)) if is_whole else repr(float(value)).replace("e+", "e")
     return exp.Literal.number(text) if value >= 0 else exp.Neg(this=exp.Literal.number(text[1:]))
 
 
@@ -221,7 +248,7 @@ def _sum(
     high: float,
     middle: float,
     grain: float,
-    guard: Perturbation,
+    guard: NoiseSettings,
 ) -> str:
     value = _whole(argument, low, high, grain)
     if middle:
@@ -239,17 +266,18 @@ def _squares(
     low: float,
     high: float,
     middle: float,
-    guard: Perturbation,
+    guard: NoiseSettings,
 ) -> str:
     farthest = max(abs(low - middle), abs(high - middle))
     # A grain that keeps the sum of squares within 64 bits and the rounding far below the noise.
-    grain = max(farthest**2 / 1e6, 1e-12)
+    grain = max(farthest**2 / 1e6, 1e-60)
+    # In shares of the farthest value, so that no square is too large or too small for a double.
     centred = exp.Sub(
-        this=exp.cast(_whole(argument, low, high, 0.01), "double"),
-        expression=_number(middle * 100),
+        this=exp.cast(_cut(argument, low, high), "double"), expression=_double(middle)
     )
-    square = exp.Mul(this=exp.Paren(this=centred), expression=exp.Paren(this=centred.copy()))
-    scaled = exp.Mul(this=exp.Paren(this=square), expression=_number(1e-4 / grain))
+    share = exp.Div(this=exp.Paren(this=centred), expression=_double(farthest or 1.0))
+    square = exp.Mul(this=exp.Paren(this=share), expression=exp.Paren(this=share.copy()))
+    scaled = exp.Mul(this=exp.Paren(this=square), expression=_double(farthest**2 / grain))
     whole = exp.cast(exp.Round(this=scaled), "bigint")
     tree = exp.cast(exp.Coalesce(this=exp.Sum(this=whole), expressions=[_number(0)]), "bigint")
     sensitivity = guard.contribution * math.ceil(farthest**2 / grain + 1)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar
 
-from discreet.queries.guards._base import Guard, Keeper, Protected
-from discreet.registry import parameter
+from discreet.queries.guards._base import Keeper, Protected
+from discreet.queries.guards._interval_settings import IntervalSettings
 
 __all__ = ["Camouflage"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Camouflage(Guard):
+class Camouflage(IntervalSettings):
     """Answer with intervals that hold the truth and never narrow a record below its bound.
 
-    The confidential column is a hidden convex combination of a few vectors that nobody sees, each
-    record's values among them spread by at least `bound` times its own value. An answer is the
-    range of the statistic over the hull of the vectors (or a range around it), so every point of
-    the hull stays possible whatever is asked, and no combination of answers can exclude one.
+    A record's value is told only as a cell of a fixed grid, at least `bound` times the value wide,
+    and sums only as slots that leave every value of every cell possible. An answer is the range of
+    the statistic over all data that agree with cells and slots, or a range around it. So all those
+    data give the same answers, whatever is asked, however it is weighted and however often: what
+    is known of a record from all answers together is its cell.
 
     Examples
     --------
@@ -40,21 +41,8 @@ class Camouflage(Guard):
     )
     answers: ClassVar[str] = "interval"
 
-    bound: float = parameter(
-        0.3, help="width of a record's interval, as a share of its value", above=0
-    )
-    per_record: str | None = parameter(
-        None, help="column with the share that a respondent asked for, where larger"
-    )
-    vectors: int = parameter(3, help="number of hidden vectors", low=2, high=8)
-    minimum: float | None = parameter(
-        None,
-        help="smallest width of any interval; a thirtieth of the mean value if left out",
-        low=0,
-    )
-
     def open(self, data: Protected, ledger: Any = None) -> Keeper:
-        """Return the guard at work: hidden vectors beside the records, in the engine."""
-        from discreet.queries.guards._hull import HullKeeper
+        """Return the guard at work: cells beside the records, in the engine."""
+        from discreet.queries.guards._intervals import IntervalKeeper
 
-        return HullKeeper(self, data, ledger)
+        return IntervalKeeper(self, data, ledger)

@@ -13,7 +13,17 @@ from sqlglot import exp
 from discreet.data.sql.query import Measure, Query, from_clause
 from discreet.errors import EngineError, InputError, RefusedError
 from discreet.ledger.entry import Entry
-from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected, aggregate
+from discreet.queries.guards._base import (
+    Guard,
+    Keeper,
+    Proposal,
+    Protected,
+    addable,
+    aggregate,
+    whole_sum,
+)
+from discreet.queries.guards._dependences import dependences, families
+from discreet.queries.guards._few_values import few_values, telling
 from discreet.queries.guards._margin import known_bounds
 from discreet.queries.guards._nearby import covering, nearest_answered
 from discreet.queries.guards._partition import partition
@@ -56,6 +66,12 @@ class Restriction(Guard):
     may lie at the ends, no rule that is blind to them can answer anything: the largest possible
     sum would give everybody's value away.
 
+    A sum of zeros says that all of them are: counts, sums and means of a confidential column of
+    texts or truths, and of numbers declared `categorical`, are refused, unless `tells="accepted"`.
+    Numbers that are few and not declared keep the gateway from opening. Confidential columns that
+    follow from each other (found when the gateway opens, or declared as `dependent`) are audited
+    as one: a sum of any of them counts as a sum of all.
+
     Examples
     --------
     >>> import discreet as dc
@@ -91,6 +107,17 @@ class Restriction(Guard):
         None,
         help="how far inside its bounds every value lies; half the interval if left out",
         above=0,
+    )
+    tells: Literal["refused", "accepted"] = parameter(
+        "refused",
+        help="whether sums and counts of a confidential column with few values are answered, "
+        "which tell everybody's value where a group is all alike",
+    )
+    categorical: tuple[str, ...] = parameter(
+        (), help="confidential columns of numbers that have few values, such as zeros and ones"
+    )
+    dependent: dict[str, tuple[str, ...]] = parameter(
+        {}, help="confidential columns that follow from others, and from which"
     )
 
     def __post_init__(self) -> None:
@@ -172,6 +199,22 @@ class _Keeper(Keeper):
         # Users of other guards may tell what they heard: all answers together keep the smallest k.
         self._floor = _floor(guard, data, ledger)
         self._joint: dict[str, Auditor] = {}
+        found = dependences(data, guard.dependent)
+        self._family = families(found)
+        if found and guard.interval is not None:
+            raise InputError(
+                f"{found[0].column!r} follows from other confidential columns: an interval of one "
+                "would not be kept by the other",
+                code="dependent-interval",
+                column=found[0].column,
+                hint="leave one of them out of the data, or leave out interval",
+            )
+        data.relation.require(*guard.categorical)
+        self._few = self._categorical(few_values(data))
+        self.notices = (
+            *(str(one) for one in found),
+            *(telling(data, column, guard.k) for column in sorted(self._few)),
+        )
         #: What everybody knows of each column that has an interval to keep.
         self._bounds = (
             {} if guard.interval is None else known_bounds(data, guard.bounds, guard.inside)
@@ -194,8 +237,44 @@ class _Keeper(Keeper):
             return _Ready(groups, order, error)
         return _Ready(groups, order, rows, packed(rows))
 
+    def _categorical(self, found: frozenset[str]) -> frozenset[str]:
+        """Return the columns that are not answered exactly: what was declared, not what is found.
+
+        A refusal that followed from the values would tell something of them. So numbers that turn
+        out to be few are said to the curator, who declares them; nobody is answered before.
+        """
+        guard, data = self._guard, self._data
+        numbers = {name for name in found if data.catalog[name].is_number}
+        undeclared = sorted(numbers - set(guard.categorical))
+        if undeclared and guard.tells == "refused":
+            raise InputError(
+                f"column {undeclared[0]!r} has few values: exact answers would tell them where a "
+                "group is all alike",
+                code="undeclared-categorical",
+                column=undeclared[0],
+                hint=f"declare categorical: [{', '.join(undeclared)}], which refuses them, "
+                "or tells: accepted",
+            )
+        return found | set(guard.categorical)
+
     def attributes(self, query: Query) -> list[str]:
-        return list(dict.fromkeys(_attribute(measure) for measure in query.measures))
+        return list(dict.fromkeys(name for _, name in self._audited(query)))
+
+    def _audited(self, query: Query) -> list[tuple[Measure, str]]:
+        """Return each measure with the attributes whose auditors must agree to it.
+
+        A mean together with a sum of the same records tells how many they are, so a mean counts
+        as a count too; where values are missing, only beside a sum, for it is a count of its own.
+        """
+        found = []
+        summed = {m.column for m in query.measures if m.function == "sum"}
+        for measure in query.measures:
+            attribute = _attribute(measure)
+            found.append((measure, self._family.get(attribute, attribute)))
+            is_mean = measure.function == "avg"
+            if is_mean and (self._is_complete(measure) or measure.column in summed):
+                found.append((measure, "*"))
+        return found
 
     def answer(self, query: Query, user: str, ready: _Ready | None = None) -> Proposal:
         ready = ready or self.ready(query)
@@ -215,7 +294,10 @@ class _Keeper(Keeper):
     def _shown(self, query: Query, ready: _Ready) -> npt.NDArray[np.bool_]:
         """Decide on each group and take what is answered into the history."""
         flat, ends, _ = ready.groups
-        same = all(self._is_complete(m) or _attribute(m) != "*" for m in query.measures)
+        same = all(
+            self._is_complete(m) or (name != "*" and name not in self._family)
+            for m, name in self._audited(query)
+        )
         if self._cells is None and self._guard.interval is None and same:
             return answer_groups(self._asked(query), flat, ends, ready.order)
         shown = np.zeros(ends.size, bool)
@@ -259,8 +341,13 @@ class _Keeper(Keeper):
                     code="not-a-column",
                     hint="aggregate a single column, and put conditions into WHERE",
                 )
-        counted = {self._missing(m) for m in query.measures if _attribute(m) == "*"}
-        if len(counted) > 1:
+            if measure.column in self._few and self._guard.tells == "refused":
+                raise RefusedError(
+                    f"{measure.column!r} has few values: exact answers about it would tell them",
+                    code="tells-values",
+                    hint="ask a gateway with Perturbation, or the curator for tells: accepted",
+                )
+        if self._has_several(query):
             # One decision at a time: the difference counts the records without a value.
             raise RefusedError(
                 "counts of different records are not answered in one statement",
@@ -268,13 +355,19 @@ class _Keeper(Keeper):
                 hint="ask for COUNT(*) and for the count of a column in two statements",
             )
 
+    def _has_several(self, query: Query) -> bool:
+        """Whether one auditor would have to decide on different records at once."""
+        missing: dict[str, set[str | None]] = {}
+        for measure, name in self._audited(query):
+            missing.setdefault(name, set()).add(self._missing(measure))
+        return any(len(columns) > 1 for columns in missing.values())
+
     def _decide(self, query: Query, inside: Ids) -> dict[str, _Step] | None:
         """Return the decision per attribute, or None where any is unsafe."""
         if self._cells is not None and not self._is_union(query, inside):
             return None
         decided: dict[str, _Step] = {}
-        for measure in query.measures:
-            attribute = _attribute(measure)
+        for measure, attribute in self._audited(query):
             if attribute in decided:
                 continue
             step = self._step(attribute, self._with_value(measure, inside))
@@ -344,7 +437,7 @@ class _Keeper(Keeper):
 
     def _counts(self, attribute: str) -> Ids:
         counts = self._profiles.counts
-        if attribute in self._profiles.known:
+        if attribute in self._profiles.known and attribute not in self._family:
             counts = np.where(self._profiles.known[attribute], counts, 0)
         return counts
 
@@ -364,7 +457,8 @@ class _Keeper(Keeper):
 
         found = [self._added(measure, parts) for measure in query.measures]
         if any(column is None for column in found):
-            columns = {f"m{n}": _typed(m) for n, m in enumerate(query.measures)}
+            engine = self._data.engine.name
+            columns = {f"m{n}": _typed(m, engine) for n, m in enumerate(query.measures)}
             return _matched(self._data.fetch(query, columns), keys)
         named = {name: keys.column(name) for name in keys.column_names}
         return pa.table(named | {f"m{number}": column for number, column in enumerate(found)})
@@ -388,7 +482,11 @@ class _Keeper(Keeper):
             return None  # decimals are added up as they are
 
         def tree() -> exp.Expression:
-            total = exp.Sum(this=exp.column(column, quoted=True))
+            argument = exp.column(column, quoted=True)
+            engine = self._data.engine.name
+            total = (
+                whole_sum(argument, engine) if whole else exp.Sum(this=addable(argument, engine))
+            )
             known = exp.Coalesce(this=total, expressions=[exp.Literal.number(0)])
             return exp.cast(known, "bigint" if whole else "double")
 
@@ -417,11 +515,11 @@ class _Keeper(Keeper):
             # In the order in which they were decided, so that they are decided alike.
             parts.sort(key=lambda part: -self._profiles.records(part))
         for part in parts:
-            for measure in query.measures:
+            for measure, attribute in self._audited(query):
                 if measure.function not in _LINEAR:
                     continue
                 here = self._with_value(measure, part)
-                self._learn(_attribute(measure), here, own=entry.policy == self._guard.digest)
+                self._learn(attribute, here, own=entry.policy == self._guard.digest)
 
     def _learn(self, attribute: str, here: Ids, *, own: bool) -> None:
         """Take an answer into the history, given under these settings or others.
@@ -516,7 +614,12 @@ def _attribute(measure: Measure) -> str:
     return measure.column or "*" if measure.function in ("sum", "avg") else "*"
 
 
-def _typed(measure: Measure) -> exp.Expression:
+def _typed(measure: Measure, engine: str) -> exp.Expression:
+    if measure.function == "sum" and measure.kind == "integer":
+        return whole_sum(measure.total(), engine)
+    if measure.function in ("sum", "avg"):
+        added = exp.Sum if measure.function == "sum" else exp.Avg
+        return exp.cast(added(this=addable(measure.total(), engine)), "double")
     tree = aggregate(measure)
     if measure.kind == "integer":
         return exp.cast(tree, "bigint")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.queries.history.compiling import entry, inner, low_bit
+from discreet.compiling import inner, kernel
+from discreet.queries.history.bits import low_bit
 from discreet.queries.history.deciding import NEW, UNSAFE, Plan, decide
 from discreet.queries.history.field import (
     Vector,
@@ -16,17 +17,17 @@ from discreet.queries.history.field import (
     take_out,
     times,
 )
-from discreet.queries.history.light_words import adopt, reduce_by_own
+from discreet.queries.history.low_weight import adopt, reduce_by_own
 from discreet.queries.history.sketches import sketch
 from discreet.queries.history.state import ATOMS, COLUMNS, RANK, SMALL, WORDS, State
 
-__all__ = ["accept", "lacks", "sweep", "sweep_both"]
+__all__ = ["accept", "lacks", "sweep"]
 
 Ids = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-@entry
+@kernel
 def lacks(state: State, plan: Plan, needed: Vector) -> bool:
     """Whether an answer needs more space than there is; how much comes in `needed`."""
     splits = 0
@@ -45,7 +46,7 @@ def lacks(state: State, plan: Plan, needed: Vector) -> bool:
     )
 
 
-@entry
+@kernel
 def accept(state: State, plan: Plan, places: Ids) -> None:
     """Take a sum into the history; the plan is that of the last decision."""
     coefficients = plan.coefficients.copy()
@@ -221,7 +222,7 @@ def _add_row(state: State, plan: Plan, coefficients: Vector, beside: int) -> Non
         value = 1 if within == 1 else p - 1
     else:
         column = times(
-            state.inverse.stretches,
+            state.inverse.blocks,
             state.inverse.at,
             state.inverse.turned,
             state.members,
@@ -257,49 +258,38 @@ def _add_row(state: State, plan: Plan, coefficients: Vector, beside: int) -> Non
     state.used[RANK] = r + 1
 
 
-@entry
+@kernel
 def sweep(
-    state: State, flat: Ids, starts: Ids, ends: Ids, order: Ids, shown: Bools, first: int,
-    needed: Vector,
+    one: State, other: State, both: bool, flat: Ids, starts: Ids, ends: Ids, order: Ids,
+    shown: Bools, first: int, needed: npt.NDArray[np.int64],
 ) -> int:  # fmt: skip
-    """Decide on sums one after another, and take the safe ones; return how far it came.
+    """Decide on sums over groups in an order, from `first` on, and take in those that are safe.
 
-    Less than all if there is no space for the next one.
+    With `both`, a sum of two attributes is answered for both or not at all. Stops where an answer
+    needs more space than there is; returns the place in the order, and how much space in `needed`.
     """
+    # The compiler takes a constant for a type of its own, and would compile all of `decide` again.
+    given = first < 0
     for n in range(first, order.size):
         group = order[n]
         places = flat[starts[group] : ends[group]]
-        plan = decide(state, places, False)
-        if plan.status == NEW:
-            if lacks(state, plan, needed):
-                return n
-            accept(state, plan, places)
-        shown[group] = plan.status != UNSAFE
-    return order.size
-
-
-@entry
-def sweep_both(
-    one: State, other: State, flat: Ids, starts: Ids, ends: Ids, order: Ids, shown: Bools,
-    first: int, needed: npt.NDArray[np.int64],
-) -> int:  # fmt: skip
-    """Decide as `sweep` does on sums of two attributes, that are answered both or not at all."""
-    for n in range(first, order.size):
-        group = order[n]
-        places = flat[starts[group] : ends[group]]
-        a = decide(one, places, False)
+        a = decide(one, places, given)
         if a.status == UNSAFE:
             continue
-        b = decide(other, places, False)
-        if b.status == UNSAFE:
-            continue
+        b = a
+        if both:
+            b = decide(other, places, given)
+            if b.status == UNSAFE:
+                continue
         needed[0], needed[1] = 0, 0
         short = a.status == NEW and lacks(one, a, needed[0])
-        if (b.status == NEW and lacks(other, b, needed[1])) or short:
+        if both and b.status == NEW:
+            short = lacks(other, b, needed[1]) or short
+        if short:
             return n
         if a.status == NEW:
             accept(one, a, places)
-        if b.status == NEW:
+        if both and b.status == NEW:
             accept(other, b, places)
         shown[group] = True
     return order.size

@@ -3,8 +3,8 @@
 Records with the same membership in all answered query sets form an *atom*. Answered sums are
 rows over atoms. The auditor keeps rows that have a pivot in an atom of at least k records (a
 combination of those that vanishes on all large atoms is zero), with the inverse of the square
-matrix of the pivots; and, apart, the *words*, combinations that live on small atoms only, among which
-one on fewer than k records is looked for. A set below k that is a union of small
+matrix of the pivots; and, apart, the *codewords*, combinations that are zero but on small atoms, among
+which one on fewer than k records is looked for. A set below k that is a union of small
 atoms is therefore found like any other. The decision uses query sets alone, never a value.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from discreet.queries.history.accepting import accept, lacks, sweep, sweep_both
+from discreet.queries.history.accepting import accept, lacks, sweep
 from discreet.queries.history.deciding import KNOWN, UNSAFE, Plan, decide
 from discreet.queries.history.sketches import BUCKETS
 from discreet.queries.history.state import ATOMS, RANK, WORDS, blank, grown
@@ -86,7 +86,7 @@ class Auditor:
         return self._decide(inside, given=False)
 
     def _decide(self, inside: npt.NDArray[np.integer], *, given: bool) -> Decision:
-        places = np.ascontiguousarray(inside, np.int64)
+        places = np.require(inside, np.int64, ["C", "W"])  # one type, compiled once
         plan = decide(self._state, places, given)
         return Decision(plan.status != UNSAFE, plan.status == KNOWN, places, plan)
 
@@ -126,11 +126,12 @@ def answer_groups(
     """
     shown = np.zeros(ends.size, bool)
     starts = np.concatenate([np.zeros(1, np.int64), ends[:-1].astype(np.int64)])[: ends.size]
-    given = (np.ascontiguousarray(flat, np.int64), starts, ends.astype(np.int64), order, shown)
-    if len(auditors) == 1:
-        _one(auditors[0], given)
-    elif len(auditors) == 2:
-        _both(auditors[0], auditors[1], given)
+    given = (
+        np.require(flat, np.int64, ["C", "W"]), starts, ends.astype(np.int64),
+        np.require(order, np.int64, ["C", "W"]), shown,
+    )  # fmt: skip
+    if 1 <= len(auditors) <= 2:
+        _swept(auditors[0], auditors[-1], given)
     else:
         for group in order:
             inside = given[0][starts[group] : ends[group]]
@@ -145,30 +146,22 @@ def answer_groups(
 _Given = tuple[Ids, Ids, Ids, Ids, npt.NDArray[np.bool_]]
 
 
-def _one(auditor: Auditor, given: _Given) -> None:
-    done, needed = 0, np.zeros(4, np.int64)
-    while True:
-        done = sweep(auditor._state, *given, done, needed)
-        if done == given[3].size:
-            return
-        auditor.grow(needed)
-
-
-def _both(one: Auditor, other: Auditor, given: _Given) -> None:
+def _swept(one: Auditor, other: Auditor, given: _Given) -> None:
+    """Decide in one compiled step for one auditor, or for two; make space where it stops."""
     done, needed = 0, np.zeros((2, 4), np.int64)
     while True:
-        done = sweep_both(one._state, other._state, *given, done, needed)
+        done = sweep(one._state, other._state, other is not one, *given, done, needed)
         if done == given[3].size:
             return
         one.grow(needed[0])
-        other.grow(needed[1])
+        if other is not one:
+            other.grow(needed[1])
 
 
 @functools.cache
 def warm() -> None:
     """Have everything compiled that decisions need, so that no question waits for it."""
     flat, ends = np.arange(40), np.array([20, 40])
-    for number in (1, 2):
-        auditors = [Auditor(np.ones(40, np.int64), 3) for _ in range(number)]
-        answer_groups(auditors, flat, ends, np.arange(2))
-    auditors[0].accept(auditors[0].decide(np.arange(10)))
+    auditor = Auditor(np.ones(40, np.int64), 3)
+    answer_groups([auditor], flat, ends, np.arange(2))
+    auditor.accept(auditor.decide(np.arange(10)))

@@ -4,9 +4,9 @@ A combination of answers that is supported on a set of records over the rational
 denominators, also one modulo the prime; so nothing is ever missed. The converse can fail with
 negligible chance, which only refuses a question too many.
 
-The inverse that the auditor keeps is mostly zeros. Of each row, stretches of 64 columns are stored
-where it is not zero, with a bit for each place that is not zero, so that a step costs what there is
-and not the square of the history.
+The inverse that the auditor keeps is sparse. Of each row, only blocks of 64 columns that are not all
+zero are stored, with one bit per nonzero entry, so that a step costs time in proportion to the
+nonzero entries, not to the square of the history.
 """
 
 from __future__ import annotations
@@ -17,12 +17,32 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from discreet.queries.history.compiling import bits_set, entry, inner, low_bit, not_zero
+from discreet.compiling import inner, kernel
+from discreet.queries.history.bits import bits_set, low_bit, not_zero
 
 __all__ = [
-    "Inverse", "Marks", "Matrix", "Stretches", "Vector", "add_residue", "border", "combine", "empty_inverse",
-    "inverse", "lookup", "masked", "negative", "replace_pivot", "residue", "row_of",
-    "secret_prime", "sum_of", "take_out", "times", "values_at",
+    "Blocks",
+    "Inverse",
+    "Marks",
+    "Matrix",
+    "Place",
+    "Vector",
+    "add_residue",
+    "border",
+    "combine",
+    "empty_inverse",
+    "inverse",
+    "lookup",
+    "masked",
+    "negative",
+    "replace_pivot",
+    "residue",
+    "row_of",
+    "secret_prime",
+    "sum_of",
+    "take_out",
+    "times",
+    "values_at",
 ]  # fmt: skip
 
 Vector = npt.NDArray[np.int64]
@@ -30,21 +50,21 @@ Matrix = npt.NDArray[np.int64]
 #: Which places of a matrix differ from zero, or which answers hold an atom: 64 in a word.
 Marks = npt.NDArray[np.uint64]
 #: Residues take 32 bits.
-Stretches = npt.NDArray[np.int32]
+Blocks = npt.NDArray[np.int32]
 Place = int | np.signedinteger[Any]
 Word = np.unsignedinteger[Any]
-#: So many bits of 64 are looked at one by one; of more, all places are, which computers do at once.
+#: Up to so many nonzero entries of 64 are visited one by one; more are faster as one vector.
 _FEW = 6
 
 
 class Inverse(NamedTuple):
     """A square matrix that is mostly zeros."""
 
-    stretches: Stretches  # 64 columns of a row each, the first of them zero for good
-    at: Stretches  # of each row and 64 columns, which stretch it is, or 0
+    blocks: Blocks  # 64 columns of a row each, the first of them zero for good
+    at: Blocks  # of each row and 64 columns, which block it is, or 0
     marks: Marks  # which places are not zero …
     turned: Marks  # … and the same by columns: of 64 rows and each column
-    filled: Vector  # the last stretch in use
+    filled: Vector  # the last block in use
 
 
 def empty_inverse(rank: int) -> Inverse:
@@ -74,7 +94,7 @@ def secret_prime() -> int:
             return number
 
 
-@entry
+@kernel
 def residue(value: int, p: int) -> int:
     """Return the remainder of a number below 2⁶³ that is not negative.
 
@@ -89,11 +109,11 @@ def residue(value: int, p: int) -> int:
 
 @inner
 def negative(value: int, p: int) -> int:
-    """Return the residue that adds up to nothing with another."""
+    """Return the additive inverse of a residue."""
     return p - value if value != 0 else 0
 
 
-@entry
+@kernel
 def inverse(value: int, p: int) -> int:
     """Return the inverse of a residue.
 
@@ -146,7 +166,7 @@ def values_at(
     coefficients: Vector, used: Vector, mask: Marks, members: Marks, atoms: Vector, out: Vector,
     p: int,
 ) -> None:  # fmt: skip
-    """Put down the values of a combination of answers at some atoms, in their order."""
+    """Write the values of a combination of answers at some atoms to `out`, in their order."""
     out[: atoms.size] = 0
     # Answer by answer: what is looked up then lies close together.
     for w in used:
@@ -178,13 +198,13 @@ def row_of(given: Inverse, row: Place, size: int) -> Vector:
     """Return a row."""
     out = np.zeros(size, np.int64)
     for j in range(size):
-        out[j] = given.stretches[given.at[row, j >> 6], j & 63]
+        out[j] = given.blocks[given.at[row, j >> 6], j & 63]
     return out
 
 
 @inner
 def combine(
-    stretches: Stretches, at: Stretches, marks: Marks, which: Vector, size: int, p: int
+    blocks: Blocks, at: Blocks, marks: Marks, which: Vector, size: int, p: int
 ) -> tuple[Vector, Marks]:
     """Return the sum of some rows, and where it is not zero."""
     words = (size + 63) >> 6
@@ -199,12 +219,12 @@ def combine(
             place = at[row, w]
             if bits_set(left) > _FEW:
                 for b in range(64):
-                    out[w, b] += stretches[place, b]
+                    out[w, b] += blocks[place, b]
                 continue
             while left != np.uint64(0):
                 b = low_bit(left)
                 left &= left - np.uint64(1)
-                out[w, b] += stretches[place, b]
+                out[w, b] += blocks[place, b]
     for w in range(words):
         left = mask[w]
         while left != np.uint64(0):
@@ -218,7 +238,7 @@ def combine(
 
 @inner
 def times(
-    stretches: Stretches, at: Stretches, turned: Marks, members: Marks, atom: int, size: int, p: int
+    blocks: Blocks, at: Blocks, turned: Marks, members: Marks, atom: Place, size: int, p: int
 ) -> Vector:
     """Return, for each row, the sum of its entries in the columns of the answers with an atom."""
     words, number = (size + 63) >> 6, 0
@@ -235,7 +255,7 @@ def times(
             while left != np.uint64(0):
                 row = (w << 6) + low_bit(left)
                 left &= left - np.uint64(1)
-                out[row] += stretches[at[row, j >> 6], j & 63]
+                out[row] += blocks[at[row, j >> 6], j & 63]
     for row in range(size):
         if out[row] != 0:
             out[row] = residue(out[row], p)
@@ -244,7 +264,7 @@ def times(
 
 @inner
 def _mark(marks: Marks, turned: Marks, i: Place, w: Place, bits: Word) -> None:
-    """Put down which of 64 columns of a row are not zero, in both directions."""
+    """Store which of 64 columns of a row are not zero, by rows and by columns."""
     changed = marks[i, w] ^ bits
     marks[i, w] = bits
     bit = np.uint64(1) << np.uint64(i & 63)
@@ -263,7 +283,7 @@ def _put(given: Inverse, i: Place, j: Place, value: Place) -> None:
         given.filled[0] += 1
         place = given.filled[0]
         given.at[i, j >> 6] = place
-    given.stretches[place, j & 63] = value
+    given.blocks[place, j & 63] = value
     _mark(given.marks, given.turned, i, j >> 6, there | bit if value != 0 else there & ~bit)
 
 
@@ -284,14 +304,14 @@ def add_residue(there: Place, given: Place, factor: int, high: int, p: int) -> P
 
 @inner
 def _add(
-    given: Inverse, i: Place, used: Vector, mask: Marks, c: Stretches, factor: int, p: int
+    given: Inverse, i: Place, used: Vector, mask: Marks, c: Blocks, factor: int, p: int
 ) -> None:
     """Add a multiple of c, which is not zero where the mask says, to a row.
 
     Without views of parts of arrays: what refers to an array is counted, which takes long.
     """
     high = (factor << 32) // p
-    stretches, at, marks, turned, filled = given
+    blocks, at, marks, turned, filled = given
     for w in used:
         place, left = at[i, w], mask[w]
         if place == 0:
@@ -300,23 +320,23 @@ def _add(
             at[i, w] = place
         if bits_set(left) > _FEW:
             for b in range(64):
-                stretches[place, b] = add_residue(stretches[place, b], c[w, b], factor, high, p)
-            bits = not_zero(stretches, place)
+                blocks[place, b] = add_residue(blocks[place, b], c[w, b], factor, high, p)
+            bits = not_zero(blocks, place)
         else:
             bits = marks[i, w]
             while left != np.uint64(0):
                 b = low_bit(left)
                 bit = np.uint64(1) << np.uint64(b)
                 left &= left - np.uint64(1)
-                value = add_residue(stretches[place, b], c[w, b], factor, high, p)
-                stretches[place, b] = value
+                value = add_residue(blocks[place, b], c[w, b], factor, high, p)
+                blocks[place, b] = value
                 bits = bits | bit if value != 0 else bits & ~bit
         _mark(marks, turned, i, w, bits)
 
 
 @inner
-def _whole(row: Vector) -> tuple[Stretches, Vector, Marks]:
-    """Return a row in whole stretches, and where it is not zero."""
+def _whole(row: Vector) -> tuple[Blocks, Vector, Marks]:
+    """Return a row in whole blocks, and where it is not zero."""
     used, mask = masked(row)
     whole = np.zeros((mask.size, 64), np.int32)
     for j in range(row.size):
@@ -357,14 +377,15 @@ def take_out(given: Inverse, size: int, place: int, query: int, p: int) -> None:
     scale = inverse(row[query], p)
     whole, used, mask = _whole(row)
     for i in range(size):
-        value = given.stretches[given.at[i, query >> 6], query & 63]
+        value = given.blocks[given.at[i, query >> 6], query & 63]
         if i != place and value != 0:
             factor = negative(residue(value * scale, p), p)
             _add(given, i, used, mask, whole, factor, p)
     row = row_of(given, last, size)
     for j in range(size):
         _put(given, place, j, row[j])
-        _put(given, last, j, 0)
+        _put(given, last, j, np.int64(0))
     for i in range(last):
-        _put(given, i, query, given.stretches[given.at[i, last >> 6], last & 63])
-        _put(given, i, last, 0)
+        value = np.int64(given.blocks[given.at[i, last >> 6], last & 63])
+        _put(given, i, query, value)
+        _put(given, i, last, np.int64(0))

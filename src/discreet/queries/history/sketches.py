@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.queries.history.compiling import entry, inner, low_bit
-from discreet.queries.history.field import Marks, Stretches, Vector, add_residue, residue
+from discreet.compiling import inner, kernel
+from discreet.queries.history.bits import low_bit
+from discreet.queries.history.field import Blocks, Marks, Vector, add_residue, residue
 
 __all__ = ["BUCKETS", "candidates", "sketch", "sketch_of"]
 
@@ -32,18 +33,19 @@ def _number(atom: int) -> int:
     return int((x ^ (x >> np.uint64(32))) & np.uint64(0x3FFFFFFF))
 
 
-@entry
-def sketch(sketches: Stretches, answer: int, atom: int, p: int) -> None:
+@kernel
+def sketch(sketches: Blocks, answer: int, atom: int, p: int) -> None:
     """Count a small atom in the sketch of an answer that holds it."""
     b = _bucket(atom)
-    sketches[answer, b] = residue(sketches[answer, b] + _number(atom), p)
+    wide = np.int64(sketches[answer, b]) + _number(atom)
+    sketches[answer, b] = residue(wide, p)  # type: ignore[arg-type]  # an int to the compiler
 
 
 @inner
 def sketch_of(
-    sketches: Stretches, coefficients: Vector, used: Vector, mask: Marks, touched: Vector,
+    sketches: Blocks, coefficients: Vector, used: Vector, mask: Marks, touched: Vector,
     sizes: Vector, k: int, p: int,
-) -> Stretches:  # fmt: skip
+) -> Blocks:  # fmt: skip
     """Return the sketch of a combination of answers less that of the atoms of a question."""
     sums = np.zeros(BUCKETS, np.int32)
     for w in used:
@@ -58,12 +60,13 @@ def sketch_of(
     for atom in touched:
         if sizes[atom] < k:
             b = _bucket(atom)
-            sums[b] = residue(sums[b] + p - _number(atom), p)
+            wide = np.int64(sums[b]) + p - _number(atom)
+            sums[b] = residue(wide, p)  # type: ignore[arg-type]  # an int to the compiler
     return sums
 
 
 @inner
-def candidates(sums: Stretches, sizes: Vector, atoms: int, k: int) -> Vector:
+def candidates(sums: Blocks, sizes: Vector, atoms: int, k: int) -> Vector:
     """Return the small atoms in buckets where a sketch is not zero, in order."""
     found = np.empty(atoms, np.int64)
     number = 0

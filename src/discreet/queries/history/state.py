@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.queries.history.field import (
+    Blocks,
     Inverse,
     Marks,
     Matrix,
-    Stretches,
     Vector,
     empty_inverse,
     secret_prime,
@@ -26,7 +26,7 @@ ATOMS, RANK, WORDS, COLUMNS, HINT, SMALL = range(6)
 
 
 class State(NamedTuple):
-    """Answered sums over atoms, the inverse at their pivots, and the words on small atoms.
+    """Answered sums over atoms, the inverse at their pivots, and the codewords on small atoms.
 
     Small atoms hold fewer than k records, large ones at least k.
     Answers and pivots are numbered independently: of the inverse, rows are pivots, columns answers.
@@ -50,7 +50,7 @@ class State(NamedTuple):
     pivots: Vector  # atoms
     prints: Matrix  # two fingerprints of each answer …
     large_prints: Matrix  # … and of what it holds of large atoms
-    sketches: Stretches  # of what each answer holds of small atoms
+    sketches: Blocks  # of what each answer holds of small atoms
     # Of each word, and of each atom words live on:
     words: Matrix
     own: Vector  # column where only this word is not zero
@@ -69,7 +69,8 @@ def blank(counts: npt.NDArray[np.int64], k: int) -> State:
 
     So a complement below k is a difference below k.
     """
-    counts = np.ascontiguousarray(counts, np.int64)
+    # Arrays that may not be written to are another type, for which all would be compiled again.
+    counts = np.require(counts, np.int64, ["C", "W"])
     prime = secret_prime()
     # A combination of sets that is nothing adds up to zero in secret numbers, any other does so
     # once in 2⁶² times.
@@ -94,7 +95,7 @@ def blank(counts: npt.NDArray[np.int64], k: int) -> State:
     )  # fmt: skip
     state.column_at[0] = -1
     state.sizes[0] = state.records
-    state.members[0, 0] = state.inverse.stretches[1, 0] = state.inverse.at[0, 0] = 1
+    state.members[0, 0] = state.inverse.blocks[1, 0] = state.inverse.at[0, 0] = 1
     state.inverse.marks[0, 0] = state.inverse.turned[0, 0] = state.inverse.filled[0] = 1
     state.atom_prints[:, 0] = state.prints[:, 0] = secret.sum(axis=1) % prime
     if state.records >= k:
@@ -140,7 +141,7 @@ def _wider_inverse(inverse: Inverse, rank: int) -> Inverse:
         return inverse
     wider = empty_inverse(rank)
     filled = int(inverse.filled[0]) + 1
-    wider.stretches[:filled] = inverse.stretches[:filled]
+    wider.blocks[:filled] = inverse.blocks[:filled]
     wider.filled[:] = inverse.filled
     rows, words = inverse.at.shape
     wider.at[:rows, :words] = inverse.at

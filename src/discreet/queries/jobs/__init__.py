@@ -1,4 +1,4 @@
-"""What a policy file can ask of queries."""
+"""What can be asked of queries."""
 
 from discreet.data.job import Job
 from discreet.registry import Family

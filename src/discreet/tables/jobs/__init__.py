@@ -1,4 +1,4 @@
-"""What a policy file can ask of tables."""
+"""What can be asked of tables."""
 
 from discreet.data.job import Job
 from discreet.registry import Family

@@ -1,27 +1,35 @@
-"""A table, or several linked ones, as a policy declares it."""
+"""The job `table`: a table, or several linked ones, protected."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar, Literal
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from discreet.audit.rules import Rule
-from discreet.data.dataset import Dataset
-from discreet.data.job import Job
-from discreet.data.release import Release
+from discreet.data.job import ReleaseJob, Shown
+from discreet.data.table import Table
 from discreet.errors import InputError
-from discreet.progress import Progress, silent
+from discreet.progress import Progress
 from discreet.registry import parameter
+from discreet.report import Report
+from discreet.tables.jobs._tables import Tables, TablesJob
 from discreet.tables.methods import TableMethod
-from discreet.tables.protection import protect
-from discreet.tables.tabulation import require_columns, tabulate
+from discreet.tables.protection import protect, require_rules
+from discreet.tables.release import LinkedRelease, TableRelease
+from discreet.tables.tabulation import Tabulation, number_alike
+
+if TYPE_CHECKING:
+    from discreet.randomness import Randomness
 
 __all__ = ["TableJob"]
 
+_STATISTICS = ("count", "sum", "mean")
+
 
 @dataclasses.dataclass(frozen=True)
-class TableJob(Job):
-    """Tabulates records, protects the table by rules and a method, and releases it.
+class TableJob(TablesJob, ReleaseJob):
+    """Mark what is sensitive in a table, protect it, audit the result and release it.
 
     Examples
     --------
@@ -32,53 +40,125 @@ class TableJob(Job):
 
     name: ClassVar[str] = "table"
     reference: ClassVar[str] = "Hundepool et al. (2012), Statistical Disclosure Control"
-
-    by: tuple[str, ...] = parameter((), help="attributes that are crossed")
-    tables: tuple[tuple[str, ...], ...] = parameter(
-        (), help="attributes of several linked tables, in place of by"
+    command: ClassVar[str] = "table protect"
+    is_default: ClassVar[bool] = True
+    example: ClassVar[str] = (
+        "discreet table people.parquet --by sector,region --measure salary --rule p-percent=10 "
+        "--method suppression -o out"
     )
-    measure: str | None = parameter(None, help="column that is added up; without one, counts")
-    statistic: Literal["sum", "mean"] = parameter("sum", help="sum or mean of the measure")
-    rules: tuple[Rule, ...] = parameter((), help="what is sensitive")
-    method: TableMethod | None = parameter(None, help="how it is protected; suppression by default")
-    unit: str | None = parameter(None, help="column that says whom a record belongs to")
-    weight: str | None = parameter(None, help="column of sampling weights")
-    request: str | None = parameter(None, help="column that is true for those who asked")
-    missing: str | None = parameter(None, help="code that stands for missing values")
+
+    rules: tuple[Rule, ...] = parameter(
+        (), help="what is sensitive: p-percent=10, minimum-frequency=3, …", option="--rule"
+    )
+    method: TableMethod | None = parameter(
+        None,
+        help="how it is protected: suppression (the default), controlled-rounding=5, 'cell-key "
+        "deviation=4' …",
+    )
+    also: tuple[str, ...] = parameter(
+        (),
+        help="further statistics of the same records, protected together: count, sum, mean",
+    )
+    curator: str | None = parameter(
+        None,
+        help="HTML page with attacks, intervals and exact loss: not for publication",
+        file="write",
+    )
+    explain: bool = parameter(False, help="show the attack each sensitive cell would enable")
+    unsafe: bool = parameter(
+        False, help="write the release although it is not safe; its pages then say so"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if bool(self.by) == bool(self.tables):
+        if not self.is_ready_made and self.apriori is None:
+            require_rules(self.rules, self.method)
+        if self.also:
+            self._require_statistics()
+
+    def _require_statistics(self) -> None:
+        unknown = [word for word in self.also if word not in _STATISTICS]
+        if unknown:
             raise InputError(
-                "table: give either by (one table) or tables (several linked ones)",
-                code="no-attributes",
-                parameter="by",
+                f"there is no statistic {unknown[0]!r}",
+                code="unknown-statistic",
+                hint="choose among " + ", ".join(_STATISTICS),
+                parameter="also",
             )
-        if not self.rules and (self.method is None or self.method.needs_rules):
+        if self.is_ready_made or self.apriori is not None or self.measure is None:
             raise InputError(
-                "table: without a rule nothing is sensitive and nothing would be protected",
-                code="no-rules",
-                hint="name a rule, such as minimum-frequency: 3",
-                parameter="rules",
+                "further statistics are made from records with a measure",
+                code="statistics-without-measure",
+                hint="give measure, and the records instead of ready-made cells",
+                parameter="also",
             )
 
-    def check(self, dataset: Dataset) -> None:
-        """Raise an InputError if a column is missing or of the wrong kind."""
-        for by in self.tables or (self.by,):
-            columns = (self.unit, self.weight, self.request)
-            require_columns(dataset, by, self.measure, self.statistic, columns)
+    def explanations(self, data: Tables) -> Sequence[Report]:
+        """Return the attack that each sensitive cell enables where it is published as it is."""
+        from discreet.audit.exposure import expose
+        from discreet.audit.sensitivity import mark
 
-    def run(self, dataset: Dataset, *, progress: Progress = silent) -> Release:
+        if not self.explain:
+            return ()
+        tables, _ = self.with_apriori(self.made(data))
+        return [expose(mark(table, self.rules)) for table in tables]
+
+    def perform(
+        self, data: Tables, *, rng: Randomness | None, progress: Progress
+    ) -> TableRelease | LinkedRelease:
         """Tabulate, protect and audit."""
-        tables = tabulate(
-            dataset,
-            self.tables or (self.by,),
-            self.measure,
-            self.statistic,
-            unit=self.unit,
-            weight=self.weight,
-            request=self.request,
-            missing=self.missing,
+        tables, never = self.with_apriori(self.made(data))
+        if self.also:
+            tables = self._with_statistics(tables, data)
+        method = _keeping(self.method, never)
+        target: Table | Sequence[Table] = tables[0] if len(tables) == 1 else tables
+        return protect(target, self.rules, method, rng=rng, unsafe=self.unsafe, progress=progress)
+
+    def _with_statistics(self, tables: Sequence[Table], data: Tables) -> tuple[Table, ...]:
+        """Return the tables with those of further statistics, contributors numbered alike."""
+        several = [*tables]
+        for word in dict.fromkeys(self.also):
+            if word != self.statistic:
+                measure = None if word == "count" else self.measure
+                other = dataclasses.replace(
+                    self, measure=measure, statistic="mean" if word == "mean" else "sum", also=()
+                )
+                several += other.made(data)
+        made = [table for table in several if isinstance(table, Tabulation)]
+        return number_alike(made) if len(made) == len(several) > 1 else tuple(several)
+
+    def finish(self, result: TableRelease | LinkedRelease) -> list[str]:
+        """Write the curator's page."""
+        if self.curator is None:
+            return []
+        whole = result.joint if isinstance(result, LinkedRelease) else result
+        whole.write_curator(self.curator)
+        return [f"wrote {self.curator}, for the curator only"]
+
+    def shown(self, result: TableRelease | LinkedRelease) -> Iterator[Shown]:
+        """Give the published cells, and the verdict with its counts."""
+        from discreet.tables.layout import legend, published_text
+
+        for part in result.releases if isinstance(result, LinkedRelease) else (result,):
+            yield None, f"{published_text(part)}\n{legend(part)}\n"
+        counts = [
+            (name, getattr(result.loss, name)) for name in ("cells", "sensitive", "secondaries")
+        ]
+        yield None, (("", ""), [("verdict", result.verdict), *counts])
+
+
+def _keeping(method: TableMethod | None, never: tuple[str, ...]) -> TableMethod | None:
+    """Return the method with cells that it must leave published."""
+    from discreet.tables.methods.suppression import Suppression
+
+    if not never:
+        return method
+    method = Suppression() if method is None else method
+    if not hasattr(method, "never"):
+        raise InputError(
+            f"the a-priori file keeps cells published (p), which {method.name} cannot",
+            code="apriori-never",
+            hint="use the method suppression, or leave those lines out",
+            parameter="apriori",
         )
-        target = tables if self.tables else tables[0]
-        return protect(target, self.rules, self.method, progress=progress)
+    return dataclasses.replace(method, never=(*method.never, *never))  # type: ignore[call-arg]  # it has the field

@@ -17,8 +17,6 @@ from discreet.tables.methods._projection import project
 
 __all__ = ["Adjusted", "Adjustment"]
 
-#: Up to this many sensitive cells one integer program is tried first.
-_EXACT = 400
 #: So many sensitive cells are set free at a time when improving.
 _GROUP = 40
 #: Good tables are looked for among those where no cell moves further than so many times the
@@ -51,6 +49,8 @@ class Adjustment:
     room: tuple[Floats, Floats]
     integer: bool
     time_limit: float
+    #: Up to this many sensitive cells one integer program is tried first.
+    exact_up_to: int = 400
 
     def solve(self, *, squared: bool = False, progress: Progress = silent) -> Adjusted:
         """Return the best table found in time."""
@@ -216,7 +216,7 @@ class Adjustment:
         none = np.zeros(0, dtype=np.int64)
         progress("adjusting", 0, 2)
         best = self._first()
-        if len(self.sensitive) <= _EXACT:
+        if len(self.sensitive) <= self.exact_up_to:
             half, third = self.time_limit / 2, self.time_limit / 3
             found = self._program(none, none, self.sensitive, half, 0.0, best, tight=True)
             if found.x.size:

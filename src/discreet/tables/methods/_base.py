@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit.knowledge import least
 from discreet.audit.rules import Rule
 from discreet.audit.rules._base import magnitude
+from discreet.audit.rules.minimum_frequency import MinimumFrequency
 from discreet.audit.sensitivity import mark
 from discreet.data.table import Floats, Status, Table
 from discreet.errors import InputError
@@ -50,8 +51,9 @@ class Protected:
     #: Published sums are multiples of it; means of them are printed as multiples, too, since their
     #: other digits would tell how many stand behind them.
     grid: float | None = None
-    #: Half the width of each printed interval, before the ends were cut at zero.
-    steps: Floats | None = None
+    #: How wide an interval each cell keeps whatever was drawn, to somebody who knows which way its
+    #: largest contributor went.
+    spread: Floats | None = None
     #: What may be told about how it was done (iterations, optimality gap); goes into the evidence.
     facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     #: What only the curator may see.
@@ -74,7 +76,8 @@ class TableMethod(Member):
     """
 
     #: How the release is judged: "intervals" (feasibility intervals against protection levels, by
-    #: the auditor), "distance" (how far sensitive cells were moved) or "noise" (its distribution).
+    #: the auditor), "distance" (how far sensitive cells were moved), "spread" (what noise leaves
+    #: unknown whatever is drawn) or "noise" (its distribution).
     risk: ClassVar[str] = "intervals"
     #: Whether only sensitive cells are protected, so that without a rule nothing would be.
     needs_rules: ClassVar[bool] = True
@@ -85,18 +88,34 @@ class TableMethod(Member):
     #: What is done with linked tables: "joined" into one; "apart", for methods by which a cell
     #: comes out the same in whatever table it stands; "refused".
     linked: ClassVar[str] = "joined"
+    #: Whether count, sum and mean of the same records can be protected together.
+    across_measures: ClassVar[bool] = False
 
     @property
     def acting(self) -> TableMethod:
         """The method that does the hiding in the end, by which the result is judged."""
         return self
 
+    def settings(self) -> dict[str, Any]:
+        """Return the parameters; of a secret key only whether one is kept."""
+        shown = super().settings()
+        if shown.get("key") is not None:
+            shown["key"] = "kept secret"
+        return shown
+
     def prepare(self, table: Table, rules: Sequence[Rule]) -> Table:
         """Return the table with its sensitive cells marked: what `hide` is then given.
 
         Overridden by methods that change the shape of the table and must ask the rules again.
         """
-        return mark(table, rules)
+        return self.mark(table, rules)
+
+    def mark(self, table: Table, rules: Sequence[Rule]) -> Table:
+        """Return the table with its sensitive cells and protection levels marked.
+
+        Overridden by methods that need other levels.
+        """
+        return alike(mark(table, rules), rules)
 
     @abc.abstractmethod
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
@@ -108,6 +127,29 @@ def sensitive(table: Table) -> npt.NDArray[np.bool_]:
     if table.status is None:
         return np.zeros(len(table), dtype=bool)
     return np.asarray(table.status == Status.PRIMARY)
+
+
+def kept_cells(table: Table) -> npt.NDArray[np.bool_]:
+    """Return which cells stay published as they are."""
+    return np.zeros(len(table), dtype=bool) if table.never is None else table.never
+
+
+def alike(marked: Table, rules: Sequence[Rule], *, lowest: float = 1.0) -> Table:
+    """Return levels with which small counts come out alike.
+
+    Where levels depend on the value, what is published of a count depends on it, too. So of every
+    count below the minimum frequency n all from the lowest to n must remain possible.
+    """
+    n = max((rule.n for rule in rules if isinstance(rule, MinimumFrequency)), default=0)
+    if not marked.is_whole:
+        return marked
+    assert marked.lower is not None
+    assert marked.upper is not None
+    small = sensitive(marked) & (marked.value > 0) & (marked.value < n)
+    return marked.replace(
+        lower=np.where(small, np.maximum(marked.lower, marked.value - lowest), marked.lower),
+        upper=np.where(small, np.maximum(marked.upper, n - marked.value), marked.upper),
+    )
 
 
 def with_levels(table: Table, name: str) -> Table:
@@ -163,6 +205,17 @@ def floor_of(table: Table) -> float:
     return -np.inf if (table.value < 0).any() else 0.0
 
 
+def least_of(table: Table) -> Floats:
+    """Return what everybody knows each value not to fall below.
+
+    Where a table of counts has no cell of zero, empty cells are left out: whatever is printed in
+    place of a cell that is there, it counts somebody.
+    """
+    if table.statistic == "count" and (table.value == 0).any():
+        return np.zeros(len(table))
+    return least(table, table.value)
+
+
 def within_share(table: Table, value: Floats, most: float) -> tuple[Floats, Floats]:
     """Return between what the true values lie if each was changed by at most a share of itself.
 
@@ -177,24 +230,30 @@ def within_share(table: Table, value: Floats, most: float) -> tuple[Floats, Floa
     return np.where(mixed, -np.inf, ends.min(axis=0)), np.where(mixed, np.inf, ends.max(axis=0))
 
 
+def remaining_width(table: Table, least: float, most: float) -> Floats:
+    """Return how wide an interval noise leaves for each cell whatever is drawn.
+
+    The largest contribution is pushed one way by between two shares of itself, the others either
+    way by up to the larger share; who sees the result can divide by no less than 1 + most.
+
+    >>> import pandas as pd
+    >>> cells = pd.DataFrame({"act": ["A"], "value": [120.0], "x1": [120.0]})
+    >>> table = Table.from_cells(cells, by=["act"], value="value", contributions=["x1"])
+    >>> remaining_width(table, 0.05, 0.20).round(6).tolist()
+    [15.0]
+    """
+    size = magnitude(table)
+    largest = size if table.contributions is None else np.abs(table.contributions[:, 0])
+    others = np.maximum(size - largest, 0.0)
+    return np.asarray((largest * (most - least) + others * 2 * most) / (1 + most))
+
+
 def is_total(table: Table) -> npt.NDArray[np.bool_]:
     """Return which cells are the sum of others."""
     entries = table.equations.tocoo()
     total = np.zeros(len(table), dtype=bool)
     total[entries.col[entries.data > 0]] = True
     return total
-
-
-def told_gap(gap: float | None) -> float | None:
-    """Return an optimality gap as it may be published: rounded upwards to a twentieth.
-
-    It is a fraction of what protection costs; its digits would tell the cost, and that the number
-    of secondaries or a distance over few cells.
-
-    >>> told_gap(1 / 7), told_gap(0.0)
-    (0.15, 0.0)
-    """
-    return None if gap is None else math.ceil(gap * 20 - 1e-9) / 20
 
 
 def rounding_base(table: Table, base: float | None) -> float:

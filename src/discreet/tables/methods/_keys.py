@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.data.keys import read_key_file
 from discreet.data.table import Floats, Table
-from discreet.errors import InputError
 from discreet.randomness import Randomness
+from discreet.tables.suppression.ties import drawn
 
 if TYPE_CHECKING:
     from discreet.tables.tabulation import Source
 
-__all__ = ["cell_keys", "read_key", "record_words", "rehash"]
+__all__ = ["cell_keys", "draws", "read_key", "record_words", "rehash"]
 
 Words = npt.NDArray[np.uint64]
 #: Bits of each part of a key; sums of so few bits stay exact over 2**31 records.
@@ -28,23 +28,7 @@ def read_key(file: str | None, rng: Randomness) -> bytes:
     """Return the secret in a file, or one drawn for this run only."""
     if file is None:
         return rng.bytes(32)
-    path = Path(file)
-    if not path.is_file():
-        raise InputError(
-            f"there is no key file {path}",
-            code="key-not-found",
-            hint="write one with: discreet table new-key FILE",
-            file=path,
-        )
-    secret = path.read_bytes().strip()
-    if len(secret) < 16:
-        raise InputError(
-            f"the key in {path} has {len(secret)} bytes, which can be guessed",
-            code="key-too-short",
-            hint="write a new one with: discreet table new-key FILE",
-            file=path,
-        )
-    return hashlib.sha256(secret).digest()
+    return read_key_file(file)
 
 
 def record_words(identities: Iterable[str], key: bytes, purpose: bytes) -> Words:
@@ -77,6 +61,18 @@ def cell_keys(table: Table, key: bytes) -> Words:
     for (shift, _), total in zip(_PARTS, sums, strict=True):
         keys += total.astype(np.uint64) << np.uint64(shift)
     return keys
+
+
+def draws(table: Table, key: bytes, purpose: bytes, *, of: str = "values") -> Floats:
+    """Return a secret number in (0, 1) for each cell, the same for the same cell and key.
+
+    Of "values" it depends on what the cell is and holds: next year it is drawn anew, so that the
+    difference of two releases is not that of the values. Of "codes" it depends on what the cell
+    is: then a choice made with it tells no value.
+    """
+    if of == "codes":
+        return drawn(table, key, purpose)
+    return unit_interval(record_words(_cell_identities(table), key, purpose))
 
 
 def rehash(keys: Words, key: bytes, purpose: str) -> Words:

@@ -115,6 +115,7 @@ def _added(
         requested=_largest_asked(table.requested, rows, cell, size),
         statistic=table.statistic,
         measure=table.measure,
+        confidential=table.confidential,
     )
 
 

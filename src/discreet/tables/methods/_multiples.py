@@ -1,7 +1,7 @@
 """Additive tables of multiples near a table: by integer programming, or by search.
 
 Tables of two attributes round at the root of an integer program. Three and more attributes with
-hierarchies put dozens of totals above every single cell, and the program of the closest table does
+hierarchies put dozens of totals above every single cell, and the program of the best table does
 not end. Any table of adjacent multiples is then found by jumping (`_jumping`); where there is none,
 or none is found, single cells move at random, cooling, until few totals are left that do not fit
 (`_annealing`).
@@ -14,7 +14,7 @@ import dataclasses
 import numpy as np
 from scipy import sparse
 
-from discreet.audit.deviations import independent
+from discreet.audit.outsider.deviations import independent
 from discreet.audit.solver import solve_integer
 from discreet.data.table import Bools, Floats, Ints, Table
 from discreet.tables.methods._base import is_total
@@ -36,7 +36,7 @@ _FOCUS = 0.9
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rounded:
-    """A table of multiples, and whether it is proven to be the closest."""
+    """A table of multiples, and whether it is proven to follow the wishes best."""
 
     multiples: Floats
     optimal: bool
@@ -54,24 +54,34 @@ class Multiples:
     low: Floats
     high: Floats
     slack: Bools
+    #: What it costs that a cell goes up; negative where it wishes to.
+    price: Floats
+    #: From which searches at random start.
+    seed: int
 
     @classmethod
-    def of(cls, table: Table, base: float) -> Multiples:
-        """Read off the adjacent multiples of every cell."""
+    def of(cls, table: Table, base: float, wishes: Floats) -> Multiples:
+        """Read off the adjacent multiples of every cell; a wish below its fraction is one to go up."""
         quotient = table.value / base
         nearest = np.round(quotient)
         # Values carry ten digits or so: a multiple in all but the last of them is a multiple.
         exact = np.abs(quotient - nearest) <= 1e-9 * np.maximum(1.0, np.abs(quotient))
         low = np.where(exact, nearest, np.floor(quotient))
         high = np.where(exact, nearest, np.ceil(quotient))
-        return cls(table, quotient, low, high, exact & (nearest != 0) & is_total(table))
+        slack = exact & (nearest != 0) & is_total(table)
+        # A cell alone goes up with the probability of its fraction, and with several every table
+        # has some probability.
+        fraction = np.where(exact, 0.5, quotient - low)
+        price = np.log(wishes / (1 - wishes)) - np.log(fraction / (1 - fraction))
+        seed = int(wishes.sum() * 2**20) % 2**31
+        return cls(table, quotient, low, high, slack, price, seed)
 
     def left(self, multiples: Floats) -> Bools:
         """Return which cells are not next to their value."""
         return (multiples < self.low) | (multiples > self.high)
 
     def jump(self, *, slack: bool = False) -> Rounded | None:
-        """Look longer for any table; the random numbers are always the same."""
+        """Look longer for any table; the random numbers are those of the wishes."""
         from discreet.tables.methods._jumping import jump
 
         free, moving = self._movable(slack)
@@ -84,7 +94,7 @@ class Multiples:
             (side.indices.astype(np.int64), side.indptr.astype(np.int64), _signs(side))
             for side in (matrix.tocsr(), matrix)
         )
-        if jump(*sides, rest, x, min(_JUMPS * len(x), _MOST_JUMPS), 0):
+        if jump(*sides, rest, x, min(_JUMPS * len(x), _MOST_JUMPS), self.seed):
             return None
         return Rounded(self._stepped(free, moving, x.astype(np.float64)), optimal=False)
 
@@ -130,12 +140,12 @@ class Multiples:
         least[free] += np.round(found.x)
         return Rounded(least, optimal=False), False
 
-    def closest(
+    def best(
         self, seconds: float, gap: float, *, slack: bool = False, start: Floats | None = None
     ) -> Rounded | None:
-        """Look for the closest table by integer programming.
+        """Look for the table that follows the wishes best by integer programming.
 
-        With `slack` multiples may move one further, at a price above any gain in closeness.
+        With `slack` multiples may move one further, at a price above that of any wish.
         """
         free, moving = self._movable(slack)
         if not free.size and not moving.size:
@@ -153,9 +163,8 @@ class Multiples:
             self._steps(equations, free, moving),
             rows=(offset, offset),
             columns=(np.zeros(size + 2 * extra), np.ones(size + 2 * extra)),
-            # A step up costs what the upper multiple is further from the truth than the lower.
             cost=np.concatenate(
-                [1 - 2 * (self.quotient - self.low)[free], np.full(2 * extra, size + 1.0)]
+                [self.price[free], np.full(2 * extra, np.abs(self.price[free]).sum() + 1.0)]
             ),
             integer=np.ones(size + 2 * extra, dtype=bool),
             time_limit=seconds,
@@ -169,7 +178,7 @@ class Multiples:
     def anneal(self, start: Floats | None = None) -> Floats | None:
         """Move single cells until few totals do not fit; none if some end up beyond the base.
 
-        From a table to start with none ever does. The random numbers are always the same.
+        From a table to start with none ever does. The random numbers are those of the wishes.
         """
         system = _System.of(self.table)
         if system is None:
@@ -182,8 +191,7 @@ class Multiples:
         movable = np.flatnonzero(high[single] > low[single])
         movable = movable[np.argsort(self.table.keys[single[movable]])]
         cells = single[movable]
-        draw = np.random.default_rng(0)
-        x = (draw.random(len(cells)) < (self.quotient - self.low)[cells]).astype(np.int64)
+        x = (self.price[cells] < 0).astype(np.int64)
         if start is not None:
             x = (start[cells] > low[cells]).astype(np.int64)
         step = low.copy()
@@ -193,7 +201,7 @@ class Multiples:
         rounds = min(_ROUNDS * len(cells), _MOST_ROUNDS)
         for heats, wrong in _PHASES if start is None else _KEEPING:
             first = np.where(self.slack, 1, wrong)
-            search(graph, (low, high, first, wrong), x, step, heats, rounds, _FOCUS, 0)
+            search(graph, (low, high, first, wrong), x, step, heats, rounds, _FOCUS, self.seed)
         beyond = (step < self.low - self.slack) | (step > self.high + self.slack)
         return None if beyond.any() else step.astype(np.float64)
 

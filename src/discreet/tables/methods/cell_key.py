@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +12,14 @@ from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
-from discreet.tables.methods._base import Protected, TableMethod, changed, is_whole, within_share
+from discreet.tables.methods._base import (
+    Protected,
+    TableMethod,
+    changed,
+    is_whole,
+    remaining_width,
+    within_share,
+)
 from discreet.tables.methods._keys import Words, cell_keys, read_key, rehash, unit_interval
 from discreet.tables.methods._perturbation import deviations, transition
 
@@ -24,11 +31,16 @@ class CellKey(TableMethod):
     """Adds bounded noise that is the same wherever the same records are counted.
 
     Every record has a secret key; the key of a cell is the sum of its records' keys, so that the
-    same group of records gets the same noise in every table and every run with the same key file,
-    and asking again or in another way averages nothing out. Counts are changed by at most
+    same group of records gets the same noise in every table and every run with the same key file:
+    asking again, or under another name, gives the same number. Counts are changed by at most
     `deviation` with the given variance and without bias; zeros stay zero. Sums are changed by
     between `least` and `most` percent of the largest contribution, up or down alike. Totals get
     their own noise, so that they no longer add up exactly: the loss says by how much.
+
+    What averages out: a count is also the sum of its parts in every crossing that is published,
+    and parts have noise of their own. From m crossings into k parts each, the best estimate of the
+    count has the variance of one noise divided by 1 + m / k: with 20 crossings by sex it is a
+    ninth of it. Publish few crossings of small groups, or choose a larger variance.
 
     Examples
     --------
@@ -54,7 +66,7 @@ class CellKey(TableMethod):
     variance: float = parameter(2.0, help="variance of the change of a count", above=0)
     smallest: int = parameter(0, help="counts from 1 to this are never published", low=0, high=100)
     least: float = parameter(
-        10.0, help="smallest change of a sum, percent of the largest contribution", low=0, below=100
+        5.0, help="smallest change of a sum, percent of the largest contribution", low=0, below=100
     )
     most: float = parameter(
         20.0,
@@ -62,8 +74,10 @@ class CellKey(TableMethod):
         above=0,
         below=100,
     )
-    key_file: str | None = parameter(
-        None, help="file with the secret key; without one the noise is of this run only"
+    key: str | None = parameter(
+        None,
+        help="file with the secret key; without one the noise is of this run only",
+        file="secret",
     )
 
     def __post_init__(self) -> None:
@@ -76,15 +90,9 @@ class CellKey(TableMethod):
             )
         transition(self.deviation, float(self.variance), self.smallest)
 
-    def settings(self) -> dict[str, Any]:
-        """Return the parameters; of the key only whether one is kept."""
-        shown = super().settings()
-        shown["key_file"] = None if self.key_file is None else "kept secret"
-        return shown
-
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return every cell with its noise."""
-        secret = read_key(self.key_file, rng)
+        secret = read_key(self.key, rng)
         progress("summing keys", 0, 1)
         keys = cell_keys(table, secret)
         progress("summing keys", 1, 1)
@@ -114,10 +122,16 @@ class CellKey(TableMethod):
             value,
             changed(table),
             # Zeros stay zero: who is counted at all was counted before.
-            np.maximum(value - reach, np.where(value > 0, np.minimum(scale, value), 0.0)),
+            np.maximum(value - reach, self._floor(table, value, scale)),
             np.where(table.value == 0, 0.0, value + reach),
             facts={"deviation": self.deviation, "variance": self.variance},
         )
+
+    def _floor(self, table: Table, value: Floats, scale: Floats) -> Floats:
+        """Return what a count is known not to fall below: one record wherever there is somebody."""
+        if (table.value == 0).any():  # a printed zero may be one
+            return np.where(value > 0, np.minimum(scale, value), 0.0)
+        return np.minimum(scale, table.value)
 
     def _magnitudes(self, table: Table, keys: Words) -> Protected:
         top = self._largest(table)
@@ -132,6 +146,7 @@ class CellKey(TableMethod):
             changed(table),
             lower,
             upper,
+            spread=remaining_width(table, self.least / 100, self.most / 100),
             facts={"most": self.most, "least": self.least},
         )
 

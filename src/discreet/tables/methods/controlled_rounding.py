@@ -16,11 +16,12 @@ from discreet.tables.methods._base import (
     Protected,
     TableMethod,
     changed,
-    floor_of,
     is_total,
     is_whole,
+    least_of,
     rounding_base,
 )
+from discreet.tables.methods._keys import draws, read_key
 from discreet.tables.methods._multiples import Multiples, Rounded
 
 __all__ = ["ControlledRounding"]
@@ -34,11 +35,14 @@ class ControlledRounding(TableMethod):
     """Rounds every cell to an adjacent multiple of a base so that totals still add up.
 
     Zero-restricted: a multiple of the base stays as it is, every other cell goes to the multiple
-    just below or just above, and of all such tables the closest to the truth is taken. Tables of
-    three and more attributes do not always have one, or none that can be found in time; then
-    totals that are multiples themselves (never single cells, never zeros) may move by one base,
-    in few cells, and the facts say in how many. No cell is ever further from the truth than the
-    base.
+    just below or just above. Of all such tables one is drawn with a secret key: each cell wishes
+    to go up with a probability equal to how far it lies above the multiple below, and the table
+    that follows the wishes best is taken. Any such table may come out, so that whoever has the
+    program learns no more than the multiples say; the closest table would tell which others are
+    further away. Tables of three and more attributes do not always have one, or none that can be
+    found in time; then totals that are multiples themselves (never single cells, never zeros) may
+    move by one base, in few cells, and the facts say in how many. No cell is ever further from the
+    truth than the base.
 
     Examples
     --------
@@ -46,13 +50,15 @@ class ControlledRounding(TableMethod):
     >>> from discreet.data.table import Table
     >>> cells = pd.DataFrame({"sector": ["Total", "IT", "Fin", "HC"], "value": [16, 7, 3, 6]})
     >>> table = Table.from_cells(cells, by=["sector"], value="value", statistic="count")
-    >>> ControlledRounding(5).hide(table, rng=Randomness.seeded(1)).value.tolist()
-    [15.0, 5.0, 5.0, 5.0]
+    >>> rounded = ControlledRounding(5).hide(table, rng=Randomness.seeded(1)).value
+    >>> bool(rounded[0] == rounded[1:].sum() and (abs(rounded - table.value) < 5).all())
+    True
     """
 
     name: ClassVar[str] = "controlled-rounding"
     reference: ClassVar[str] = "Cox (1987), JASA 82; Salazar-González (2006), Math. Prog. 105"
     needs_rules: ClassVar[bool] = False
+    is_random: ClassVar[bool] = True
 
     base: float | None = parameter(
         None, help="published values are multiples of it; 5 for counts", above=0
@@ -61,14 +67,20 @@ class ControlledRounding(TableMethod):
         30.0, help="seconds to spend; most of them only if no table is found before", above=0
     )
     gap: float = parameter(
-        0.001, help="relative distance from the closest table that is good enough", low=0, below=1
+        0.001, help="how nearly wishes are followed, relative to the best table", low=0, below=1
+    )
+    key: str | None = parameter(
+        None,
+        help="file with the secret key: the same key rounds the same table alike",
+        file="secret",
     )
 
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
-        """Return the closest additive table of multiples found."""
+        """Return the additive table of multiples that follows the drawn wishes best."""
         table.require_additive()
         base = rounding_base(table, self.base)
-        near = Multiples.of(table, base)
+        wishes = draws(table, read_key(self.key, rng), b"discreet round", of="codes")
+        near = Multiples.of(table, base, wishes)
         found, impossible = self._adjacent(near, progress)
         if found is None:
             found = self._relaxed(near, base, progress, impossible=impossible)
@@ -76,17 +88,17 @@ class ControlledRounding(TableMethod):
         return _protected(near, base, found, impossible=impossible)
 
     def _adjacent(self, near: Multiples, progress: Progress) -> tuple[Rounded | None, bool]:
-        """Return the closest table of adjacent multiples found, or whether there is none."""
+        """Return the best table of adjacent multiples found, or whether there is none."""
         progress("rounding", 0, _STAGES)
-        found, impossible = near.some(self.time_limit / 6)
+        found, impossible = near.some(self.time_limit / 3)
         if found is None and not impossible:
             progress("rounding", 1, _STAGES)
             found = near.jump()
         if found is None:
             return None, impossible
         progress("rounding", 2, _STAGES)
-        closest = near.closest(self.time_limit / 6, self.gap, start=found.multiples)
-        return closest or found, False
+        best = near.best(self.time_limit / 6, self.gap, start=found.multiples)
+        return best or found, False
 
     def _relaxed(
         self, near: Multiples, base: float, progress: Progress, *, impossible: bool
@@ -101,7 +113,7 @@ class ControlledRounding(TableMethod):
         start = None if some is None else some.multiples
         tables = [] if start is None else [start]
         if impossible:  # a small or simple table, where programs may end
-            best = near.closest(self.time_limit / 6, self.gap, slack=True, start=start)
+            best = near.best(self.time_limit / 6, self.gap, slack=True, start=start)
             if best is not None and best.optimal:
                 return best
             tables += [] if best is None else [best.multiples]
@@ -137,17 +149,18 @@ def _protected(near: Multiples, base: float, found: Rounded, *, impossible: bool
     reach = np.full(len(table), base - 1 if whole else base)
     if left.any():
         reach[is_total(table)] = base
-    facts = {"base": base, "moved_beyond_adjacent": int(left.sum()), "optimal": found.optimal}
+    facts = {"base": base, "moved_beyond_adjacent": int(left.sum())}
     return Protected(
         table,
         rounded,
         changed(table),
-        np.maximum(rounded - reach, floor_of(table)),
+        np.maximum(rounded - reach, least_of(table)),
         rounded + reach,
         grid=base,
         facts=facts,
         confidential={
             "beyond_adjacent": [" × ".join(table.labels(c)) for c in np.flatnonzero(left).tolist()],
             "adjacent_impossible": impossible,
+            "optimal": found.optimal,
         },
     )

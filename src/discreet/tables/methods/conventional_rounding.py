@@ -15,8 +15,8 @@ from discreet.tables.methods._base import (
     Protected,
     TableMethod,
     changed,
-    floor_of,
     is_whole,
+    least_of,
     rounding_base,
 )
 
@@ -57,7 +57,7 @@ class ConventionalRounding(TableMethod):
         if is_whole(table, strictly=True) and float(base).is_integer():
             # Of whole numbers base 5 takes two from either side, base 10 five and four.
             below, above = base // 2, (base - 1) // 2
-        lower, upper = np.maximum(rounded - below, floor_of(table)), rounded + above
+        lower, upper = np.maximum(rounded - below, least_of(table)), rounded + above
         return Protected(
             table, rounded, changed(table), lower, upper, grid=base, facts={"base": base}
         )

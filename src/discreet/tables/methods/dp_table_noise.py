@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from discreet.data.table import Bools, Floats, Table
+from discreet.dp.caution import caution
 from discreet.dp.noise import add_laplace
 from discreet.errors import InputError
 from discreet.progress import Progress, silent
@@ -138,7 +139,12 @@ class DPTableNoise(TableMethod):
             cube,
             value,
             changed(cube),
-            facts={"promise": promise, "views": len(groups), "noise": "Laplace, OpenDP"},
+            facts={
+                "promise": promise,
+                "views": len(groups),
+                "noise": "Laplace, OpenDP",
+                "caution": caution(self.epsilon),
+            },
         )
 
     def _bounds(self) -> tuple[float, float]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
 
-from discreet.audit.solver import LinearProgram
-from discreet.data.table import Floats, Status, Table
+from discreet.audit.outsider.deviations import components
+from discreet.audit.sliding import audit_width, holds_whole_numbers, levels
+from discreet.data.table import Bools, Floats, Ints, Table
 from discreet.errors import InfeasibleError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
@@ -17,26 +18,33 @@ from discreet.registry import parameter
 from discreet.tables.methods._base import (
     Protected,
     TableMethod,
-    floor_of,
     is_total,
-    is_whole,
+    kept_cells,
+    least_of,
     round_up,
     sensitive,
     with_levels,
 )
+from discreet.tables.methods._keys import draws, read_key
 
 __all__ = ["Intervals"]
+
+#: Pieces are widened so often before the cells are given up.
+_DOUBLINGS = 30
 
 
 @dataclasses.dataclass(frozen=True)
 class Intervals(TableMethod):
     """Publishes an interval in place of each sensitive value, and of the values that would narrow it.
 
-    Partial suppression: instead of withholding cells wholly, each gets the narrowest interval with
-    which every sensitive cell can still take both ends of its protection interval. For one
-    sensitive cell after the other a linear program finds the cheapest widening. An interval is as
-    wide as four times that, at least, and reaches from one round number to another: somebody who
-    knows all of this knows that the value lies in the middle half, and no more.
+    Partial suppression: cells are chosen as cell suppression chooses them, but an interval stands
+    in place of each. The line of numbers is divided into pieces as wide as the protection levels
+    ask for; where pieces begin is drawn for each cell with a secret key, and the piece that holds
+    the value is published. The value may be anywhere in it, every position alike. Pieces are
+    doubled until what all of them and the totals tell together still leaves every sensitive cell
+    as many values as its two protection levels; one time in four, drawn with the key, they are
+    doubled once more from the start, so that a wide piece does not tell that a narrow one was not
+    safe. Whoever knows all of this knows that the values lie in the intervals, and no more.
 
     Examples
     --------
@@ -50,83 +58,68 @@ class Intervals(TableMethod):
     ...     cells, by=["sector"], value="value", primary="p", lower="level", upper="level"
     ... )
     >>> shown = Intervals().hide(table, rng=Randomness.seeded(1))
-    >>> float(shown.lower[1]), float(shown.upper[1]), int(shown.withheld.sum())
-    (0.0, 20.0, 2)
+    >>> bool(shown.lower[1] <= 11 <= shown.upper[1]), int(shown.withheld.sum())
+    (True, 2)
+    >>> float(shown.upper[1] - shown.lower[1]) >= 6
+    True
     """
 
     name: ClassVar[str] = "intervals"
     reference: ClassVar[str] = "Fischetti and Salazar-González (2003), Partial cell suppression"
+    is_random: ClassVar[bool] = True
 
     relative: bool = parameter(
         False, help="count widths in percent, so that large cells are widened before small ones"
     )
 
+    key: str | None = parameter(
+        None,
+        help="file with the secret key: the same key gives the same intervals",
+        file="secret",
+    )
+
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return values where they can stay, intervals elsewhere."""
+        from discreet.tables.suppression.engine import suppress
+
         table.require_additive()
         table = with_levels(table, self.name)
-        fall, rise = self._widths(table, progress)
-        widened = (fall > 0) | (rise > 0)
-        # Of whole numbers several must remain, however small the levels are.
-        smallest = 2.0 if is_whole(table, strictly=True) else 1e-9
-        lower, upper, steps = table.value.copy(), table.value.copy(), np.zeros(len(table))
-        for cell in np.flatnonzero(widened):
-            # Which multiple of the step is nearest does not tell where around it the value is; the
-            # ends of what it needs, rounded outwards, would: of counts they leave one possibility.
-            step = round_up(max(2 * fall[cell], 2 * rise[cell], smallest))
-            middle = np.floor(table.value[cell] / step + 0.5) * step
-            lower[cell], upper[cell], steps[cell] = middle - step, middle + step, step
-        lower = np.maximum(lower, floor_of(table))
-        status = np.where(widened, np.int8(Status.SECONDARY), np.int8(Status.SAFE))
-        status[sensitive(table)] = Status.PRIMARY
-        value = np.where(widened, np.nan, table.value)
-        return Protected(
-            table,
-            value,
-            status,
-            lower,
-            upper,
-            prints_intervals=True,
-            steps=steps,
+        key = read_key(self.key, rng)
+        weight = self._weight(table) * (1 + draws(table, key, b"discreet weight", of="codes"))
+        pattern = suppress(
+            table.replace(cost=weight),
+            objective="cost",
+            attacker="outsider",
+            never=kept_cells(table),
+            key=key,
+            progress=progress,
         )
+        lower, upper = self._widened(table, pattern.withheld, key, progress)
+        value = np.where(pattern.withheld, np.nan, table.value)
+        return Protected(table, value, pattern.status, lower, upper, prints_intervals=True)
 
-    def _widths(self, table: Table, progress: Progress) -> tuple[Floats, Floats]:
-        """Return how far below and above its value each cell's interval must reach."""
-        assert table.lower is not None
-        assert table.upper is not None
-        size = len(table)
-        most = table.value if floor_of(table) == 0 else np.full(size, np.inf)
-        # Zeros are known to be zero: they stay.
-        room = np.where(table.value == 0, 0.0, most), np.where(table.value == 0, 0.0, np.inf)
-        fall, rise = np.zeros(size), np.zeros(size)
-        weight = self._weight(table)
-        program = self._program(table, weight)
-        cells = np.flatnonzero(sensitive(table))
-        # The greatest need first: what it widens serves the others.
-        cells = cells[np.argsort(-table.upper[cells], kind="stable")]
-        everything = np.arange(size, dtype=np.int64)
-        for number, cell in enumerate(cells):
-            progress("widening intervals", number, len(cells))
-            for move in (float(table.upper[cell]), -float(table.lower[cell])):
-                low, high = -fall.copy(), rise.copy()
-                low[cell] = high[cell] = move
-                program.set_bounds(everything, low, high)
-                extra_up, extra_down = room[1] - rise, np.maximum(room[0] - fall, 0.0)
-                extra_up[cell] = extra_down[cell] = 0.0
-                program.set_bounds(everything + size, np.zeros(size), extra_up)
-                program.set_bounds(everything + 2 * size, np.zeros(size), extra_down)
-                found = program.solve()
-                if found.status != "optimal":
-                    raise self._infeasible(table, int(cell))
-                base, up, down = np.split(found.x, 3)
-                change = base + up - down
-                change[np.abs(change) < 1e-9 * max(1.0, abs(move))] = 0.0
-                touched = np.flatnonzero((change != 0) & (fall == 0) & (rise == 0))
-                fall, rise = np.maximum(fall, -change), np.maximum(rise, change)
-                # Better one wide interval than two narrow ones: what is widened is cheaper now.
-                half = np.tile(weight[touched] / 2, 2)
-                program.set_cost(np.concatenate([size + touched, 2 * size + touched]), half)
-        return fall, rise
+    def _widened(
+        self, table: Table, hidden: Bools, key: bytes, progress: Progress
+    ) -> tuple[Floats, Floats]:
+        """Return the pieces, in each connected set of cells as narrow as is safe."""
+        groups = components(table.equations, np.flatnonzero(hidden))[0]
+        wider = draws(table, key, b"discreet wider", of="codes")
+        width = _first_widths(table, groups)
+        for group in groups:
+            width[group] *= 2.0 ** np.floor(-np.log(wider[group[0]]) / np.log(4))
+        drawn = draws(table, key, b"discreet place", of="codes")
+        for _ in range(_DOUBLINGS):
+            lower, upper = _pieces(table, width, drawn)
+            lower, upper = (np.where(hidden, end, table.value) for end in (lower, upper))
+            audit = audit_width(table, published=~hidden, bounds=(lower, upper), progress=progress)
+            if audit.safe:
+                return lower, upper
+            narrow = np.zeros(len(table), dtype=bool)
+            narrow[audit.cells[~audit._safe]] = True
+            for group in groups:
+                if narrow[group].any():
+                    width[group] *= 2
+        raise self._infeasible(table, np.flatnonzero(narrow))
 
     def _weight(self, table: Table) -> Floats:
         size = np.maximum(np.abs(table.value), 1.0)
@@ -134,24 +127,50 @@ class Intervals(TableMethod):
         # Readers look at totals first: they are widened last.
         return np.where(is_total(table), 3 * weight, weight)
 
-    def _program(self, table: Table, weight: Floats) -> LinearProgram:
-        """Columns: change within the intervals so far, and widening them up and down at a price."""
-        size = len(table)
-        equations = table.equations
-        matrix = sparse.csc_matrix(sparse.hstack([equations, equations, -equations]))
-        zero = np.zeros(equations.shape[0])
-        return LinearProgram(
-            matrix,
-            rows=(zero, zero),
-            columns=(np.zeros(3 * size), np.zeros(3 * size)),
-            cost=np.concatenate([np.zeros(size), weight, weight]),
-        )
-
-    def _infeasible(self, table: Table, cell: int) -> InfeasibleError:
-        name = " × ".join(table.labels(cell))
+    def _infeasible(self, table: Table, cells: Ints) -> InfeasibleError:
+        names = [" × ".join(table.labels(int(cell))) for cell in cells[:5]]
         return InfeasibleError(
-            f"no intervals protect the cell {name}: too few cells around it are not zero",
+            f"no intervals protect {len(cells)} sensitive cells: " + "; ".join(names),
             code="intervals-infeasible",
             hint="merge categories with recoding, or use controlled-tabular-adjustment",
-            cells=[name],
+            cells=names,
         )
+
+
+def _first_widths(table: Table, groups: Sequence[Ints]) -> Floats:
+    """Return how wide pieces are at first: what the sensitive cells they are tied to need at most.
+
+    Of counts what any sensitive cell needs, so that no width tells which cell it is for.
+    """
+    below, above = levels(table)
+    if holds_whole_numbers(table):
+        need = np.ceil(below - 1e-9) + np.ceil(above - 1e-9) + 1
+        if table.is_whole:
+            need[:] = need[sensitive(table)].max(initial=1.0)
+    else:
+        need = np.array([round_up(width) for width in (below + above).tolist()])
+    marked = sensitive(table)
+    width = np.where(marked, need, 1.0)
+    for group in groups:
+        width[group] = need[group][marked[group]].max(initial=1.0)
+    return width
+
+
+def _pieces(table: Table, width: Floats, drawn: Floats) -> tuple[Floats, Floats]:
+    """Return the piece of the line that holds each value.
+
+    The piece that would begin below what everybody knows is joined to the next, so that none is
+    narrower than it should be.
+    """
+    least, whole = least_of(table), holds_whole_numbers(table)
+    start = np.floor(drawn * width) if whole else drawn * width
+    origin = np.where(np.isfinite(least), least, 0.0) + start
+    lower = origin + np.floor((table.value - origin) / width) * width
+    upper = lower + width
+    joined = np.isfinite(least) & (lower <= origin)
+    lower, upper = np.where(joined, least, lower), np.where(joined, origin + width, upper)
+    if whole:
+        return lower, upper - 1
+    # Real numbers end at round ones, further out: digits are of no use in an interval.
+    step = np.array([round_up(one / 20) for one in width.tolist()])
+    return np.maximum(np.floor(lower / step) * step, least), np.ceil(upper / step) * step

@@ -15,10 +15,11 @@ from discreet.tables.methods._base import (
     Protected,
     TableMethod,
     changed,
-    floor_of,
     is_whole,
+    least_of,
     rounding_base,
 )
+from discreet.tables.methods._keys import draws, read_key
 
 __all__ = ["RandomRounding"]
 
@@ -29,7 +30,8 @@ class RandomRounding(TableMethod):
 
     A cell goes up with a probability equal to how far it lies above the multiple below, so that
     its expectation is the true value; multiples of the base stay as they are. Totals are rounded
-    on their own and no longer add up.
+    on their own and no longer add up. With a key the same cell is rounded alike wherever it stands
+    and however often it is published; without one, asking again averages the rounding out.
 
     Examples
     --------
@@ -51,17 +53,23 @@ class RandomRounding(TableMethod):
     base: float | None = parameter(
         None, help="published values are multiples of it; 5 for counts", above=0
     )
+    key: str | None = parameter(
+        None,
+        help="file with the secret key: the same key rounds the same cell alike",
+        file="secret",
+    )
 
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return every cell rounded."""
         base = rounding_base(table, self.base)
         below = np.floor(table.value / base + 1e-12)
         share = table.value / base - below
-        up = rng.bernoulli(share, len(table)) & (share > 1e-9)
+        drawn = draws(table, read_key(self.key, rng), b"discreet round")
+        up = (drawn < share) & (share > 1e-9)
         rounded = (below + up) * base
         # In a table of whole numbers the distance to the printed multiple is at most base − 1.
         reach = base - 1 if is_whole(table, strictly=True) and float(base).is_integer() else base
-        lower = np.maximum(rounded - reach, floor_of(table))
+        lower = np.maximum(rounded - reach, least_of(table))
         return Protected(
             table,
             rounded,

@@ -69,6 +69,10 @@ class Recoding(TableMethod):
         """The method that protects what remains sensitive."""
         return self if self.then is None else self.then.acting
 
+    def mark(self, table: Table, rules: Sequence[Rule]) -> Table:
+        """Return the table with the levels that the method afterwards needs."""
+        return mark(table, rules) if self.then is None else self.then.mark(table, rules)
+
     def prepare(self, table: Table, rules: Sequence[Rule]) -> Table:
         """Return the recoded table, its sensitive cells marked anew."""
         unknown = [name for name in self.keep if name not in table.by]
@@ -79,7 +83,7 @@ class Recoding(TableMethod):
                 hint="choose one of " + ", ".join(table.by),
                 parameter="keep",
             )
-        current = mark(table, rules)
+        current = self.mark(table, rules)
         if not rules and sensitive(current).any():
             raise InputError(
                 "recoding asks the rules again after every merge, and none is given",
@@ -109,7 +113,7 @@ class Recoding(TableMethod):
                 for old, new in zip(table.dimensions, merged.dimensions, strict=True)
                 if old.codes != new.codes
             }
-            exact = mark(retabulate(table, merged.dimensions, codes), rules)
+            exact = self.mark(retabulate(table, merged.dimensions, codes), rules)
             if len(exact) == len(current) or self._is_enough(exact):
                 return exact
             current = exact
@@ -130,7 +134,7 @@ class Recoding(TableMethod):
         before = int(sensitive(table).sum())
         best, gain = None, -np.inf
         for step in candidates(table, self.keep):
-            tried = mark(merge(table, step), rules)
+            tried = self.mark(merge(table, step), rules)
             gone = before - int(sensitive(tried).sum())
             worth = gone / max(1, len(table) - len(tried))
             if worth > gain:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,12 @@ from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
-from discreet.tables.methods._base import Protected, TableMethod, told_gap
+from discreet.tables.methods._base import Protected, TableMethod, kept_cells
+from discreet.tables.methods._keys import read_key
+from discreet.tables.tabulation import counted
+
+if TYPE_CHECKING:
+    from discreet.tables.suppression.pattern import Pattern
 
 __all__ = ["Suppression"]
 
@@ -25,8 +30,9 @@ class Suppression(TableMethod):
     Each sensitive cell is given certificates: other tables that look the same and in which it lies
     at the ends of its protection interval. The cheapest come from linear programs; secondaries that
     turn out to be replaceable are published again; "optimal" goes on until nothing cheaper can
-    exist. Whatever the effort, the result has passed the auditor, and the same table gives the
-    same pattern.
+    exist. Whatever the effort, the result has passed the auditor. Prices carry noise made from a
+    secret key, since a search that anybody can repeat would tell values: the same table and key
+    give the same pattern, and without a key one is drawn for this run.
 
     Examples
     --------
@@ -40,12 +46,15 @@ class Suppression(TableMethod):
     ...     cells, by=["sector"], value="value", primary="p", lower="level", upper="level"
     ... )
     >>> method = Suppression(objective="value", attacker="outsider")
-    >>> method.hide(table, rng=Randomness.seeded(1)).value.tolist()
-    [60.0, nan, nan, 30.0]
+    >>> found = method.hide(table, rng=Randomness.seeded(1)).value
+    >>> int(np.isnan(found).sum()), float(found[0])
+    (2, 60.0)
     """
 
     name: ClassVar[str] = "suppression"
     reference: ClassVar[str] = "Fischetti and Salazar (2001), Management Science 47; Castro (2012)"
+    is_random: ClassVar[bool] = True
+    across_measures: ClassVar[bool] = True
 
     objective: Literal["count", "value", "log-value", "cost"] = parameter(
         "count", help="what is kept small of the secondaries: their count, value, log-value or cost"
@@ -66,31 +75,76 @@ class Suppression(TableMethod):
         (), help="cells that are best withheld: codes separated by /, * for any"
     )
 
-    def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
-        """Return the table with sensitive and secondary cells withheld."""
+    key: str | None = parameter(
+        None,
+        help="file with the secret key: the same key gives the same pattern; without one a key is "
+        "drawn for this run",
+        file="secret",
+    )
+
+    def hide(
+        self,
+        table: Table,
+        *,
+        rng: Randomness,
+        progress: Progress = silent,
+        withheld: npt.NDArray[np.bool_] | None = None,
+    ) -> Protected:
+        """Return the table with sensitive and secondary cells withheld.
+
+        Cells in `withheld` are withheld for another reason: because another measure of theirs is.
+        """
+        key = read_key(self.key, rng)
+        pattern = self._pattern(table, key, withheld, progress)
+        if table.statistic == "mean":
+            # Means are printed with the numbers they are divided by, which need as much room.
+            numbers = self._pattern(counted(table), key, pattern.withheld, progress)
+            pattern = pattern.widened(table, numbers.withheld)
+        # Whether the pattern is the cheapest, and how nearly, would exclude other tables.
+        proof = {"optimal": pattern.optimal, "gap": pattern.gap}
+        return Protected(
+            table,
+            np.where(pattern.withheld, np.nan, table.value),
+            pattern.status,
+            confidential={"audit": pattern.audit, "pattern": pattern, **proof},
+        )
+
+    def _pattern(
+        self,
+        table: Table,
+        key: bytes,
+        withheld: npt.NDArray[np.bool_] | None,
+        progress: Progress,
+    ) -> Pattern:
         from discreet.tables.suppression.engine import suppress
 
         prefer = _cells(table, self.prefer)
         if table.status is not None:
             prefer |= table.status == Status.SECONDARY
-        pattern = suppress(
+        return suppress(
             table,
             objective=self.objective,
             effort=self.effort,
             attacker=self.attacker,
             time_limit=self.time_limit,
-            never=_cells(table, self.never),
+            never=_cells(table, self.never) | kept_cells(table) | _grand_total(table),
             prefer=prefer,
+            withheld=() if withheld is None else withheld,
+            key=key,
             progress=progress,
         )
-        facts = {"optimal": pattern.optimal, "gap_at_most": told_gap(pattern.gap)}
-        return Protected(
-            table,
-            np.where(pattern.withheld, np.nan, table.value),
-            pattern.status,
-            facts=facts,
-            confidential={"audit": pattern.audit, "pattern": pattern, "gap": pattern.gap},
-        )
+
+
+def _grand_total(table: Table) -> npt.NDArray[np.bool_]:
+    """Return the grand total of a table of counts, which stays published.
+
+    Withheld with one other cell it would say that this one is sensitive, so that few counts are
+    left for it.
+    """
+    top = (table.codes == 0).all(axis=1)
+    if table.status is not None:
+        top &= table.status != Status.PRIMARY
+    return top if table.is_whole else np.zeros(len(table), dtype=bool)
 
 
 def _cells(table: Table, wanted: tuple[str, ...]) -> npt.NDArray[np.bool_]:

@@ -9,15 +9,16 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.certificates import Certificates
-from discreet.audit.corners import corners
+from discreet.audit.certificates.collection import Certificates
+from discreet.audit.certificates.corners import corners
 from discreet.audit.intervals import Audit, audit_table
+from discreet.errors import InfeasibleError
 from discreet.progress import Progress
 from discreet.tables.suppression.optimal import Limits, optimum
-from discreet.tables.suppression.search import Search
+from discreet.tables.suppression.search import REACH, Search
 from discreet.tables.suppression.task import Task
 
-__all__ = ["Found", "audited", "balanced", "fast", "optimal"]
+__all__ = ["Found", "balanced", "fast", "mended", "optimal"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -30,7 +31,7 @@ _LONG, _AGAIN = 4, 1
 _PATIENT, _PER = 20, 10
 #: Live cells up to which "balanced" looks for the optimum, if not to the end: so many pivots, and
 #: more per secondary, several times that with contributors; nodes of one whole-number program.
-_SMALL, _PROOF, _MORE_PROOF, _INFORMED, _NODES = 300, 5_000, 400, 5, 300
+_SMALL, _INFORMED, _NODES = 300, 5, 300
 #: The same for larger tables where contributors attack, or one cell in so many is a secondary.
 _MIDDLE, _HARD = 500, 10
 #: What mending a choice may take: pivots beyond some times what building took.
@@ -42,12 +43,11 @@ _MORE, _PATIENCE = 4, 600.0
 _FAST, _FAST_PIVOTS = (2.5, 6.0), (60_000, 400_000)
 #: Most pivots that "balanced" spends on improving, likewise, and on exploring.
 _IMPROVING, _EXPLORING = (250_000, 1_500_000), (120_000, 750_000)
-#: Live cells up to which the whole table is one window.
-_WHOLE = 10_000
 #: In larger tables improving takes at most so many times what building took, exploring half of all.
 _TIMES = 10
-#: Live cells beyond which only the nearest window is looked at.
-_LARGE = 30_000
+#: By how much more than asked for a demand is met that the auditor finds missed, one after the
+#: other.
+_MARGINS = (1e-5, 1e-3, 0.05)
 #: How often "balanced" looks for corners there.
 _PASSES = 6
 
@@ -76,23 +76,44 @@ class Found:
 
 def fast(task: Task, progress: Progress) -> Found:
     """Return a safe pattern soon."""
-    if int(task.live.sum()) > _LARGE:
+    live = int(task.live.sum())
+    if live > task.scale.large:
         return _cornered(task, 1, progress)
-    search = _first(task, progress)
+    if live <= task.scale.tiny:
+        return balanced(task, None, progress)
+    search = _first(task, progress, cost=task.scale.cost[0])
     return _found(search, search.work)
 
 
 def _first(
-    task: Task, progress: Progress, deadline: float | None = None, *, improve: bool = True
+    task: Task,
+    progress: Progress,
+    deadline: float | None = None,
+    *,
+    improve: bool = True,
+    cost: float = np.inf,
 ) -> Search:
-    """Build along the first guide and improve that a little."""
-    windows = _windows(task)
-    search = Search(task, _guides(task)[0], deadline, windows=windows, progress=progress)
+    """Build along the first guide and improve that a little, at some cost at most."""
+    windows, cost = _windows(task), _share(task, cost)
+    search = Search(
+        task, _guides(task)[0], deadline, windows=windows, budget=cost / 2, progress=progress
+    )
     search.build()
     if not improve:
         return search
-    search.improve(_little(search.work, windows))
+    search.improve(min(_little(search.work, windows), _affordable(search, cost)))
     return search
+
+
+def _share(task: Task, cost: float) -> float:
+    """Return what may be spent: more where each contributor wants a certificate of its own."""
+    return cost if task.knowledge is None else 2 * cost
+
+
+def _affordable(search: Search, cost: float) -> int:
+    """Return up to how many pivots a search may go at some cost."""
+    left = max(cost - search.spent, 0.0)
+    return search.work + int(min(left / search.pivot, 1e12))
 
 
 def _little(work: int, windows: int) -> int:
@@ -142,22 +163,22 @@ def _windows(task: Task) -> int:
     live = int(task.live.sum())
     # What contributors know makes programs over three attributes several times as long.
     long = task.knowledge is not None and len(task.table.dimensions) > 2
-    if live <= (_WHOLE // 2 if long else _WHOLE):
+    if live <= (task.scale.whole // 2 if long else task.scale.whole):
         return 0
-    return 2 if live <= _LARGE else 1
+    return 2 if live <= task.scale.large else 1
 
 
 def balanced(task: Task, deadline: float | None, progress: Progress) -> Found:
     """Return a cheap safe pattern; of a small table often the cheapest."""
     live = int(task.live.sum())
-    if live > _LARGE:
+    if live > task.scale.large:
         return _cornered(task, _PASSES, progress)
-    first = _first(task, progress, deadline, improve=live <= _MIDDLE)
+    first = _first(task, progress, deadline, improve=live <= _MIDDLE, cost=task.scale.cost[1])
     found = _found(first, first.work)
     hard = task.knowledge is not None or _HARD * len(first.secondaries) > live
     if live <= _SMALL or (live <= _MIDDLE and hard):
         return _improved(task, found, _until(_limits(task, found), deadline), progress)
-    return _guided(task, first, deadline, _PIVOTS, progress)
+    return _guided(task, first, deadline, _PIVOTS, progress, cost=task.scale.cost[1])
 
 
 def optimal(task: Task, deadline: float | None, progress: Progress) -> Found:
@@ -172,42 +193,54 @@ def optimal(task: Task, deadline: float | None, progress: Progress) -> Found:
 
 
 def _guided(
-    task: Task, first: Search, deadline: float | None, pivots: int, progress: Progress
+    task: Task,
+    first: Search,
+    deadline: float | None,
+    pivots: int,
+    progress: Progress,
+    *,
+    cost: float = np.inf,
 ) -> Found:
     """Build along several guides, improve each, keep the best and explore around it."""
+    cost = _share(task, cost)
     budget = _LEAST + pivots * int(task.live.sum())
     if task.knowledge is not None:
         # Each contributor wants a certificate of its own.
         budget *= 2
     windows = _windows(task)
     best: Search | None = None
-    spent, dearest = 0, 0
+    spent, dearest, paid = 0, 0, 0.0
     for guide in _guides(task):
-        if best is not None and spent + dearest > budget // 2:
+        if best is not None and (spent + dearest > budget // 2 or 2 * paid > cost):
             break
         search = first
         if best is not None:
-            search = Search(task, guide, deadline, windows=windows, progress=progress)
+            search = Search(
+                task, guide, deadline, windows=windows, budget=(cost - paid) / 2, progress=progress
+            )
             search.build()
         limit = _TIMES * search.work if windows else _LONG * budget
         limit = min(limit, search.work + _IMPROVING[windows > 0])
         # Never less than "fast", where building alone takes most of the budget.
-        search.improve(max(limit, _little(search.work, windows)))
-        spent += search.work
+        limit = max(limit, _little(search.work, windows))
+        search.improve(min(limit, _affordable(search, cost - paid)))
+        spent, paid = spent + search.work, paid + search.spent
         dearest = max(dearest, search.work)
         if best is None or search.cost < best.cost * (1 - 1e-12):
             best = search
     assert best is not None
-    spent += _explored(best, budget, windows)
+    left = max(cost - paid, 0.0) / best.pivot
+    spent += _explored(best, budget, windows, int(min(left, 1e12)))
     return _found(best, spent)
 
 
-def _explored(best: Search, budget: int, windows: int) -> int:
+def _explored(best: Search, budget: int, windows: int, most: int) -> int:
     """Explore around a pattern as long as it pays, and a little longer; return the work."""
     before = best.work
     more = before // 2 if windows else _AGAIN * before + budget
     best.explore(
-        before + min(more, _EXPLORING[windows > 0]), _PATIENT + len(best.secondaries) // _PER
+        before + min(more, most, _EXPLORING[windows > 0]),
+        _PATIENT + len(best.secondaries) // _PER,
     )
     return best.work - before
 
@@ -215,7 +248,7 @@ def _explored(best: Search, budget: int, windows: int) -> int:
 def _limits(task: Task, found: Found) -> Limits:
     """Return how far "balanced" looks for the optimum: the same on every machine."""
     secondaries = int((found.withheld & ~task.primary).sum())
-    work = _PROOF + _MORE_PROOF * secondaries
+    work = task.scale.proof + task.scale.proof_per_secondary * secondaries
     return Limits(work=work * (_INFORMED if task.knowledge is not None else 1), nodes=_NODES)
 
 
@@ -232,7 +265,8 @@ def _improved(task: Task, found: Found, limits: Limits, progress: Progress) -> F
         return proven
     search = _around(task, proven.withheld)
     before = search.cost
-    _explored(search, _LEAST + _PIVOTS * int(task.live.sum()), 0)
+    budget = _LEAST + _PIVOTS * int(task.live.sum())
+    _explored(search, budget, 0, budget + search.work)
     if search.cost >= before * (1 - 1e-12):
         return proven
     explored = _found(search, proven.work + search.work)
@@ -275,11 +309,73 @@ def _proven(task: Task, found: Found, limits: Limits, progress: Progress) -> Fou
     return found
 
 
+def mended(task: Task, found: Found, progress: Progress) -> Found:
+    """Return a pattern that the auditor finds safe, from one that may miss some demands.
+
+    What it misses is mostly a matter of rounding: a certificate that is right within the tolerance
+    of one program and not within that of another. So these demands are met once more, with a
+    growing margin, and others stay as they are. What no margin mends is looked for without any of
+    the first pattern; in the end all that may be withheld is.
+    """
+    audit = audited(task, found, progress)
+    for margin in _MARGINS:
+        if audit.safe:
+            return dataclasses.replace(found, audit=audit)
+        missed = np.isin(task.target, audit.cells[~audit._safe])
+        found = _wider(task, found, missed, margin, progress)
+        audit = audited(task, found, progress)
+    if not audit.safe:
+        found = _anew(task, progress)
+        audit = audited(task, found, progress)
+    if not audit.safe:
+        found = Found(task.live.copy(), [], found.work)
+        audit = audited(task, found, progress)
+    if not audit.safe:
+        names = [" × ".join(codes) for codes in audit.unsafe_cells[:5]]
+        raise InfeasibleError(
+            f"no pattern protects {audit.unsafe} sensitive cells, such as " + "; ".join(names),
+            code="no-safe-pattern",
+            hint="lower their protection levels, merge categories, or withhold fewer cells "
+            "from suppression",
+            cells=names,
+        )
+    return dataclasses.replace(found, audit=audit, bound=None)
+
+
+def _wider(task: Task, found: Found, missed: Bools, margin: float, progress: Progress) -> Found:
+    """Meet missed demands with a margin, from the cells that are withheld already."""
+    amount = np.where(missed, task.amount * (1 + margin), task.amount)
+    if task.table.is_whole:
+        amount = np.where(missed, np.sign(amount) * np.ceil(np.abs(amount)), amount)
+    room = np.where(amount > 0, task.up[task.target], task.down[task.target])
+    amount = np.sign(amount) * np.minimum(np.abs(amount), room)
+    search = Search(
+        dataclasses.replace(task, amount=amount), windows=_windows(task), progress=progress
+    )
+    search.adopt(found.withheld, ~missed)
+    try:
+        search.build()
+    except InfeasibleError:
+        return found  # not with as much margin
+    more = _found(search, found.work + search.work)
+    together = Certificates.joined(
+        [Certificates.of(found.certificates), Certificates.of(more.certificates)]
+    )
+    return dataclasses.replace(more, certificates=together)
+
+
+def _anew(task: Task, progress: Progress) -> Found:
+    """Build once more by the plain prices and in windows, which is another way than the first."""
+    search = Search(task, windows=REACH, progress=progress)
+    search.build()
+    return _found(search, search.work)
+
+
 def _guides(task: Task) -> list[Floats]:
     """Prices to build by: the objective itself, and others that lead elsewhere."""
-    size = np.abs(task.value) / max(task.unit, 1e-12)
+    size = task.size / max(task.unit, 1e-12)
     damped = np.log1p(size)
-    if np.ptp(task.price[task.live]) == 0:
+    if task.tied or np.ptp(task.price[task.live]) == 0:
         # Among equal prices smaller cells are easier to do without.
         return [task.price * (0.1 + damped), task.price * (0.1 + size), task.price]
     return [np.sqrt(task.price * task.price.mean()), task.price, task.price**0.25]

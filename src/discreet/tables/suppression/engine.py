@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from discreet.audit.knowledge import Bounds
 from discreet.data.table import Status, Table
-from discreet.errors import EngineError, InputError
+from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.tables.suppression import efforts
 from discreet.tables.suppression.pattern import Pattern
-from discreet.tables.suppression.task import Task
+from discreet.tables.suppression.task import SCALE, Scale, Task
+from discreet.tables.suppression.ties import HALF
 
 __all__ = ["EFFORTS", "suppress"]
 
@@ -32,7 +33,10 @@ def suppress(
     time_limit: float | None = None,
     never: Iterable[int] | Bools = (),
     prefer: Iterable[int] | Bools = (),
+    withheld: Iterable[int] | Bools = (),
     bounds: Bounds | None = None,
+    key: bytes | None = None,
+    scale: Scale = SCALE,
     progress: Progress = silent,
 ) -> Pattern:
     """Choose cells to withhold so that no sensitive cell can be inferred too closely.
@@ -53,8 +57,15 @@ def suppress(
         pattern unless the limit strikes.
     never, prefer
         Cells (places or a mask) that must stay published, and that are best withheld.
+    withheld
+        Cells (places or a mask) that are withheld for another reason, and so for nothing here.
     bounds
         What everybody knows of the values; by default that they are not negative.
+    key
+        A secret that decides between patterns of nearly the same cost. Without one the pattern
+        tells values to whoever runs the same search: for figures, not for publication.
+    scale
+        How large a table may be for each way of searching.
 
     Examples
     --------
@@ -76,7 +87,15 @@ def suppress(
         )
     deadline = None if time_limit is None else time.monotonic() + time_limit
     task = Task.of(
-        table, objective=objective, attacker=attacker, never=never, prefer=prefer, bounds=bounds
+        table,
+        objective=objective,
+        attacker=attacker,
+        never=never,
+        prefer=prefer,
+        withheld=withheld,
+        bounds=bounds,
+        key=key,
+        scale=scale,
     )
     if not len(task.target):
         found = efforts.Found(task.primary, [], 0, bound=0.0)
@@ -94,28 +113,30 @@ def _finish(
     task: Task, found: efforts.Found, objective: str, effort: str, progress: Progress
 ) -> Pattern:
     """Audit the pattern, whatever it came from, and report it."""
+    found = efforts.mended(task, found, progress) if found.audit is None else found
+    audit = found.audit
+    assert audit is not None
     status = np.where(found.withheld, np.int8(Status.SECONDARY), np.int8(Status.SAFE))
-    status[task.primary] = Status.PRIMARY
-    audit = efforts.audited(task, found, progress) if found.audit is None else found.audit
-    if not audit.safe:
-        raise EngineError(
-            f"the auditor refused a pattern: {audit.unsafe} cells, such as "
-            + "; ".join(" × ".join(codes) for codes in audit.unsafe_cells[:3]),
-            code="pattern-refused",
-            hint="this is a fault of discreet; please report it",
-        )
+    status[np.asarray(task.table.status == Status.PRIMARY)] = Status.PRIMARY
     secondary = status == Status.SECONDARY
     return Pattern(
         objective=objective,
         effort=effort,
         attacker=task.attacker,
-        primaries=int(task.primary.sum()),
+        primaries=int((status == Status.PRIMARY).sum()),
         secondaries=int(secondary.sum()),
         suppressed_value=float(np.abs(task.value[secondary]).sum()),
-        cost=found.cost(task),
-        bound=found.bound,
+        cost=float(np.floor(found.cost(task) + 1e-9)) if task.tied else found.cost(task),
+        bound=_bound(task, found.bound),
         optimal=found.proven(task),
         work=found.work,
         audit=audit,
         status=status,
     )
+
+
+def _bound(task: Task, bound: float | None) -> float | None:
+    """Return a bound in terms of the objective: without tie-breaks."""
+    if bound is None or not task.tied:
+        return bound
+    return max(float(np.ceil(bound - HALF)), 0.0)

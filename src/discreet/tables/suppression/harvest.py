@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.certificates import Certificates
+from discreet.audit.certificates.collection import Certificates
 from discreet.tables.suppression.task import Task
 
 __all__ = ["Harvest", "Key"]

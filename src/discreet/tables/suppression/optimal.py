@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.decide import Decision, Problem, meet
-from discreet.audit.deviations import components
+from discreet.audit.decide import meet
+from discreet.audit.outsider.deviations import components
+from discreet.audit.problem import Decision, Problem
 from discreet.progress import Progress, silent
 from discreet.tables.suppression.benders import Attacks, Cut, Master
 from discreet.tables.suppression.harvest import Harvest, Key
 from discreet.tables.suppression.task import Task
+from discreet.tables.suppression.ties import HALF
 
 __all__ = ["Limits", "Optimum", "optimum"]
 
@@ -29,6 +31,8 @@ Bools = npt.NDArray[np.bool_]
 
 #: Makes a safe pattern of a choice of cells that may leave some demands open.
 Mend = Callable[[Bools], Bools | None]
+#: Live cells up to which the cheapest pattern is proven to the last tie.
+_FEW = 60
 #: Contributors who are asked at a time of those who may be able to refute a choice.
 _SUSPECTS = 3
 
@@ -101,7 +105,10 @@ class _Proof:
         self._harvest = Harvest(task)
         self._certificates = list(certificates)
         self._problem = _problem(task)
-        self._step = _step(self.master.price[self.master.free])
+        self._grid = _grid(self.master.price[self.master.free])
+        # Of many cells ties are left as they fall; of few each tie is broken by the key.
+        loose = task.tied and len(self.attacks.cells) > _FEW
+        self._step = HALF if loose else self._grid
 
     @property
     def work(self) -> int:
@@ -114,8 +121,8 @@ class _Proof:
         return self.bound >= self.value - self._step + 1e-9 * self.value
 
     def _raise(self, bound: float) -> None:
-        step = self._step
-        rounded = bound if step <= 0 else float(np.ceil(bound / step - 1e-6) * step)
+        grid = self._grid
+        rounded = bound if grid <= 0 else float(np.ceil(bound / grid - 1e-6) * grid)
         self.bound = max(self.bound, min(rounded, self.value))
 
     def run(self) -> Optimum:
@@ -222,14 +229,32 @@ class _Proof:
                 open_demands += 1
             elif answer.cells is not None and answer.moves is not None:
                 self._harvest.add(answer.cells, answer.moves)
+        if not open_demands and self._problem.whole:
+            self._decide(chosen, decision)
+            open_demands = self._excluded(x, decision)
         return open_demands
 
-    def _informed(self, x: Floats, chosen: Bools, decision: Decision) -> int:
-        """Add cuts for what some contributor can refute, by way of the auditor."""
+    def _decide(self, chosen: Bools, decision: Decision) -> None:
+        """Let the auditor decide what is still open of a whole choice."""
         groups, _ = components(self.task.table.equations, np.flatnonzero(chosen))
         for cells in groups:
             if self._problem.wanted[cells].any() and not decision.done(cells):
                 meet(self._problem, cells, decision)
+
+    def _excluded(self, x: Floats, decision: Decision) -> int:
+        """Exclude a choice that the auditor finds unsafe though no capacity cut says why.
+
+        What is safe stays safe with more cells withheld, so that at least one more is needed.
+        """
+        if self._met(decision).all():
+            return 0
+        others = np.flatnonzero((x < 0.5) & self.master.free)
+        self.master.add(Cut(others, np.ones(len(others)), 1.0))
+        return 1
+
+    def _informed(self, x: Floats, chosen: Bools, decision: Decision) -> int:
+        """Add cuts for what some contributor can refute, by way of the auditor."""
+        self._decide(chosen, decision)
         open_demands = 0
         known = set(self._asked)
         for demand in np.flatnonzero(~self._met(decision)).tolist():
@@ -242,7 +267,7 @@ class _Proof:
                     open_demands += 1
                     if (demand, who) not in known:
                         self._asked.append((demand, who))
-        return open_demands
+        return open_demands or self._excluded(x, decision)
 
     def _met(self, decision: Decision) -> Bools:
         up, down = decision.met_up[self.task.target], decision.met_down[self.task.target]
@@ -261,7 +286,7 @@ class _Proof:
                 self.master.add(Cut(members, signs, 0.0))
 
 
-def _step(price: Floats) -> float:
+def _grid(price: Floats) -> float:
     """Return what costs differ by at least: one where prices are whole numbers, else nothing."""
     if not len(price) or not np.allclose(price, np.round(price), atol=1e-9):
         return 0.0
@@ -285,4 +310,5 @@ def _problem(task: Task) -> Problem:
         task.knowledge,
         task.prior,
         exact=False,
+        whole=task.table.is_whole,
     )

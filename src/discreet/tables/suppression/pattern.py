@@ -7,7 +7,8 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.intervals import Audit
+from discreet.audit.intervals import Audit, audit_table
+from discreet.data.table import Status, Table
 from discreet.report import Report
 
 __all__ = ["Pattern"]
@@ -43,6 +44,23 @@ class Pattern(Report):
         if self.bound is None:
             return None
         return 0.0 if self.cost <= 0 else max(0.0, (self.cost - self.bound) / self.cost)
+
+    def widened(self, table: Table, withheld: npt.NDArray[np.bool_]) -> Pattern:
+        """Return the pattern with more cells withheld, which is as safe: audited again."""
+        if not (withheld & ~self.withheld).any():
+            return self
+        status = np.where(withheld & (self.status == 0), np.int8(Status.SECONDARY), self.status)
+        secondary = status == Status.SECONDARY
+        audit = audit_table(table, published=status, attacker=self.attacker)
+        return dataclasses.replace(
+            self,
+            secondaries=int(secondary.sum()),
+            suppressed_value=float(np.abs(table.value[secondary]).sum()),
+            bound=None,
+            optimal=False,
+            audit=audit,
+            status=status,
+        )
 
     @property
     def withheld(self) -> npt.NDArray[np.bool_]:

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.decide import TOLERANCE
+from discreet.audit.problem import TOLERANCE
 from discreet.errors import InfeasibleError
 from discreet.progress import Progress, silent
 from discreet.tables.suppression.task import Task
@@ -31,6 +31,9 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Certificate = tuple[Ints, Floats]
 
+#: Windows after the whole table has become too dear: their size, and what a pivot in them costs,
+#: making them included, in cells of one program.
+REACH, NEARBY = 2, 7000
 #: Price of moving a withheld cell, against the middle price of withholding one: small, so that
 #: certificates are short but never buy a cell to be shorter.
 _FREE = 1e-5
@@ -65,6 +68,9 @@ class Search:
         When to stop improving, on the monotonic clock.
     windows
         Up to which size of window cheaper certificates are looked for; 0: in the whole table.
+    budget
+        What building may cost before programs over the whole table are given up for windows: a
+        pivot costs as much as there are cells in its program.
     """
 
     def __init__(
@@ -74,9 +80,11 @@ class Search:
         deadline: float | None = None,
         *,
         windows: int = 0,
+        budget: float = np.inf,
         progress: Progress = silent,
     ) -> None:
         self.task = task
+        self._budget, self._before = budget, 0
         self._deadline = np.inf if deadline is None else deadline
         self._progress = progress
         self.withheld = task.primary.copy()
@@ -242,6 +250,8 @@ class Search:
                 hopeless += [int(task.target[demand])]
             if done % 64 == 0:
                 self._progress("protecting", done, len(order))
+            if self.spent > self._budget:
+                self._narrow()
         self._progress("protecting", len(order), len(order))
         if hopeless:
             names = task.names(dict.fromkeys(hopeless))
@@ -262,13 +272,31 @@ class Search:
         """What moving each cell costs once it is withheld."""
         return self._free
 
+    def _narrow(self) -> None:
+        """Look around each target only, from now on: the whole table has become too dear."""
+        if isinstance(self.model, Whole):
+            self._before += self.model.work
+            self.model = Windows(self.task, self.rate, self.shut, REACH)
+            self._budget = np.inf
+
     @property
     def work(self) -> int:
         """Pivots so far."""
-        return self.model.work
+        return self._before + self.model.work
+
+    @property
+    def pivot(self) -> int:
+        """What a pivot costs, in cells of the program that it is made in."""
+        return int(self.task.live.sum()) if isinstance(self.model, Whole) else NEARBY
+
+    @property
+    def spent(self) -> float:
+        """What all work so far has cost, in pivots times cells."""
+        whole = self.model.work if isinstance(self.model, Whole) else self._before
+        return float(whole * self.task.live.sum() + (self.work - whole) * NEARBY)
 
     def _spent(self, budget: int) -> bool:
-        return self.model.work > budget or time.monotonic() > self._deadline
+        return self.work > budget or time.monotonic() > self._deadline
 
     @property
     def secondaries(self) -> Ints:

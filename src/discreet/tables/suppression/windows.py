@@ -13,7 +13,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.deviations import DeviationModel
+from discreet.audit.outsider.deviations import DeviationModel
 from discreet.data.table import Dimension
 from discreet.tables.suppression.task import Task
 
@@ -39,7 +39,13 @@ class Whole:
         self._rate, self._shut = rate, shut
         cells = np.flatnonzero(task.live)
         self.model = DeviationModel(
-            task.equations, cells, task.down, task.up, unit=task.unit, cost=rate[cells]
+            task.equations,
+            cells,
+            task.down,
+            task.up,
+            unit=task.unit,
+            cost=rate[cells],
+            whole=task.table.is_whole,
         )
         self._closed = np.zeros(len(shut), dtype=bool)
 
@@ -138,7 +144,13 @@ class Windows:
         if self._whole is None:
             cells = np.flatnonzero(task.live)
             self._whole = DeviationModel(
-                task.equations, cells, task.down, task.up, unit=task.unit, cost=self._rate[cells]
+                task.equations,
+                cells,
+                task.down,
+                task.up,
+                unit=task.unit,
+                cost=self._rate[cells],
+                whole=task.table.is_whole,
             )
         model = self._whole
         cells = model.cells
@@ -157,7 +169,13 @@ class Windows:
         cells = self.cells(target, need, *_SIZES[size])
         task = self.task
         model = DeviationModel(
-            task.equations, cells, task.down, task.up, unit=task.unit, cost=self._rate[cells]
+            task.equations,
+            cells,
+            task.down,
+            task.up,
+            unit=task.unit,
+            cost=self._rate[cells],
+            whole=task.table.is_whole,
         )
         self._last = (target, size, model)
         return model

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.app.cli import console
+from discreet.app.cli.allowing import AllowOption, PasswordOption, password_in
 
 
 def add(app: typer.Typer) -> None:
@@ -39,6 +40,8 @@ def add(app: typer.Typer) -> None:
             list[str] | None,
             typer.Option(help="Another guard, as a policy writes it: 'restriction: {k: 3}'."),
         ] = None,
+        allow: AllowOption = None,
+        password_from: PasswordOption = None,
         as_json: console.JsonOption = False,
     ) -> None:
         """Run every attack on the raw data and under each guard, and compare with the truth.
@@ -57,6 +60,8 @@ def add(app: typer.Typer) -> None:
                 other=other,
                 attacks=only,
                 guards=guard or [],
+                allow=allow or (),
+                password=password_in(password_from),
                 progress=progress,
             )
         console.show(found, as_json=as_json)

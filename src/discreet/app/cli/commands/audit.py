@@ -24,7 +24,10 @@ def add(app: typer.Typer) -> None:
             typer.Option(help="attribute=file; those beside the table are found by themselves."),
         ] = None,
         value: Annotated[str, typer.Option(help="The column of values.")] = "value",
-        total: Annotated[str, typer.Option(help="Code of totals without a hierarchy.")] = "Total",
+        total: Annotated[
+            str | None,
+            typer.Option(help="Code of totals without a hierarchy; left out, found by arithmetic."),
+        ] = None,
         within: Annotated[
             float | None,
             typer.Option(help="How far a printed value may be from the true one (rounding)."),
@@ -49,14 +52,14 @@ def add(app: typer.Typer) -> None:
         Exit code 0 if nothing can be computed too closely, 3 otherwise.
         [bold]discreet audit out/cells.csv --protection 10[/bold]
         """
-        from discreet.app.cli.members import parse_hierarchies
         from discreet.data.atomic import atomic_file
+        from discreet.data.declared import read_hierarchies
         from discreet.tables.published import audit_published
 
         with console.progress() as progress:
             found = audit_published(
                 published,
-                parse_hierarchies(hierarchy or ()),
+                read_hierarchies(hierarchy or ()),
                 value=value,
                 total=total,
                 within=within,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -71,7 +71,10 @@ def add(app: typer.Typer) -> None:
 
 
 def _mechanism(text: str) -> LocalMechanism:
-    from discreet.app.collect import parse_mechanism
+    from discreet.app.cli.members import parse_member
+    from discreet.dp.local import LocalMechanism
 
-    mechanism: Any = parse_mechanism(text)
-    return mechanism  # type: ignore[no-any-return]  # built by the registry
+    mechanism: LocalMechanism = parse_member(LocalMechanism, text)
+    if mechanism.caution:
+        console.note(f"caution: {mechanism.caution}")
+    return mechanism

@@ -21,7 +21,7 @@ def add(app: typer.Typer) -> None:
         rows: Annotated[int, typer.Option(min=100, help="Persons in the population.")] = 10_000,
     ) -> None:
         """Protect, release, ask and attack an embedded population; writes an HTML report."""
-        from discreet.app.demo.stage import run_demo
+        from discreet.app.demo.run import run_demo
 
         with console.progress() as progress:
             report = run_demo(output, rows=rows, voice=print, progress=progress)

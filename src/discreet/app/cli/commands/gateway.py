@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.app.cli import console
+from discreet.app.cli.allowing import AllowOption, PasswordOption, password_in
 
 if TYPE_CHECKING:
     from discreet.queries.gateway import Gateway
@@ -31,10 +33,12 @@ def add(app: typer.Typer) -> None:
         sql: SqlArgument,
         user: UserOption = "curator",
         gateway: GateOption = None,
+        allow: AllowOption = None,
+        password_from: PasswordOption = None,
         as_json: console.JsonOption = False,
     ) -> None:
         """Answer one question; the ledger holds it before it is printed."""
-        with _open(policy, gateway) as gate:
+        with _open(policy, gateway, allow, password_in(password_from)) as gate:
             answer = gate.ask(sql, user=user)
         console.show(answer, as_json=as_json)
         if answer.refused:
@@ -46,21 +50,25 @@ def add(app: typer.Typer) -> None:
         sql: SqlArgument,
         user: UserOption = "curator",
         gateway: GateOption = None,
+        allow: AllowOption = None,
+        password_from: PasswordOption = None,
         as_json: console.JsonOption = False,
     ) -> None:
         """Say what an answer would be and cost, without asking."""
-        with _open(policy, gateway) as gate:
+        with _open(policy, gateway, allow, password_in(password_from)) as gate:
             console.show(gate.explain(sql, user=user), as_json=as_json)
 
 
-def _open(path: Path, name: str | None) -> Gateway:
-    from typing import Any
-
-    from discreet.app.policy.load import load_policy
+def _open(
+    path: Path, name: str | None, allow: Sequence[str] | None, password: str | None
+) -> Gateway:
+    from discreet.app.policy.access import permitted_policy
+    from discreet.app.policy.histories import require_one_history
     from discreet.app.policy.run import open_source
     from discreet.errors import InputError
 
-    policy = load_policy(path)
+    policy, _ = permitted_policy(path, allow=allow or (), password=password)
+    require_one_history(policy, path)
     if not policy.gateways or (name is not None and name not in policy.gateways):
         known = ", ".join(policy.gateways) or "none"
         raise InputError(
@@ -76,7 +84,6 @@ def _open(path: Path, name: str | None) -> Gateway:
             hint="choose with --gateway: " + ", ".join(policy.gateways),
             file=path,
         )
-    # Any: jobs of the section "gateways" open a gateway instead of running a release.
-    job: Any = policy.gateways[name] if name else next(iter(policy.gateways.values()))
-    gate: Gateway = job.open(open_source(policy, path.parent), path.parent)
+    service = policy.gateways[name] if name else next(iter(policy.gateways.values()))
+    gate: Gateway = service.open(open_source(policy), path.parent)
     return gate

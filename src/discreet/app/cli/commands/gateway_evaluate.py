@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.app.cli import console
+from discreet.app.cli.allowing import AllowOption, PasswordOption, password_in
 
 
 def add(app: typer.Typer) -> None:
@@ -34,6 +35,8 @@ def _evaluate(
     questions: Annotated[
         int, typer.Option(min=1, help="How many questions to generate without one.")
     ] = 200,
+    allow: AllowOption = None,
+    password_from: PasswordOption = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with a picture there.")] = None,
     as_json: console.JsonOption = False,
 ) -> None:
@@ -41,15 +44,15 @@ def _evaluate(
 
     Every guard starts from an empty ledger in memory; nothing is charged. For the curator.
     """
+    from discreet.app.policy.access import permitted_policy
     from discreet.app.policy.guards import read_guard
-    from discreet.app.policy.load import load_policy
     from discreet.app.policy.run import open_source
     from discreet.data.atomic import atomic_file
     from discreet.queries import evaluation
     from discreet.randomness import Randomness
 
-    loaded = load_policy(policy)
-    dataset = open_source(loaded, policy.parent)
+    loaded, _ = permitted_policy(policy, allow=allow or (), password=password_in(password_from))
+    dataset = open_source(loaded)
     guards = {name: getattr(job, "guard", None) for name, job in loaded.gateways.items()}
     guards |= {text: read_guard(text) for text in guard or []}
     asked = (

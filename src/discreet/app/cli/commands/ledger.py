@@ -63,10 +63,10 @@ def add(app: typer.Typer) -> None:
 
 def _opened(place: str) -> Ledger:
     from discreet.errors import InputError
-    from discreet.ledger.store import open_ledger
+    from discreet.ledger.opening import open_ledger
 
     if "://" not in place and not Path(place).exists():
         raise InputError(
             "there is no such ledger", code="no-ledger", file=place, hint="check the path"
         )
-    return open_ledger(place)
+    return open_ledger(place, read_only=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.app.cli import console
+from discreet.app.cli.allowing import AllowOption, PasswordOption, password_in
 
 if TYPE_CHECKING:
     from discreet.app.server.run import Addresses
@@ -25,6 +26,8 @@ def add(app: typer.Typer) -> None:
         rows: Annotated[
             int, typer.Option(min=100, help="Persons in the embedded population.")
         ] = 100_000,
+        allow: AllowOption = None,
+        password_from: PasswordOption = None,
     ) -> None:
         """Serve a policy's gateways: PostgreSQL's protocol and HTTP/JSON in one process.
 
@@ -33,7 +36,9 @@ def add(app: typer.Typer) -> None:
         from discreet.app.server.from_policy import serve_demo, serve_policy
 
         if policy is not None:
-            serve_policy(policy, started=_tell)
+            serve_policy(
+                policy, started=_tell, allow=allow or (), password=password_in(password_from)
+            )
             return
 
         def tell(at: Addresses, password: str) -> None:
@@ -47,45 +52,75 @@ def add(app: typer.Typer) -> None:
     def user(
         name: Annotated[str, typer.Argument(help="The user's name.")],
         role: Annotated[list[str] | None, typer.Option(help="A role; repeatable.")] = None,
+        policy: Annotated[
+            Path | None,
+            typer.Option(help="Add the user to this policy file; its comments stay."),
+        ] = None,
         password: Annotated[
-            str,
+            str | None,
             typer.Option(
-                prompt=True,
-                hide_input=True,
-                confirmation_prompt=True,
+                help="The password; others on this machine see it, so leave it out to be asked.",
                 envvar="DISCREET_PASSWORD",
-                help="Asked for if left out; it is not stored.",
+                show_envvar=False,
             ),
-        ] = "",
+        ] = None,
+        password_stdin: Annotated[
+            bool,
+            typer.Option("--password-stdin", help="Read the password from standard input."),
+        ] = False,
     ) -> None:
-        """Print the lines of a policy that let somebody in; the password itself is not in them."""
+        """Let somebody in: print the lines of a policy, or add them to one with --policy.
+
+        The password is asked for, read from DISCREET_PASSWORD, or from standard input; it is
+        not stored.
+        """
         import argon2
-
-        from discreet.app.server.postgres.scram import make_verifier
-        from discreet.errors import InputError
-
-        if len(password) < 8:
-            raise InputError(
-                "the password is too short", code="weak-password", hint="use 8 characters or more"
-            )
         import yaml
 
+        from discreet.app.policy.users import with_user
+        from discreet.app.server.postgres.scram import make_verifier
+        from discreet.data.atomic import atomic_file
+
+        password = _password(password, stdin=password_stdin)
         entry = {
-            name: {
-                "roles": role or ["analyst"],
-                "password": argon2.PasswordHasher().hash(password),
-                "scram": str(make_verifier(password)),
-            }
+            "roles": role or ["analyst"],
+            "password": argon2.PasswordHasher().hash(password),
+            "scram": str(make_verifier(password)),
         }
-        print(
-            yaml.safe_dump({"server": {"users": entry}}, sort_keys=False, allow_unicode=True),
-            end="",
+        if policy is None:
+            lines = {"server": {"users": {name: entry}}}
+            print(yaml.safe_dump(lines, sort_keys=False, allow_unicode=True), end="")
+            return
+        text = with_user(policy, name, entry)
+        with atomic_file(policy) as file:
+            file.write_text(text, encoding="utf-8")
+        console.note(
+            f"{name} may ask; {policy} was changed, and a running server reads it when it starts again"
         )
+
+
+def _password(given: str | None, *, stdin: bool) -> str:
+    """Return the password of a new user: from standard input, the caller or a prompt."""
+    import sys
+
+    from discreet.errors import InputError
+
+    if stdin:
+        password = sys.stdin.readline().rstrip("\r\n")
+    else:
+        password = given or typer.prompt(
+            "Password", hide_input=True, confirmation_prompt=True, err=True
+        )
+    if len(password) < 8:
+        raise InputError(
+            "the password is too short", code="weak-password", hint="use 8 characters or more"
+        )
+    return password
 
 
 def _tell(at: Addresses) -> None:
     console.note("serving until interrupted; every answer is in the ledger before it leaves")
     console.note(f"  PostgreSQL protocol on port {at.postgres} (TLS, SCRAM-SHA-256)")
-    console.note(f"  HTTPS on port {at.http}; documentation at /docs")
+    console.note(f"  HTTPS on port {at.http}; open https://localhost:{at.http}/ in a browser")
     if at.certificate is not None:
         console.note(f"  certificate made for this run, for clients to trust: {at.certificate}")

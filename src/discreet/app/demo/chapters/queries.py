@@ -10,6 +10,8 @@ from discreet.report import Rows
 
 TITLE = "Queries: the same questions under each guard, and what an attacker gets"
 ORDER = 50
+#: Its kernels take long to compile, so that is begun with the first chapter.
+COMPILED = "discreet.queries.history.auditor"
 
 QUESTIONS = (
     "SELECT COUNT(*) FROM people WHERE salary > 100000",
@@ -82,14 +84,14 @@ def _gate(guard: Any) -> Any:
 
 def _attacks(guards: dict[str, Any]) -> Rows:
     from discreet.app.attacking import attack_dataset
-    from discreet.attacks import FAMILY
+    from discreet.attacks import attacks_on
     from discreet.attacks._base import Victim
     from discreet.demo.datasets import salaries
 
     victim = Victim(
         "people", "salary", "sector = 'Fin' AND region = 'TGN'", "region = 'TGN'", "sector = 'IT'"
     )
-    attacks = [attack() for attack in FAMILY.members().values()]
+    attacks = [attack() for attack in attacks_on("gateway").values()]
     return attack_dataset(salaries(), victim, guards, attacks).rows()
 
 

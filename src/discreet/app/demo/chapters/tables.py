@@ -13,7 +13,7 @@ from discreet.tables.comparison import compare
 from discreet.tables.methods.suppression import Suppression
 from discreet.tables.page import release_page
 from discreet.tables.protection import protect
-from discreet.tables.tabulation import tabulate
+from discreet.tables.table import tabulate
 
 TITLE = "Tables: totals that tell too much"
 ORDER = 20

@@ -17,10 +17,13 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from discreet.app.server.postgres.session_statements import SHOWN
 from discreet.app.server.postgres.system_functions import TYPES, replaced
 from discreet.app.server.postgres.system_tables import system_tables
 from discreet.app.server.postgres.types import oid_of
 from discreet.data.engines.base import connect
+from discreet.data.sql.expression import Parameters
+from discreet.data.sql.normalizing import write_lists
 from discreet.data.sql.reading import LONGEST, read_statements
 from discreet.errors import DiscreetError, RefusedError
 
@@ -35,6 +38,22 @@ _SECONDS = 5.0
 # Spellings that only PostgreSQL's own parser knows.
 _OPERATOR = re.compile(r"OPERATOR\s*\(\s*(?:pg_catalog\.)?([~=<>!*@|&+-]+)\s*\)", re.IGNORECASE)
 _COLLATE = re.compile(r"\s+COLLATE\s+(?:pg_catalog\.)?\"?[a-z_]+\"?", re.IGNORECASE)
+#: Words beyond the standard's that PostgreSQL reads in questions.
+_KEYWORDS = (
+    "analyse",
+    "analyze",
+    "explain",
+    "ilike",
+    "isnull",
+    "limit",
+    "notnull",
+    "offset",
+    "show",
+)
+# How pgcli asks for the search path.
+_SEARCH_PATH = re.compile(
+    r"\s*select\s+\*\s+from\s+unnest\(current_schemas\((?:true|false)\)\)\s*;?\s*"
+)
 _FROM = re.compile(r"\bfrom\b", re.IGNORECASE)
 
 
@@ -63,6 +82,8 @@ class Catalog:
     ) -> pa.Table | None:
         """Answer a question about the catalog; None if it is about anything else."""
         low = sql.lower()
+        if _SEARCH_PATH.fullmatch(low) is not None:
+            return pa.table({"unnest": ["pg_catalog", "public"]})
         if len(sql) > LONGEST or not (
             "pg_" in low or "information_schema" in low or not _FROM.search(low)
         ):
@@ -113,8 +134,12 @@ class Catalog:
         for table in tables:
             name = table.name.lower()
             if not isinstance(table.this, exp.Identifier):
-                table.replace(_no_rows(table.alias))
-                continue
+                if _called(table.this) == "pg_get_keywords":
+                    name = "pg_get_keywords"
+                    table.set("this", exp.to_identifier(name))
+                else:
+                    table.replace(_no_rows(table.alias))
+                    continue
             if not table.db and table.name in common:
                 continue
             full = (
@@ -148,10 +173,15 @@ class Catalog:
                 timer.cancel()
 
 
-def _harmless(function: exp.Expr) -> bool:
+def _called(function: exp.Expr) -> str:
     name = function.expression if isinstance(function, exp.Dot) else function
-    text = (name.name if isinstance(name, exp.Anonymous) else name.sql("postgres")).lower()
-    return text.startswith(("pg_", "_pg_", "unnest", "generate_s", "aclexplode"))
+    return (name.name if isinstance(name, exp.Anonymous) else name.sql("postgres")).lower()
+
+
+def _harmless(function: exp.Expr) -> bool:
+    return _called(function).startswith(
+        ("pg_", "_pg_", "unnest", "generate_s", "aclexplode", "string_to_array")
+    )
 
 
 def _no_rows(name: str) -> exp.Subquery:
@@ -166,6 +196,7 @@ def _stored(name: str) -> str:
 
 def _filled(tree: exp.Query, parameters: Sequence[Any]) -> exp.Query:
     """Put values where parameters stand: $1 is the first, wherever and however often it is."""
+    write_lists(tree, Parameters(parameters), strict=False)
     for place in list(tree.find_all(exp.Parameter, exp.Placeholder)):
         number = place.name
         at = int(number) - 1 if number.isdigit() else 0
@@ -254,6 +285,11 @@ def _rows(
              "datistemplate": False, "datallowconn": True, "datconnlimit": -1, "dattablespace": 1663,
              "datcollate": "C.UTF-8", "datctype": "C.UTF-8"},
         ],
+        "pg_settings": [
+            {"name": name, "setting": value, "context": "internal", "vartype": "string", "source": "default"}
+            for name, value in SHOWN.items()
+        ],
+        "pg_get_keywords": [{"word": word, "catcode": "U", "catdesc": "unreserved"} for word in _KEYWORDS],
         "pg_tablespace": [{"oid": 1663, "spcname": "pg_default", "spcowner": 10}],
         "pg_roles": [{"oid": 10, "rolname": "curator", "rolsuper": False, "rolinherit": True,
                       "rolcreaterole": False, "rolcreatedb": False, "rolcanlogin": False,

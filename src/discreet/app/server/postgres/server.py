@@ -10,7 +10,8 @@ import ssl
 from pathlib import Path
 
 from discreet.app.server.postgres.messages import report
-from discreet.app.server.postgres.session import Cancellations, Session, Setting
+from discreet.app.server.postgres.session import Cancellations, Session
+from discreet.app.server.postgres.setting import Setting
 
 __all__ = ["PostgresServer", "server_binding", "tls_context"]
 

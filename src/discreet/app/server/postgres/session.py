@@ -7,27 +7,27 @@ import dataclasses
 import logging
 import os
 import ssl
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import discreet
-from discreet.app.server.desk import Attempts, Reply, Running, Speaker, User
+from discreet.app.server.desk import Reply, Running, User
 from discreet.app.server.postgres import messages as m
 from discreet.app.server.postgres import types
-from discreet.app.server.postgres.scram import Strangers
 from discreet.app.server.postgres.session_statements import (
     LONGEST,
     Transaction,
     placeholders,
     session_reply,
     session_schema,
+    shows_budget,
     split,
 )
+from discreet.app.server.postgres.setting import Setting
 from discreet.app.server.postgres.startup import DeniedError, Startup, read_message
 from discreet.errors import DiscreetError, EngineError, InfeasibleError, InputError, RefusedError
 
-__all__ = ["Cancellations", "Session", "Setting"]
+__all__ = ["Cancellations", "Session", "sqlstate_of"]
 
 log = logging.getLogger("discreet.server.postgres")
 
@@ -39,27 +39,54 @@ _SQLSTATES: dict[type[DiscreetError], str] = {
 }
 _BY_CODE = {
     "syntax": "42601",
+    "not-sql": "42601",
+    "several-statements": "42601",
     "unknown-column": "42703",
+    "ambiguous-column": "42702",
     "unknown-relation": "42P01",
+    "catalog-name": "42P01",
+    "no-relation": "42P01",
+    "taken-name": "42P07",
+    "unknown-position": "42P10",
+    "not-grouped": "42803",
+    "misplaced-aggregate": "42803",
+    "type-mismatch": "42804",
+    "malformed-date": "22007",
+    "malformed-literal": "22P02",
+    "malformed-limit": "22023",
+    "malformed-quantile": "22023",
+    "large-number": "22003",
     "unknown-statement": "26000",
     "repeated-statement": "42P05",
     "unknown-portal": "34000",
     "unknown-setting": "42704",
     "malformed-parameter": "22P02",
+    "missing-parameter": "08P01",
     "wrong-parameters": "08P01",
     "unsupported-encoding": "22023",
-    "no-cursors": "0A000",
-    "no-copy": "0A000",
     "transaction-failed": "25P02",
     "too-many-statements": "53400",
     "rate-limited": "53400",
     "budget-exhausted": "53400",
     "too-complex": "54001",
+    "outer-too-large": "54000",
+    "outer-failed": "42804",
     "busy": "40001",
     "statement-timeout": "57014",
     "interrupted": "57014",
     "malformed-setting": "22023",
-}
+    # What is not offered, in contrast to what is refused to protect somebody (42501).
+    **dict.fromkeys(
+        (
+            "constant-aggregate", "interval-outside", "misplaced-subquery", "no-copy", "no-cursors",
+            "not-a-select", "not-linear", "star", "unnamed-column", "unsafe-cast", "unsafe-division",
+            "unsupported-aggregate", "unsupported-cast", "unsupported-clause", "unsupported-distinct",
+            "unsupported-expression", "unsupported-join", "unsupported-noise", "unsupported-source",
+            "unsupported-subquery", "unbounded-product",
+        ),
+        "0A000",
+    ),
+}  # fmt: skip
 _HANDSHAKE_SECONDS = 30.0
 #: What one connection may keep: prepared statements and their size, open portals.
 _MOST_STATEMENTS = 1000
@@ -70,29 +97,10 @@ _MOST_AT_ONCE = 100
 _BATCH = 500
 
 
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """What every connection shares."""
-
-    speaker: Speaker
-    users: Mapping[str, User]
-    pool: Executor
-    tls: ssl.SSLContext | None = None
-    #: Hash of the server's certificate, for channel binding.
-    binding: bytes | None = None
-    require_tls: bool = True
-    #: A statement that takes longer is ended, whatever the client allows; None for no limit.
-    statement_seconds: float | None = None
-    idle_seconds: float = 3600.0
-    #: How long a client may leave an answer unread.
-    unread_seconds: float = 60.0
-    attempts: Attempts = dataclasses.field(default_factory=Attempts)
-    #: What unknown users are shown.
-    strangers: Strangers = dataclasses.field(init=False)
-
-    def __post_init__(self) -> None:
-        strangers = Strangers(user.scram for user in self.users.values())
-        object.__setattr__(self, "strangers", strangers)
+def sqlstate_of(error: DiscreetError) -> str:
+    """Return PostgreSQL's code of a failure: by what happened, else by its kind."""
+    by_kind = (state for kind, state in _SQLSTATES.items() if isinstance(error, kind))
+    return _BY_CODE.get(error.code) or next(by_kind, "XX000")
 
 
 class Cancellations:
@@ -150,6 +158,7 @@ class Session:
         self._statements: dict[str, m.Parse] = {}
         self._portals: dict[str, _Portal] = {}
         self._promised: dict[str, Any] = {}
+        self._kinds: dict[str, list[int]] = {}
         self._transaction = Transaction()
         self._running: Running | None = None
         self._task: asyncio.Task[Any] | None = None
@@ -288,12 +297,9 @@ class Session:
         try:
             await work
         except DiscreetError as error:
-            state = _BY_CODE.get(error.code)
-            if state is None:
-                state = next(
-                    (s for cls, s in _SQLSTATES.items() if isinstance(error, cls)), "XX000"
-                )
-            self._error(state, error.message, hint=error.hint, detail=f"code {error.code}")
+            self._error(
+                sqlstate_of(error), error.message, hint=error.hint, detail=f"code {error.code}"
+            )
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():  # the server is stopping
@@ -357,6 +363,7 @@ class Session:
         statement = dataclasses.replace(statement, sql=several[0] if several else "")
         self._statements[statement.name] = statement
         self._promised.pop(statement.name, None)
+        self._kinds.pop(statement.name, None)
         self._writer.write(m.message(b"1"))
 
     async def _bind(self, body: bytes) -> None:
@@ -376,6 +383,8 @@ class Session:
             )
         formats = _spread(bind.formats, len(bind.values))
         kinds = (*statement.types, *([0] * len(bind.values)))[: len(bind.values)]
+        if any(formats) and bind.statement in self._kinds:  # as they were told to the client
+            kinds = tuple(self._kinds[bind.statement])
         parameters = tuple(map(types.decode, bind.values, kinds, formats))
         promised = self._promised.get(bind.statement)
         self._portals[bind.portal] = _Portal(
@@ -393,19 +402,26 @@ class Session:
         """Tell parameters and columns; nothing is asked, so nothing is spent."""
         statement = self._statement(name)
         wanted = max(placeholders(statement.sql), len(statement.types))
-        kinds = [*statement.types, *([25] * wanted)][:wanted]
         assert self._user is not None
-        own, told = session_schema(statement.sql)
+        own, told = session_schema(statement.sql, self._transaction)
+        needed: tuple[str, ...] = ()
         if not own:
-            told = await asyncio.get_running_loop().run_in_executor(
-                self._setting.pool,
-                self._setting.speaker.describe,
-                statement.sql,
-                self._user,
-                wanted,
+            speaker, user, errors = self._setting.speaker, self._user, self._transaction.errors
+
+            def described() -> tuple[Any, tuple[str, ...]]:
+                schema = speaker.describe(statement.sql, user, wanted, errors=errors)
+                return schema, speaker.parameter_kinds(statement.sql, user, wanted)
+
+            told, needed = await asyncio.get_running_loop().run_in_executor(
+                self._setting.pool, described
             )
-        self._promised[name] = told
-        self._writer.write(m.parameter_description([k or 25 for k in kinds]))
+        guessed = [types.KINDS.get(kind, 25) for kind in needed] + [25] * wanted
+        kinds = [
+            given or guess
+            for given, guess in zip([*statement.types, *([0] * wanted)], guessed, strict=False)
+        ][:wanted]
+        self._promised[name], self._kinds[name] = told, kinds
+        self._writer.write(m.parameter_description(kinds))
         self._writer.write(
             m.message(b"n") if told is None else m.row_description(_fields(told), (0,) * len(told))
         )
@@ -470,6 +486,8 @@ class Session:
 
     async def _ask(self, sql: str, parameters: Sequence[Any]) -> Reply:
         assert self._user is not None
+        if shows_budget(sql):
+            return await self._budget()
         own = session_reply(sql, self._transaction)
         if own is not None:
             if own.tag in ("DEALLOCATE", "DISCARD"):
@@ -479,16 +497,28 @@ class Session:
             raise InputError(
                 "the transaction has failed", code="transaction-failed", hint="write ROLLBACK first"
             )
-        at_hand = self._setting.speaker.recall(sql, self._user, parameters)
+        errors = self._transaction.errors
+        at_hand = self._setting.speaker.recall(sql, self._user, parameters, errors=errors)
         if at_hand is not None:
             return at_hand
         setting = self._setting
         limits = [s for s in (setting.statement_seconds, self._transaction.timeout) if s]
-        self._running = Running(setting.pool, setting.speaker, sql, self._user, parameters)
+        self._running = Running(
+            setting.pool, setting.speaker, sql, self._user, parameters, errors=errors
+        )
         try:
             return await self._running.reply(min(limits, default=None))
         finally:
             self._running = None
+
+    async def _budget(self) -> Reply:
+        """Tell what is left of the user's budgets."""
+        assert self._user is not None
+        setting = self._setting
+        table = await asyncio.get_running_loop().run_in_executor(
+            setting.pool, setting.speaker.budget, self._user
+        )
+        return Reply(table, "session", tag="SHOW")
 
     async def _send(self, reply: Reply, formats: Sequence[int], start: int, most: int = 0) -> int:
         """Send rows from `start` on, at most `most` if given; return how many are out."""

@@ -15,12 +15,23 @@ from discreet.app.server.desk import Reply
 from discreet.data.sql.spelling import POSTGRES
 from discreet.errors import InputError
 
-__all__ = ["LONGEST", "Transaction", "placeholders", "session_reply", "session_schema", "split"]
+__all__ = [
+    "BUDGET",
+    "LONGEST",
+    "SHOWN",
+    "Transaction",
+    "placeholders",
+    "session_reply",
+    "session_schema",
+    "shows_budget",
+    "split",
+]
 
 #: A text longer than this is no question.
 LONGEST = 100_000
 
-_SHOWN = {
+#: Settings of every session, as SHOW and pg_settings tell them.
+SHOWN = {
     "server_version": "15.0",
     "transaction_isolation": "read committed",
     "transaction isolation level": "read committed",
@@ -35,6 +46,31 @@ _SHOWN = {
     "application_name": "",
     "is_superuser": "off",
     "default_transaction_read_only": "on",
+    "transaction_read_only": "on",
+    "default_transaction_isolation": "read committed",
+    "default_transaction_deferrable": "off",
+    "server_version_num": "150000",
+    "extra_float_digits": "1",
+    "intervalstyle": "postgres",
+    "bytea_output": "hex",
+    "lc_collate": "C.UTF-8",
+    "lc_ctype": "C.UTF-8",
+    "lc_messages": "C.UTF-8",
+    "lc_monetary": "C.UTF-8",
+    "lc_numeric": "C.UTF-8",
+    "max_index_keys": "32",
+    "max_connections": "100",
+    "block_size": "8192",
+    "session_authorization": "",
+    "role": "none",
+    "client_min_messages": "notice",
+    "escape_string_warning": "on",
+    "lock_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "row_security": "on",
+    "ssl": "on",
+    "password_encryption": "scram-sha-256",
+    "max_allowed_packet": "1048576",
 }
 _QUIET = {
     "SET", "RESET", "DISCARD", "DEALLOCATE", "LISTEN", "UNLISTEN", "CLOSE", "SAVEPOINT", "RELEASE",
@@ -46,6 +82,23 @@ _NOTHING = pa.table({})
 _TIMEOUT = re.compile(
     r"set\s+(?P<scope>session\s+|local\s+)?\"?statement_timeout\"?\s*(?:=|\bto\b)\s*(?P<value>.+?)[\s;]*$",
     re.IGNORECASE | re.DOTALL,
+)
+_SET = re.compile(
+    r"set\s+(?:session\s+|local\s+)?(?P<name>time\s+zone|[\w.]+)\s*(?:=|\bto\b|\s)\s*(?P<value>.+?)[\s;]*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_BUDGET = re.compile(r"\s*show\s+\"?discreet\"?\.\"?budget\"?[\s;]*$", re.IGNORECASE)
+#: What `SHOW discreet.budget` tells.
+BUDGET = pa.schema(
+    [
+        ("relation", pa.string()),
+        ("scope", pa.string()),
+        ("period", pa.string()),
+        ("budget", pa.float64()),
+        ("spent", pa.float64()),
+        ("left", pa.float64()),
+        ("questions_left", pa.int64()),
+    ]
 )
 _RESET = re.compile(r"(reset\s+(all|\"?statement_timeout\"?)|discard\s+all)[\s;]*$", re.IGNORECASE)
 _AMOUNT = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(us|ms|s|min|h|d)?")
@@ -61,6 +114,10 @@ class Transaction:
     #: and until the transaction ends.
     session_timeout: float = 0.0
     local_timeout: float | None = None
+    #: Whether answers come with columns of their errors.
+    errors: bool = False
+    #: Settings that the client made, to show them again; they change nothing.
+    settings: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def timeout(self) -> float:
@@ -150,8 +207,11 @@ def session_reply(sql: str, transaction: Transaction) -> Reply | None:
     if first == "SET":
         _check_encoding(sql)
         _set_timeout(sql, transaction)
+        _note(sql, transaction)
     elif _RESET.match(sql) is not None:
         transaction.session_timeout, transaction.local_timeout = 0.0, None
+        transaction.errors = False
+        transaction.settings.clear()
     if first in _QUIET:
         return Reply(_NOTHING, "session", tag=first)
     if first == "SHOW":
@@ -167,12 +227,20 @@ def session_reply(sql: str, transaction: Transaction) -> Reply | None:
     return None
 
 
-def session_schema(sql: str) -> tuple[bool, pa.Schema | None]:
+def shows_budget(sql: str) -> bool:
+    """Whether a statement asks what is left of the budgets."""
+    return _BUDGET.match(sql) is not None
+
+
+def session_schema(sql: str, transaction: Transaction) -> tuple[bool, pa.Schema | None]:
     """Return whether a statement is about the session, and the columns it would give, if any.
 
     Nothing happens to the session.
     """
-    reply = session_reply(sql, Transaction())
+    if shows_budget(sql):
+        return True, BUDGET
+    copy = dataclasses.replace(transaction, settings=dict(transaction.settings))
+    reply = session_reply(sql, copy)
     if reply is None:
         return False, None
     return True, reply.table.schema if reply.table.num_columns else None
@@ -207,13 +275,47 @@ def _set_timeout(sql: str, transaction: Transaction) -> None:
         transaction.session_timeout = seconds
 
 
+def _note(sql: str, transaction: Transaction) -> None:
+    """Note a setting: one of our own, or one of PostgreSQL's that is only shown again."""
+    found = _SET.match(sql)
+    if found is None:
+        return
+    name = "timezone" if found["name"].lower().startswith("time") else found["name"].lower()
+    value = found["value"].strip().strip("'\"")
+    if name == "discreet.errors":
+        words = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
+        if value.lower() not in (*words, "default"):
+            raise InputError(
+                "discreet.errors is on or off",
+                code="malformed-setting",
+                hint="write SET discreet.errors = on",
+            )
+        transaction.errors = words.get(value.lower(), False)
+        return
+    if name.startswith("discreet."):
+        raise InputError(
+            f"there is no setting {name[:63]!r}",
+            code="unknown-setting",
+            hint="write SET discreet.errors = on, or SHOW discreet.budget",
+        )
+    if len(transaction.settings) < 100 and len(value) <= 1000:
+        transaction.settings[name] = value
+
+
 def _shown(sql: str, transaction: Transaction) -> pa.Table:
     name = " ".join(sql.strip().rstrip(";").split()[1:]).strip('"').lower()
-    shown = {**_SHOWN, "statement_timeout": f"{round(transaction.timeout * 1000)}ms"}
+    name = "timezone" if name == "time zone" else name
+    shown = {**SHOWN, **transaction.settings}
+    shown["statement_timeout"] = f"{round(transaction.timeout * 1000)}ms"
+    shown["discreet.errors"] = "on" if transaction.errors else "off"
     if not transaction.timeout:
         shown["statement_timeout"] = "0"
     if name == "all":
-        return pa.table({"name": list(shown), "setting": list(shown.values())})
+        return pa.table(
+            {"name": list(shown), "setting": list(shown.values()), "description": [""] * len(shown)}
+        )
     if name not in shown:
-        raise InputError(f"there is no setting {name[:63]!r}", code="unknown-setting")
+        raise InputError(
+            f"there is no setting {name[:63]!r}", code="unknown-setting", hint="write SHOW ALL"
+        )
     return pa.table({name.replace(" ", "_"): [shown[name]]})

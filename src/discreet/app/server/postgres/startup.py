@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from discreet.app.server.desk import User
-    from discreet.app.server.postgres.session import Setting
+    from discreet.app.server.postgres.setting import Setting
 
 __all__ = ["DeniedError", "Startup", "read_message"]
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sqlglot import exp
 
 import discreet
+from discreet.app.server.postgres.session_statements import SHOWN
 
 __all__ = ["ALLOWED", "TYPES", "replaced", "value_of"]
 
@@ -177,20 +178,10 @@ _FUNCTIONS: dict[str, Callable[[Arguments], exp.Expr]] = {
     ),
 }  # fmt: skip
 
-_SETTINGS = {
-    "server_version_num": "150000",
-    "server_version": "15.0",
-    "search_path": "public",
-    "max_index_keys": "32",
-    "standard_conforming_strings": "on",
-    "default_transaction_isolation": "read committed",
-    "default_transaction_read_only": "on",
-}
-
 
 def value_of(name: str) -> str | None:
     """Return a setting of the session, as current_setting tells it."""
-    return _SETTINGS.get(name.lower())
+    return SHOWN.get(name.lower())
 
 
 def replaced(node: exp.Expr, names: Mapping[str, int], user: str) -> exp.Expr | None:
@@ -245,6 +236,9 @@ def _cast(node: exp.Cast, names: Mapping[str, int]) -> exp.Expr:
         return exp.cast(inner.copy(), "bigint") if kind in ("oid", "xid") else inner.copy()
     if kind.startswith("information_schema.") or kind in ("name", "char", "bpchar", "regconfig"):
         return exp.cast(inner.copy(), "text")
+    if kind.endswith("[]") and isinstance(inner, exp.Literal) and inner.name.startswith("{"):
+        parts = [part.strip('" ') for part in inner.name.strip("{}").split(",") if part.strip()]
+        return exp.Array(expressions=[exp.Literal.string(part) for part in parts])
     if kind in ("name[]", "char[]", "oid[]", "int2[]", "aclitem[]"):
         return inner.copy()
     if node.to.this == exp.DataType.Type.USERDEFINED:

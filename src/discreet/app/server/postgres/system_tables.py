@@ -55,6 +55,7 @@ pg_enum oid:oid enumtypid:oid enumsortorder:float4 enumlabel
 pg_event_trigger oid:oid evtname evtevent evtowner:oid evtfoid:oid evtenabled evttags:text[]
 pg_extension oid:oid extname extowner:oid extnamespace:oid extrelocatable:bool extversion
     extconfig:oid[] extcondition:text[]
+pg_get_keywords word catcode catdesc
 pg_foreign_data_wrapper oid:oid fdwname fdwowner:oid fdwhandler:oid fdwvalidator:oid fdwacl:text[]
     fdwoptions:text[]
 pg_foreign_server oid:oid srvname srvowner:oid srvfdw:oid srvtype srvversion srvacl:text[]

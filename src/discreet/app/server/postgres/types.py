@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.errors import InputError
 
-__all__ = ["OIDS", "decode", "encode", "oid_of"]
+__all__ = ["KINDS", "OIDS", "decode", "encode", "oid_of"]
 
 #: Arrow's or DuckDB's word for a type → PostgreSQL's number.
 OIDS = {
@@ -26,6 +26,17 @@ OIDS = {
     "timestamptz": 1184,
     "numeric": 1700,
 }
+#: The kinds of parameters → PostgreSQL's number.
+KINDS = {
+    "boolean": 16, "integer": 20, "text": 25, "number": 701, "date": 1082, "timestamp": 1114,
+    "boolean[]": 1000, "integer[]": 1016, "text[]": 1009, "number[]": 1022, "date[]": 1182,
+    "timestamp[]": 1115,
+}  # fmt: skip
+#: Arrays, and what they hold.
+_ARRAYS = {
+    1000: 16, 1005: 21, 1007: 23, 1016: 20, 1009: 25, 1015: 1043, 1014: 1042, 1021: 700, 1022: 701,
+    1182: 1082, 1115: 1114, 1185: 1184, 1231: 1700,
+}  # fmt: skip
 _SIZES = {16: 1, 20: 8, 21: 2, 23: 4, 25: -1, 700: 4, 701: 8, 1082: 4, 1114: 8, 1184: 8, 1700: -1}
 _TEXTS = {18, 19, 25, 705, 1042, 1043, 0}
 _PACK = {16: "!?", 20: "!q", 21: "!h", 23: "!i", 700: "!f", 701: "!d"}
@@ -148,6 +159,8 @@ def decode(raw: bytes | None, oid: int, binary: int) -> Any:
             return _EPOCH_TIME + datetime.timedelta(microseconds=struct.unpack("!q", raw)[0])
         if binary and oid == 1700:
             return _numeric_value(raw)
+        if binary and oid in _ARRAYS:
+            return _elements(raw, oid)
         if binary and oid not in _TEXTS:
             raise InputError(
                 f"binary parameters of type {oid} are not read",
@@ -157,6 +170,29 @@ def decode(raw: bytes | None, oid: int, binary: int) -> Any:
         return _parse(raw.decode("utf-8"), oid)
     except (struct.error, UnicodeDecodeError, ValueError, OverflowError, decimal.InvalidOperation):
         raise InputError("a parameter does not fit its type", code="malformed-parameter") from None
+
+
+def _elements(raw: bytes, oid: int) -> tuple[Any, ...]:
+    """Return the values of a binary array of one dimension."""
+    dimensions, _, inner = struct.unpack("!iiI", raw[:12])
+    if dimensions == 0:
+        return ()
+    count, _ = struct.unpack("!ii", raw[12:20])
+    if dimensions != 1 or not 0 <= count <= 10_000 or inner not in (_ARRAYS[oid], 25, 1043):
+        raise ValueError("not a list")
+    found: list[Any] = []
+    at = 20
+    for _ in range(count):
+        (size,) = struct.unpack("!i", raw[at : at + 4])
+        at += 4
+        if size < 0:
+            found.append(None)
+            continue
+        if at + size > len(raw):
+            raise ValueError("the list is cut off")
+        found.append(decode(raw[at : at + size], inner, 1))
+        at += size
+    return tuple(found)
 
 
 def _parse(text: str, oid: int) -> Any:

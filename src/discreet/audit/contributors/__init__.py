@@ -1,0 +1,1 @@
+"""What contributors can infer, each of whom also knows what they reported themselves."""

@@ -1,0 +1,1 @@
+"""What anybody can infer from published cells: linear programs over alternative tables."""

@@ -1,0 +1,162 @@
+"""Group disclosure: what all, or nearly all, of a group have is known of each of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from discreet.audit.rules._base import Bools, Floats, Rule, Verdict, magnitude, verdict
+from discreet.registry import parameter
+
+if TYPE_CHECKING:
+    from discreet.data.table import Table
+
+__all__ = ["GroupDisclosure"]
+
+#: Of an attribute with many codes so many that a group lacks are protected with it.
+_LACKING = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class GroupDisclosure(Rule):
+    """A cell is sensitive when it holds all, or all but fewer than n, of its margin's people.
+
+    Where an attribute is confidential, such a cell tells it of everybody in the group: of women
+    aged 51 who all have cancer, each has. With n = 2, the default, the one exception does not learn
+    it of the others either. Sums and means by a confidential attribute tell it, too, and so do
+    those of a confidential measure of 0 and 1. There a level is what so many people give on average.
+    Codes that nobody of such a group has are sensitive too, since they tell as much: the empty
+    cells of the two most frequent of them (of all, where there are few) are added to the table.
+
+    The rule is on by default where an attribute of a table is confidential; n = 0 turns it off.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from discreet.data.table import Table
+    >>> rows = [("Total", "Total", 9), ("Total", "cancer", 6), ("Total", "none", 3)]
+    >>> rows += [("f", "Total", 4), ("f", "cancer", 4), ("m", "Total", 5)]
+    >>> rows += [("m", "cancer", 2), ("m", "none", 3)]
+    >>> cells = pd.DataFrame(rows, columns=["sex", "disease", "n"])
+    >>> table = Table.from_cells(
+    ...     cells, ["sex", "disease"], "n", count="n", statistic="count", confidential=["disease"]
+    ... )
+    >>> rule = GroupDisclosure()
+    >>> judged = rule.completed(table)
+    >>> [judged.labels(cell) for cell in np.flatnonzero(rule.judge(judged).sensitive)]
+    [('f', 'cancer'), ('f', 'none')]
+    """
+
+    name: ClassVar[str] = "group-disclosure"
+    reference: ClassVar[str] = "Hundepool et al. (2012), Statistical Disclosure Control, §5.2"
+
+    n: int = parameter(
+        2, help="so many of a group must differ from the others; 0 turns the rule off", low=0
+    )
+
+    def completed(self, table: Table) -> Table:
+        """Return the table with the empty cells of groups that are disclosed."""
+        for place in self._places(table):
+            full = self._full(table, place)[0]
+            codes = table.codes[np.flatnonzero(full)]
+            lacking = _frequent(table, place)
+            added = np.repeat(codes, len(lacking), axis=0)
+            added[:, place] = np.tile(lacking, len(codes))
+            table = table.with_empty(added)
+        return table
+
+    def judge(self, table: Table) -> Verdict:
+        """Return the cells that hold nearly all of their margin, and the empty ones beside them."""
+        none = np.zeros(len(table))
+        found = Verdict(none > 0, none, none)
+        for place in self._places(table):
+            full, missing = self._full(table, place)
+            margin = _margins(table, place)
+            # Empty cells of a group of which another cell holds nearly all.
+            told = np.zeros(len(table), dtype=bool)
+            told[margin[full]] = True
+            empty = (self.needs_count(table) == 0) & (margin >= 0) & told[margin]
+            empty &= table.codes[:, place] != 0
+            each = _of_one_person(table, margin)
+            found = found | verdict(full, missing * each, none)
+            found = found | verdict(empty, none, each)
+        return found | self._of_shares(table)
+
+    def _places(self, table: Table) -> list[int]:
+        """Return which attributes of a table are confidential, where it says how many people it has."""
+        if table.statistic != "count" and table.count is None:
+            return []
+        return [table.by.index(name) for name in table.confidential if name in table.by]
+
+    def _full(self, table: Table, place: int) -> tuple[Bools, Floats]:
+        """Return the cells that hold nearly all of their margin, and how many others are missing."""
+        people, margin = self.needs_count(table), _margins(table, place)
+        others = np.where(margin >= 0, people[margin] - people, np.inf)
+        full = (people > 0) & (table.codes[:, place] != 0) & (others < self.n)
+        return full, np.where(full, self.n - others, 0.0)
+
+    def _of_shares(self, table: Table) -> Verdict:
+        """Judge sums and means of a confidential measure of 0 and 1."""
+        none = np.zeros(len(table))
+        if not _is_share(table):
+            return Verdict(none > 0, none, none)
+        people = self.needs_count(table)
+        lacking = self.n - (people - table.value)
+        having = self.n - table.value
+        near = (people > 0) & ((lacking > 0) | (having > 0))
+        return verdict(near, np.maximum(lacking, 0.0), np.maximum(having, 0.0))
+
+
+def discloses_groups(table: Table) -> bool:
+    """Return whether the rule is on by default: something the table shows is confidential."""
+    shown = bool(set(table.confidential) & set(table.by))
+    judged = table.statistic == "count" or table.count is not None
+    return (shown and judged) or _is_share(table)
+
+
+def _is_share(table: Table) -> bool:
+    if table.statistic == "count" or table.measure not in table.confidential:
+        return False
+    if table.count is None or table.contributions is None:
+        return False
+    whole = (table.value == np.round(table.value)) & (table.value >= 0)
+    largest = table.contributions[:, 0]
+    return bool((whole & (table.value <= table.count)).all() and np.isin(largest, (0, 1)).all())
+
+
+def _margins(table: Table, place: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return for each cell the cell with the total in place of one code, −1 where there is none."""
+    radix = int(np.prod([len(dimension.codes) for dimension in table.dimensions[place + 1 :]]))
+    return table.find(table.keys - table.codes[:, place].astype(np.int64) * radix)
+
+
+def _of_one_person(table: Table, margin: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
+    """Return what one person of each cell's margin gives on average; of counts 1."""
+    people = table.value if table.count is None else table.count
+    size = np.where(margin >= 0, magnitude(table)[margin], 0.0)
+    each = size / np.maximum(np.where(margin >= 0, people[margin], 1), 1)
+    return np.where(each > 0, each, 1.0)
+
+
+def _frequent(table: Table, place: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    """Return the codes of an attribute that most people have, which the margins tell anyway.
+
+    What they are part of is among them: a subtotal that is left out is known to be zero.
+    """
+    dimension = table.dimensions[place]
+    leaves = np.flatnonzero(dimension.is_leaf)
+    elsewhere = (np.delete(table.codes, place, axis=1) == 0).all(axis=1)
+    number = np.zeros(len(dimension.codes))
+    people = table.value if table.count is None else table.count
+    number[table.codes[elsewhere, place]] = people[elsewhere]
+    order = leaves[np.argsort(-number[leaves], kind="stable")]
+    found = set(order[: _LACKING + 1].tolist())
+    for parents in dimension.parents:
+        for code in tuple(found):
+            above = int(parents[code])
+            while above > 0:
+                found.add(above)
+                above = int(parents[above])
+    return np.array(sorted(found), dtype=np.int32)

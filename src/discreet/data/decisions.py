@@ -1,0 +1,213 @@
+"""What was decided about each column, before anything of it leaves.
+
+A role is a decision only when the curator said it. What is guessed, or left out, serves reports;
+a release is refused until every column that leaves is decided. A column called `other` leaves as it
+is under no promise, so its values are looked at: what tells people apart or names them is refused
+unless the curator vouches for the column by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from discreet.data.names import meaning
+from discreet.data.schema import Role, Schema
+from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.data.dataset import Dataset
+    from discreet.data.infer import Summary
+
+__all__ = ["identifying", "require_decided", "require_harmless", "require_shared_codes"]
+
+#: From this share of different values on, a column tells most people apart.
+_NEAR_UNIQUE = 0.5
+#: Files with fewer values than this repeat few values anyway; only then all must differ.
+_MANY = 20
+#: What single values look like: words for people, a pattern, and from which share of the values on.
+_PATTERNS: tuple[tuple[str, str, float], ...] = (
+    ("e-mail addresses", r"[\w.+-]+@[\w-]+\.[A-Za-z]{2,}", 0.0),
+    ("bank account numbers", r"\b[A-Z]{2}\d{2}[ ]?([A-Z0-9]{4}[ ]?){2,7}[A-Z0-9]{1,4}\b", 0.0),
+    ("telephone numbers", r"(\+|\b00)\d{1,3}[ ./()-]*(\d[ ./()-]*){7,11}\b", 0.0),
+    ("telephone numbers", r"^\(?0\d{1,4}\)?[ /-]\d{3,}[ -]?\d*$", 0.05),
+    ("numbers of persons", r"^([A-Z]?\d{8,13}[A-Z]?|\d{3}-\d{2}-\d{4}|\d{6}-\d{4})$", 0.05),
+    ("coordinates", r"^[(]?-?\d{1,3}\.\d{3,}[ ]*[,; ][ ]*-?\d{1,3}\.\d{3,}[)]?$", 0.05),
+)
+#: Values of so many words are sentences; where this share of them is, the column is free text.
+_SENTENCE = r"(\S+\s+){4,}\S+"
+_FREE_TEXT = 0.05
+
+
+def require_decided(dataset: Dataset, columns: Sequence[str]) -> None:
+    """Refuse to release columns about which nothing was decided, with a list to fill in.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from discreet.data.dataset import read
+    >>> people = read(pd.DataFrame({"age": [20, 30], "x": [1, 2]}), roles={"age": "quasi"})
+    >>> require_decided(people, ["age", "x"])
+    Traceback (most recent call last):
+    discreet.errors.InputError: nobody decided what 1 of the columns that leave is: x; ...
+    """
+    open_ = [name for name in columns if not dataset.schema[name].decided]
+    if not open_:
+        return
+    from discreet.data.infer import judge, summaries
+
+    guessed = judge(summaries(dataset.engine.project(dataset.relation, open_)))
+    roles = {name: guessed[name].role.value for name in open_}
+    raise InputError(
+        f"nobody decided what {len(open_)} of the columns that leave "
+        f"{'is' if len(open_) == 1 else 'are'}: {', '.join(open_)}",
+        code="undecided-columns",
+        hint=_to_fill_in(roles),
+        columns=open_,
+        suggested=roles,
+    )
+
+
+def _to_fill_in(roles: Mapping[str, str]) -> str:
+    """Return suggested roles as they are written in Python, in a policy and on the command line."""
+    import shlex
+
+    typed = " ".join(f"--role {shlex.quote(f'{name}={role}')}" for name, role in roles.items())
+    written = ", ".join(f"{json.dumps(n, ensure_ascii=False)}: {role}" for n, role in roles.items())
+    return (
+        "decide on each (identifier: never leaves; quasi: others may know it; confidential: to be "
+        "protected; other: may leave as it is); these are guesses to correct\n"
+        f"  Python:       roles={json.dumps(dict(roles), ensure_ascii=False)}\n"
+        f"  policy:       roles: {{{written}}}\n"
+        f"  command line: {typed}\n"
+        "or say what all the rest is, such as rest='identifier' (none of it leaves)"
+    )
+
+
+def require_harmless(dataset: Dataset, columns: Sequence[str]) -> None:
+    """Refuse columns that would leave as they are and hold values that tell who people are.
+
+    Of columns called `other` none may be near-unique; no column at all may hold what looks like
+    names of people in text, unless it is vouched for.
+    """
+    looked = [name for name in columns if not dataset.schema[name].vouched]
+    for name, what in identifying(dataset, looked).items():
+        role = dataset.schema[name].role
+        raise InputError(
+            f"column {name!r} would leave as it is, and its values {what}",
+            code="identifying-values",
+            hint=f"give it the role {'quasi or ' if role is Role.OTHER else ''}identifier, mask it, "
+            f"or vouch for it by name: vouch=[{name!r}]",
+            column=name,
+        )
+
+
+def require_shared_codes(schema: Schema, name: str, codes: Sequence[str], records: int) -> None:
+    """Refuse to count by a column that nobody decided on and whose codes tell who people are.
+
+    Naming a column to count by is a decision about it, so its codes are looked at as those of
+    columns called `other` are.
+
+    >>> from discreet.data.schema import Column
+    >>> schema = Schema((Column("contact", decided=False),))
+    >>> require_shared_codes(schema, "contact", ["ana@example.org"], 9)
+    Traceback (most recent call last):
+    discreet.errors.InputError: column 'contact' would be counted by, and its values hold what ...
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = schema[name]
+    if column.decided or column.vouched or column.hierarchies or not codes:
+        return
+    texts = pa.array([str(code) for code in codes])
+    hits = [
+        int(pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0)
+        for _, pattern, _ in _PATTERNS
+    ]
+    what = _worst([*hits, 0], len(codes))
+    if what is None and len(codes) >= max(_MANY, _NEAR_UNIQUE * records):
+        what = f"are near-unique, {len(codes):,} in {records:,} records: they tell people apart"
+    if what is not None:
+        raise InputError(
+            f"column {name!r} would be counted by, and its values {what}",
+            code="identifying-values",
+            hint=f"say what it is, such as roles={{{name!r}: 'quasi'}}, give it a hierarchy, or "
+            f"vouch for it by name: vouch=[{name!r}]",
+            column=name,
+        )
+
+
+def identifying(dataset: Dataset, columns: Sequence[str]) -> dict[str, str]:
+    """Return the columns whose values tell who people are, and in words what they look like."""
+    from discreet.data.infer import summaries
+
+    if not columns or not len(dataset):
+        return {}
+    rows = dataset.engine.project(dataset.relation, list(columns))
+    seen = _patterns(dataset, [f.name for f in rows.schema if _is_text(f.type)])
+    found: dict[str, str] = {}
+    for summary in summaries(rows):
+        is_other = dataset.schema[summary.name].role is Role.OTHER
+        if summary.name in seen:
+            found[summary.name] = seen[summary.name]
+        elif is_other and _is_near_unique(summary):
+            share = f"{summary.uniqueness:.0%} of them different"
+            found[summary.name] = f"are near-unique, {share}: they tell people apart"
+        elif is_other and summary.kind == "number" and meaning(summary.name, "place"):
+            found[summary.name] = "are coordinates, as its name says"
+    return found
+
+
+def _is_near_unique(summary: Summary) -> bool:
+    if summary.present < 2 or summary.kind in ("boolean", "nested"):
+        return False
+    least = _NEAR_UNIQUE if summary.present >= _MANY else 1.0
+    return summary.distinct > 1 and summary.uniqueness >= least
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _patterns(dataset: Dataset, texts: Sequence[str]) -> dict[str, str]:
+    """Return what texts hold that names people, by looking at every value."""
+    import pyarrow.compute as pc
+
+    if not texts:
+        return {}
+    kinds = [*(pattern for _, pattern, _ in _PATTERNS), _SENTENCE]
+    hits = {name: [0] * len(kinds) for name in texts}
+    known = dict.fromkeys(texts, 0)
+    for name, column in _columns(dataset, texts):
+        known[name] += len(column) - column.null_count
+        for place, pattern in enumerate(kinds):
+            found = pc.sum(pc.match_substring_regex(column, pattern)).as_py()
+            hits[name][place] += int(found or 0)
+    return {
+        name: what
+        for name in texts
+        if (what := _worst(hits[name], max(known[name], 1))) is not None
+    }
+
+
+def _columns(dataset: Dataset, names: Sequence[str]) -> Iterator[tuple[str, pa.Array]]:
+    """Give the columns piece by piece, for files larger than memory."""
+    rows = dataset.engine.project(dataset.relation, list(names))
+    for batch in dataset.engine.batches(rows):
+        for name in names:
+            yield name, batch.column(batch.schema.get_field_index(name))
+
+
+def _worst(hits: Sequence[int], known: int) -> str | None:
+    for (word, _, least), count in zip(_PATTERNS, hits, strict=False):
+        if count and count / known >= least:
+            return f"hold what looks like {word} ({count:,} of {known:,} values)"
+    if hits[-1] / known >= _FREE_TEXT:
+        return f"are free text ({hits[-1]:,} of {known:,} values are sentences)"
+    return None

@@ -1,0 +1,8 @@
+"""What can be asked of any data: one file per job."""
+
+from discreet.data.job import Job
+from discreet.registry import Family
+
+__all__ = ["FAMILY"]
+
+FAMILY = Family("job", Job, __name__)

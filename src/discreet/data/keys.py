@@ -1,0 +1,57 @@
+"""Key files: a secret of the curator in a file of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from pathlib import Path
+
+from discreet.errors import InputError
+
+__all__ = ["read_key_file", "write_key_file"]
+
+_SHORTEST = 16
+
+
+def read_key_file(file: str | Path) -> bytes:
+    """Return the secret that a key file holds.
+
+    >>> read_key_file("no-such.key")
+    Traceback (most recent call last):
+    discreet.errors.InputError: there is no key file no-such.key ...
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise InputError(
+            f"there is no key file {path}",
+            code="key-not-found",
+            hint="write one with: discreet table new-key FILE",
+            file=path,
+        )
+    secret = path.read_bytes().strip()
+    if len(secret) < _SHORTEST:
+        raise InputError(
+            f"the key in {path} has {len(secret)} bytes, which can be guessed",
+            code="key-too-short",
+            hint="write a new one with: discreet table new-key FILE",
+            file=path,
+        )
+    return hashlib.sha256(secret).digest()
+
+
+def write_key_file(file: str | Path) -> Path:
+    """Write a new secret into a file that only its owner may read; never over an old one."""
+    path = Path(file)
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="ascii") as target:
+            target.write(secrets.token_hex(32) + "\n")
+    except FileExistsError:
+        raise InputError(
+            f"{path} exists, and a key that is overwritten is lost",
+            code="key-exists",
+            hint="choose another name, or move the old key away",
+            file=path,
+        ) from None
+    return path

@@ -1,0 +1,175 @@
+"""What a release does not promise: columns and classes that no model speaks about."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.microdata.frequency_set import code_column, labels
+from discreet.report import Report, Rows
+
+if TYPE_CHECKING:
+    from discreet.data.dataset import Dataset
+
+__all__ = ["Coverage", "coverage", "unseen_combinations"]
+
+#: Columns with more values than this are not looked at for combinations that nobody had.
+_FEW = 150
+
+
+@dataclasses.dataclass(frozen=True)
+class Coverage(Report):
+    """What the verdict on a release is not about.
+
+    Examples
+    --------
+    >>> print(Coverage(("job",), ("pay",), {"illness": 2}, {}, 9).words)
+    job leaves as it is; pay is confidential and no model or method is about it; in 2 of 9 classes everybody has the same illness
+    """
+
+    #: Columns that leave as they are, with nothing promised about them.
+    unchanged: tuple[str, ...]
+    #: Confidential columns that leave and that no model or method is about.
+    unprotected: tuple[str, ...]
+    #: For confidential columns the number of classes in which all records have one value.
+    told: Mapping[str, int]
+    #: For columns of models the number of classes in which a missing value counts as a value.
+    missing: Mapping[str, int]
+    classes: int
+    #: For pairs of columns the number of records that combine them as no original record does.
+    unseen: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """All of it in one sentence; empty where nothing is left out."""
+        parts = []
+        if self.unchanged:
+            parts.append(
+                f"{_listed(self.unchanged)} as {'they are' if len(self.unchanged) > 1 else 'it is'}"
+            )
+        if self.unprotected:
+            several = len(self.unprotected) > 1
+            parts.append(
+                f"{', '.join(self.unprotected)} {'are' if several else 'is'} confidential and no "
+                f"model or method is about {'them' if several else 'it'}"
+            )
+        parts += [
+            f"in {count:,} of {self.classes:,} classes everybody has the same {name}"
+            for name, count in self.told.items()
+        ]
+        parts += [
+            f"a missing {name} counts as a value in {count:,} of {self.classes:,} classes"
+            for name, count in self.missing.items()
+        ]
+        parts += [
+            f"{count:,} {'record combines' if count == 1 else 'records combine'} {pair} as no original record does"
+            for pair, count in self.unseen.items()
+        ]
+        return "; ".join(parts)
+
+    def rows(self) -> Rows:
+        """Return one line per gap."""
+        body: list[tuple[str, object]] = [
+            ("columns that leave as they are", ", ".join(self.unchanged) or "none"),
+            ("confidential columns without a model", ", ".join(self.unprotected) or "none"),
+            *((f"classes with one {name}", count) for name, count in self.told.items()),
+            *(
+                (f"classes in which a missing {name} counts as a value", count)
+                for name, count in self.missing.items()
+            ),
+            *((f"records with a {pair} that nobody had", n) for pair, n in self.unseen.items()),
+        ]
+        return ("", ""), body
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names)} {'leave' if len(names) > 1 else 'leaves'}"
+
+
+def coverage(
+    released: Dataset,
+    keys: Sequence[str],
+    *,
+    changed: Collection[str],
+    modelled: Collection[str] = (),
+) -> Coverage:
+    """Return what no model or method is about.
+
+    Parameters
+    ----------
+    keys
+        The quasi-identifiers; classes are records that agree on all of them.
+    changed
+        Columns whose values do not leave as they are.
+    modelled
+        Confidential columns that a privacy model is about.
+    """
+    schema = released.schema
+    confidential = [name for name in schema.confidential if name in released.columns]
+    looked = list(dict.fromkeys([*confidential, *modelled]))
+    told, missing, classes = {}, {}, 0
+    for name in looked if keys else ():
+        classes, one, lacking = _values(released, keys, name)
+        if one:
+            told[name] = one
+        if lacking and name in modelled:
+            missing[name] = lacking
+    return Coverage(
+        tuple(n for n in released.columns if n not in changed and n not in looked),
+        tuple(n for n in confidential if n not in modelled and n not in changed),
+        told,
+        missing,
+        classes,
+    )
+
+
+def unseen_combinations(
+    original: Dataset, released: Dataset, columns: Sequence[str]
+) -> dict[str, int]:
+    """Return for pairs of columns how many records have values that no original has together.
+
+    Each of the columns, whose categories changed at random, is paired with every column that has
+    few values: a married child is found, and a pay that one person has is not looked at.
+    """
+    few = [
+        name
+        for name in released.columns
+        if name in original.columns and original.frequencies([name]).num_rows <= _FEW
+    ]
+    found = {}
+    for first in columns:
+        for second in few:
+            if second == first or (second in columns and f"{second} and {first}" in found):
+                continue
+            before = _pairs(original, first, second)
+            after = _pairs(released, first, second)
+            many = sum(count for pair, count in after.items() if pair not in before)
+            if many:
+                found[f"{first} and {second}"] = many
+    return found
+
+
+def _pairs(dataset: Dataset, first: str, second: str) -> dict[tuple[object, object], int]:
+    rows = dataset.frequencies([first, second])
+    columns = [rows.column(place).to_pylist() for place in range(3)]
+    return {
+        (one, two): count
+        for one, two, count in zip(*columns, strict=True)
+        if one is not None and two is not None
+    }
+
+
+def _values(released: Dataset, keys: Sequence[str], name: str) -> tuple[int, int, int]:
+    """Return the number of classes, of those with one known value, of those with a missing one."""
+    rows = released.frequencies([*keys, name])
+    if not rows.num_rows:
+        return 0, 0, 0
+    coded = [code_column(key, rows.column(place)) for place, key in enumerate(keys)]
+    label, first = labels([c.codes for c in coded], [len(c.values) for c in coded], rows.num_rows)
+    null = np.asarray(rows.column(len(keys)).is_null(nan_is_null=True).to_numpy(), dtype=bool)
+    values = np.bincount(label, minlength=len(first))
+    lacking = np.bincount(label, weights=null, minlength=len(first)) > 0
+    return len(first), int(((values == 1) & ~lacking).sum()), int((lacking & (values > 1)).sum())

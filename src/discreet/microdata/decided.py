@@ -1,0 +1,52 @@
+"""Before records are released: the role of every column that leaves was said, and holds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from discreet.data.decisions import require_decided, require_harmless
+from discreet.data.schema import Role
+from discreet.errors import InputError
+from discreet.microdata.frequency_set import quasi_identifiers, require_countable
+
+if TYPE_CHECKING:
+    from discreet.data.dataset import Dataset
+
+__all__ = ["decided_keys", "require_release"]
+
+
+def require_release(
+    dataset: Dataset, *, changed: Collection[str] = (), kept: Collection[str] = ()
+) -> None:
+    """Refuse a release with columns that nobody decided on, or whose values name people.
+
+    `changed` are the columns whose values do not leave as they are; `kept` those that do not leave.
+    """
+    hidden = {*dataset.schema.identifiers, *kept}
+    leaving = [name for name in dataset.columns if name not in hidden]
+    require_decided(dataset, leaving)
+    require_countable(dataset, leaving)
+    require_harmless(dataset, [name for name in leaving if name not in changed])
+
+
+def decided_keys(dataset: Dataset, quasi: Sequence[str] | None) -> tuple[Dataset, tuple[str, ...]]:
+    """Return the quasi-identifiers, and the dataset in which those given have that role.
+
+    Naming a column here decides on it; saying something else than its role is an error.
+    """
+    keys = quasi_identifiers(dataset, quasi)
+    if quasi is None:
+        return dataset, keys
+    roles = {column.name: column.role for column in dataset.schema.columns if column.decided}
+    named = [name for name in keys if roles.get(name, Role.QUASI) is not Role.QUASI]
+    left = [name for name, role in roles.items() if role is Role.QUASI and name not in keys]
+    for name in (*named, *left):
+        raise InputError(
+            f"column {name!r} has the role {roles[name]} and is "
+            f"{'named' if name in keys else 'not named'} among the quasi-identifiers",
+            code="contradicting-roles",
+            hint="say it once: leave out quasi=, or correct the role",
+            column=name,
+        )
+    return dataset.replace(roles=dict.fromkeys(keys, Role.QUASI)), keys

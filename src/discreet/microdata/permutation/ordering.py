@@ -1,0 +1,254 @@
+"""What an attacker gains who orders each group by what is released.
+
+Inside a group the values are known and who has which is not. A column that follows the sensitive
+one (a tax, a monthly amount) orders the group's members, and the order gives the values away. The
+curator measures it with the true values: what no released column can order, alone or together with
+the others, no attacker can.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import RefusedError
+from discreet.microdata.permutation.groups import Groups
+from discreet.randomness import Randomness
+from discreet.report import Report, Rows
+
+__all__ = ["Ordering", "Released", "ordering", "require_unpredicted"]
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+#: An attack that is right for so many more of the records than blind guessing is not tolerated.
+_TOLERATED = 0.2
+#: Standard deviations by which it must be right more often than by chance.
+_CERTAIN = 4.0
+#: Records that the mean of the whole file counts for in the mean of a code.
+_PRIOR = 2.0
+#: Below this a part of a regression is taken for noise.
+_RIDGE = 1e-9
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Released:
+    """A released column: its values as numbers in their order, and as codes where there are few."""
+
+    places: Floats
+    #: Whether the order of the values is one of sizes, so that sums and ratios mean something.
+    is_number: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Ordering(Report):
+    """How often attackers are right who order each group by released columns."""
+
+    records: int
+    #: The strongest column, or "all columns" where they tell more together.
+    strongest: str
+    #: Share of the records whose exact value the strongest attack finds.
+    accuracy: float
+    #: Share that guessing the commonest value of the group finds.
+    baseline: float
+    #: The share found with each column, and with all of them together.
+    found: Mapping[str, float]
+
+    @property
+    def advantage(self) -> float:
+        """How much more often the attack is right than blind guessing."""
+        return self.accuracy - self.baseline
+
+    def rows(self) -> Rows:
+        """One line per attack, the strongest first."""
+        body = sorted(self.found.items(), key=lambda item: -item[1])
+        return ("ordered by", "exact values found"), [*body, ("blind guessing", self.baseline)]
+
+
+ALL = "all columns"
+
+
+class _Trial:
+    """Some groups with their true values, on which orderings are tried."""
+
+    def __init__(self, groups: Groups, chosen: Integers, rng: Randomness) -> None:
+        parts = [groups.order[groups.starts[g] : groups.starts[g + 1]] for g in chosen]
+        #: The records looked at, by group.
+        self.rows = np.concatenate(parts)
+        self.label = np.repeat(np.arange(len(chosen)), groups.sizes[chosen])
+        self.classes = groups.amounts.classes[self.rows].astype(np.int64)
+        self.is_number = groups.amounts.is_number
+        self.values = (
+            groups.amounts.distinct[self.classes] if self.is_number else self.classes.astype(float)
+        )
+        self._ranked = self.classes[np.lexsort((self.classes, self.label))]
+        # Ties of a column are broken by lot, as an attacker has to.
+        self._lot = np.argsort(rng.permutation(len(self.rows)))
+        # Half of the groups say what is learned for the other half.
+        self.fold = self.label % 2
+        sizes = groups.sizes[chosen]
+        counts = np.unique(np.stack((self.label, self.classes)), axis=1, return_counts=True)
+        squares = np.bincount(counts[0][0], counts[1].astype(float) ** 2)
+        most = np.zeros(len(chosen))
+        np.maximum.at(most, counts[0][0], counts[1].astype(float))
+        self.baseline = float(most.sum() / sizes.sum())
+        #: Matches that an order by lot makes; their number varies about as much as it is large.
+        self.by_lot = float((squares / sizes).sum())
+
+    def accuracy(self, score: Floats) -> float:
+        """Return how many get their own value if each group is ordered by a score."""
+        order = np.lexsort((self._lot, score, self.label))
+        return float((self._ranked == self.classes[order]).mean())
+
+    def is_certain(self, accuracy: float) -> bool:
+        """Whether so many matches are no accident."""
+        surplus = accuracy * len(self.rows) - self.by_lot
+        return surplus > _CERTAIN * math.sqrt(max(self.by_lot, 1.0))
+
+
+def ordering(
+    groups: Groups, columns: Mapping[str, Released], chosen: Integers, *, rng: Randomness
+) -> Ordering:
+    """Try to order some of the groups by every released column, and by all of them together.
+
+    Parameters
+    ----------
+    groups
+        The partition, with the true values.
+    columns
+        What is released, one entry per record in the records' order.
+    chosen
+        The groups to look at.
+    rng
+        Breaks ties.
+    """
+    return _tried(_Trial(groups, chosen, rng), columns)
+
+
+def require_unpredicted(
+    groups: Groups,
+    columns: Mapping[str, Released],
+    chosen: Integers,
+    *,
+    sensitive: str,
+    vouched: Sequence[str],
+    rng: Randomness,
+) -> Ordering:
+    """Refuse columns by which attackers find values far more often than by guessing.
+
+    Columns that are vouched for are not held against the release; what they give away is still
+    part of the result.
+    """
+    trial = _Trial(groups, chosen, rng)
+    whole = _tried(trial, columns)
+    left = {name: column for name, column in columns.items() if name not in vouched}
+    telling: list[str] = []
+    while left:
+        found = _tried(trial, left)
+        if found.advantage <= _TOLERATED or not trial.is_certain(found.accuracy):
+            break
+        worst = found.strongest if found.strongest != ALL else _most_telling(trial, left)
+        telling.append(worst)
+        del left[worst]
+    if telling:
+        names = ", ".join(map(repr, telling))
+        raise RefusedError(
+            f"ordering each group by {' and '.join(telling)} finds the exact {sensitive} of "
+            f"{whole.accuracy:.0%} of the people, where guessing finds {whole.baseline:.0%}",
+            code="predicting-columns",
+            hint=f"do not release {'it' if len(telling) == 1 else 'them'} (role identifier or "
+            f"confidential), make {'it' if len(telling) == 1 else 'them'} coarser, or vouch by "
+            f"name: vouch=[{names}]",
+            columns=telling,
+        )
+    return whole
+
+
+def _tried(trial: _Trial, columns: Mapping[str, Released]) -> Ordering:
+    found = {name: _alone(trial, column) for name, column in columns.items()}
+    if len(columns) > 1:
+        found[ALL] = _together(trial, list(columns.values()))
+    strongest = max(found, key=lambda name: found[name], default="")
+    best = found.get(strongest, 0.0)
+    return Ordering(len(trial.rows), strongest, best, trial.baseline, found)
+
+
+def _alone(trial: _Trial, column: Released) -> float:
+    """Return the success of ordering by one column: upwards, downwards, or by what its codes mean."""
+    places = column.places[trial.rows]
+    means = _means(trial, places)
+    return max(trial.accuracy(score) for score in (places, -places, means))
+
+
+def _together(trial: _Trial, columns: Sequence[Released]) -> float:
+    """Return the success of ordering by a regression on all columns."""
+    best = 0.0
+    for features, target in _designs(trial, columns):
+        score = np.empty(len(trial.rows))
+        for fold in (0, 1):
+            other = trial.fold != fold
+            learned = _least_squares(features[other], target[other])
+            score[~other] = features[~other] @ learned
+        best = max(best, trial.accuracy(score))
+    return best
+
+
+def _designs(trial: _Trial, columns: Sequence[Released]) -> list[tuple[Floats, Floats]]:
+    """Return what regressions are made of: sums of columns, and sums of logarithms for products."""
+    plain, logs = [np.ones(len(trial.rows))], [np.ones(len(trial.rows))]
+    for column in columns:
+        places = column.places[trial.rows]
+        means = _means(trial, places)
+        plain += [_scaled(places), _scaled(means)]
+        if column.is_number and (places > 0).all():
+            logs.append(_scaled(np.log(places)))
+        else:
+            logs.append(_scaled(means))
+    found = [(np.column_stack(plain), trial.values)]
+    # The rest is of columns as they are: a sum is found even where nothing else fits.
+    found.append((np.column_stack([plain[0], *plain[1::2]]), trial.values))
+    if trial.is_number and (trial.values > 0).all():
+        found.append((np.column_stack(logs), np.log(trial.values)))
+    return found
+
+
+def _means(trial: _Trial, places: Floats) -> Floats:
+    """Return for each record the mean value of its code, learned on the other half of the groups."""
+    _, codes = np.unique(places, return_inverse=True)
+    codes = codes.ravel()
+    found = np.empty(len(codes))
+    for fold in (0, 1):
+        other = trial.fold != fold
+        if not other.any():
+            other = ~other
+        size = int(codes.max(initial=0)) + 1
+        count = np.bincount(codes[other], minlength=size)
+        total = np.bincount(codes[other], trial.values[other], minlength=size)
+        middle = trial.values[other].mean()
+        means = (total + _PRIOR * middle) / (count + _PRIOR)
+        found[trial.fold == fold] = means[codes[trial.fold == fold]]
+    return found
+
+
+def _least_squares(features: Floats, target: Floats) -> Floats:
+    if not len(features):
+        return np.zeros(features.shape[1])
+    return np.asarray(np.linalg.lstsq(features, target, rcond=_RIDGE)[0])
+
+
+def _scaled(values: Floats) -> Floats:
+    spread = float(values.std())
+    return (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
+
+
+def _most_telling(trial: _Trial, columns: Mapping[str, Released]) -> str:
+    """Return the column without which the others tell least."""
+    without = {
+        name: _together(trial, [column for other, column in columns.items() if other != name])
+        for name in columns
+    }
+    return min(without, key=lambda name: without[name])

@@ -1,0 +1,150 @@
+"""Several measures of the same records protected together: counts, sums and means.
+
+Of count, sum and mean of a cell any two tell the third. So where means are published, a cell that is
+withheld in one of them is withheld in all. Each measure is protected with the cells of the others
+withheld already; more withheld cells never tell more, so that what was safe stays safe.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.audit.rules import Rule
+from discreet.data.linked import LinkedTables
+from discreet.data.table import Status, Table
+from discreet.errors import InputError
+from discreet.tables.methods import TableMethod
+from discreet.tables.tabulation import counted
+
+__all__ = ["Group", "grouped", "told_apart"]
+
+Bools = npt.NDArray[np.bool_]
+Identity = frozenset[tuple[str, str]]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Group:
+    """The tables that add up the same thing, linked: sums and means of one measure, or counts."""
+
+    linked: LinkedTables
+    #: The tables with their sensitive cells marked, and their places among all.
+    tables: tuple[Table, ...]
+    places: tuple[int, ...]
+    #: Whether what is withheld here must be withheld in all other groups that say so.
+    together: bool
+
+    @property
+    def joint(self) -> Table:
+        """All cells of the group, each once."""
+        return self.linked.joint
+
+    def identities(self) -> list[Identity]:
+        """Return what each cell is in whatever table: its codes other than totals."""
+        joint = self.joint
+        totals = [dimension.total for dimension in joint.dimensions]
+        return [
+            frozenset(
+                (name, code)
+                for name, code, total in zip(joint.by, joint.labels(cell), totals, strict=True)
+                if code != total
+            )
+            for cell in range(len(joint))
+        ]
+
+    def mask(self, cells: set[Identity]) -> Bools:
+        """Return which cells of the group are among some."""
+        return np.array([identity in cells for identity in self.identities()], dtype=bool)
+
+    def chosen(self, mask: Bools) -> set[Identity]:
+        """Return what the cells of a mask are."""
+        return {
+            identity
+            for identity, flag in zip(self.identities(), mask.tolist(), strict=True)
+            if flag
+        }
+
+
+def grouped(tables: Sequence[Table], rules: Sequence[Rule], method: TableMethod) -> list[Group]:
+    """Return the groups of tables in the order in which they are protected: counts last.
+
+    The numbers behind means are a group even where no table of counts is given, since they are
+    printed beside the means.
+    """
+    of: dict[str | None, list[int]] = {}
+    for place, table in enumerate(tables):
+        of.setdefault(None if table.statistic == "count" else table.measure, []).append(place)
+    means = [place for place, table in enumerate(tables) if table.statistic == "mean"]
+    numbers = of.pop(None, [])
+    groups = []
+    for places in of.values():
+        marked = [method.mark(tables[place], rules) for place in places]
+        together = any(place in means for place in places)
+        groups.append(_group([_summed(table) for table in marked], marked, places, together))
+    if numbers or means:
+        sensitive = set().union(*(g.chosen(_primary(g.joint)) for g in groups if g.together), set())
+        counts = [_counts(tables[place], rules, method) for place in numbers]
+        counts += [counted(method.mark(tables[place], rules)) for place in means]
+        group = _group(counts, counts[: len(numbers)], numbers, bool(means))
+        groups.append(_sensitive_too(group, sensitive))
+    return groups
+
+
+def _group(
+    added: Sequence[Table], marked: Sequence[Table], places: Sequence[int], together: bool
+) -> Group:
+    return Group(LinkedTables.of(told_apart(added)), tuple(marked), tuple(places), together)
+
+
+def _summed(table: Table) -> Table:
+    """Return a table of means as the table of sums that it is protected through."""
+    return table.replace(statistic="sum") if table.statistic == "mean" else table
+
+
+def _counts(table: Table, rules: Sequence[Rule], method: TableMethod) -> Table:
+    """Return a table of counts marked by those of the rules that judge counts."""
+    judging = []
+    for rule in rules:
+        try:
+            rule.judge(table)
+        except InputError as error:
+            if error.code != "table-without-contributions":
+                raise
+        else:
+            judging.append(rule)
+    return method.mark(table, judging)
+
+
+def _sensitive_too(group: Group, cells: set[Identity]) -> Group:
+    """Return the group with cells marked as sensitive that are so in another measure."""
+    joint = group.linked.joint
+    assert joint.status is not None
+    status = np.where(group.mask(cells), np.int8(Status.PRIMARY), joint.status)
+    marked = dataclasses.replace(joint, status=status)
+    return dataclasses.replace(group, linked=dataclasses.replace(group.linked, joint=marked))
+
+
+def _primary(table: Table) -> Bools:
+    assert table.status is not None
+    return np.asarray(table.status == Status.PRIMARY)
+
+
+def told_apart(tables: Sequence[Table]) -> list[Table]:
+    """Return the tables with contributors numbered so that no two tables use one number.
+
+    Numbers mean something within their own table only, unless the tables were made together.
+    """
+    tokens = {id(getattr(table, "numbering", None)) for table in tables}
+    if len(tokens) == 1 and getattr(tables[0], "numbering", None) is not None:
+        return list(tables)
+    numbered, start = [], 0
+    for table in tables:
+        units = table.contributors
+        if units is not None:
+            table = table.replace(contributors=np.where(units >= 0, units + start, -1))
+            start += int(units.max(initial=0)) + 1
+        numbered.append(table)
+    return numbered

@@ -1,0 +1,320 @@
+"""Readers of the files of a release: every difference between two values in the bytes is kept.
+
+A missing value is None and an empty text is "". Numbers that a careless count takes for one value
+and a file keeps apart have a form of their own: what is no number, and minus zero.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import re
+import unicodedata
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["File", "Form", "as_bytes_of", "canonical", "open_file"]
+
+#: A value as the file has it. Any: texts, numbers, dates.
+Form = Any
+#: What is no number, and minus zero, in files that tell numbers from texts.
+_NAN, _MINUS = ("no number",), ("minus zero",)
+
+_FIELD = re.compile(r'"(?:[^"]|"")*"|[^,]*')
+_MINUS_ZERO = re.compile(r"-0(\.0*)?")
+#: Footers of Parquet files that only say which types the columns have.
+_FOOTERS = {b"ARROW:schema", b"pandas"}
+_BATCH = 1 << 16
+_SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+
+
+class File:
+    """A file of rows: its columns, its rows, and what it holds besides.
+
+    Parameters
+    ----------
+    path
+        A CSV, Parquet or Arrow file, or a workbook.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.kind = path.suffix.lower().removeprefix(".")
+        self._first = iter(self._all())
+        self.columns: tuple[str, ...] = tuple(str(name) for name in next(self._first, ()))
+
+    def rows(self) -> Iterator[tuple[Form, ...]]:
+        """Give the rows, once."""
+        return self._first
+
+    def _all(self) -> Iterator[tuple[Form, ...]]:
+        if self.kind == "csv":
+            with self.path.open(encoding="utf-8", newline="\n") as file:
+                yield from _csv(file)
+        elif self.kind == "xlsx":
+            yield from _workbook(self.path)
+        else:
+            yield from _arrow(self)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Give the rows of a Parquet or Arrow file, block by block."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        if self.kind == "parquet":
+            with parquet.ParquetFile(self.path) as file:
+                yield from file.iter_batches(_BATCH)
+        else:
+            with pa.memory_map(str(self.path)) as source, pa.ipc.open_file(source) as reader:
+                for place in range(reader.num_record_batches):
+                    yield reader.get_batch(place)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns and types of a Parquet or Arrow file."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        if self.kind == "parquet":
+            return parquet.read_schema(self.path)
+        with pa.memory_map(str(self.path)) as source, pa.ipc.open_file(source) as reader:
+            return reader.schema
+
+    def leftovers(self) -> list[str]:
+        """Return what the file holds besides its rows, in words without values."""
+        if self.kind == "parquet":
+            return [*_footers(self.path), *_unused(_encoded(self.path))]
+        if self.kind == "arrow":
+            return _unused(self.batches())
+        return _hidden_parts(self.path) if self.kind == "xlsx" else []
+
+
+def open_file(path: Path) -> File:
+    """Return a file of rows, opened."""
+    return File(path)
+
+
+def as_bytes_of(kind: str, table: pa.Table) -> Iterator[tuple[Form, ...]]:
+    """Give the rows of a table in memory as a file of some kind would have them."""
+    if kind != "csv":
+        for batch in table.to_batches(max_chunksize=_BATCH):
+            yield from _tuples(batch)
+        return
+    from pyarrow import csv
+
+    buffer = io.BytesIO()
+    csv.write_csv(table, buffer, csv.WriteOptions(include_header=False, quoting_style="needed"))
+    yield from _csv(io.TextIOWrapper(io.BytesIO(buffer.getvalue()), "utf-8", newline="\n"))
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def canonical(form: Form, *, number: bool = True) -> str | None:
+    """Return the value that a form stands for: forms of one value must not count as diversity.
+
+    A text file does not tell what is no number from the text "nan"; `number` says how to take it.
+
+    >>> canonical("nan"), canonical("-0.0") == canonical(0.0), canonical("01") == canonical("1")
+    (None, True, False)
+    >>> canonical("nan", number=False)
+    'nan'
+    """
+    if form is None or form == _NAN:
+        return None
+    text = form if isinstance(form, str) else "0.0" if form == _MINUS else repr(form)
+    if number and text in ("nan", "NaN"):
+        return None
+    if number and _MINUS_ZERO.fullmatch(text):
+        return text[1:]
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def _csv(lines: Iterator[str] | io.TextIOBase) -> Iterator[tuple[str | None, ...]]:
+    """Give the fields of each line: None where nothing stands, "" where an empty text is quoted."""
+    source = iter(lines)
+    for line in source:
+        while line.count('"') % 2:  # a quoted text goes on in the next line
+            line += next(source)
+        line = line.removesuffix("\n").removesuffix("\r")
+        if '"' in line:
+            yield _quoted_fields(line)
+        else:
+            yield tuple(field or None for field in line.split(","))
+
+
+def _quoted_fields(line: str) -> tuple[str | None, ...]:
+    found: list[str | None] = []
+    place = 0
+    while place <= len(line):
+        match = _FIELD.match(line, place)
+        assert match is not None  # it also matches nothing
+        text = match.group()
+        found.append(text[1:-1].replace('""', '"') if text[:1] == '"' else text or None)
+        place = match.end() + 1
+    return tuple(found)
+
+
+def _arrow(file: File) -> Iterator[tuple[Form, ...]]:
+    yield tuple(file.schema.names)
+    for batch in file.batches():
+        yield from _tuples(batch)
+
+
+def _tuples(batch: pa.RecordBatch) -> Iterator[tuple[Form, ...]]:
+    return zip(*(_forms(column) for column in batch.columns), strict=True)
+
+
+def _forms(column: pa.Array) -> list[Form]:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_floating(kind):
+        return [_number(x) for x in column.to_pylist()]
+    simple = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)
+    found = column.to_pylist()
+    if pa.types.is_decimal(kind):
+        return [None if x is None else str(x) for x in found]
+    return found if simple else [x if x is None or isinstance(x, str) else repr(x) for x in found]
+
+
+def _number(value: float | None) -> Form:
+    if value is None or (value == value and value):
+        return value
+    if value != value:
+        return _NAN
+    return _MINUS if str(value).startswith("-") else value
+
+
+# -- what a file holds besides its rows ----------------------------------------------------------
+def _footers(path: Path) -> list[str]:
+    """Return footers of a Parquet file that say more than types, and ends that no row has."""
+    import pyarrow.compute as pc
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        told = file.metadata.metadata or {}
+        found = [f"a footer named {key.decode()!r}" for key in told if key not in _FOOTERS]
+        for group in range(file.num_row_groups):
+            rows = file.read_row_group(group)
+            for place in range(file.metadata.num_columns):
+                part = file.metadata.row_group(group).column(place)
+                ends = part.statistics
+                if (
+                    ends is None
+                    or not ends.has_min_max
+                    or part.path_in_schema not in rows.schema.names
+                ):
+                    continue
+                column = rows.column(part.path_in_schema)
+                if _is_text(column.type) and not all(
+                    pc.any(pc.equal(column, end)).as_py() for end in (ends.min, ends.max)
+                ):
+                    found.append(f"ends of column {part.path_in_schema!r} that no row has")
+    return found
+
+
+def _encoded(path: Path) -> Iterator[pa.RecordBatch]:
+    """Give the rows of a Parquet file with the lists of values that its pages hold."""
+    from pyarrow import parquet
+
+    texts = [field.name for field in parquet.read_schema(path) if _is_text(field.type)]
+    with parquet.ParquetFile(path, read_dictionary=texts) as file:
+        for group in range(file.num_row_groups):
+            yield from file.read_row_group(group).to_batches()
+
+
+def _unused(batches: Iterator[pa.RecordBatch]) -> list[str]:
+    """Return columns whose lists of values hold some that no row has."""
+    import pyarrow as pa
+
+    listed: dict[str, set[Any]] = {}
+    used: dict[str, set[Any]] = {}
+    for batch in batches:
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if pa.types.is_dictionary(column.type):
+                words = column.dictionary.to_pylist()
+                listed.setdefault(name, set()).update(words)
+                seen = column.indices.unique().to_pylist()
+                used.setdefault(name, set()).update(words[i] for i in seen if i is not None)
+    return [
+        f"values of column {name!r} that no row has" for name in listed if listed[name] - used[name]
+    ]
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+# -- workbooks -----------------------------------------------------------------------------------
+def _parts(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def _xml(part: bytes) -> Any:
+    from xml.etree import ElementTree
+
+    if b"<!DOCTYPE" in part or b"<!ENTITY" in part:
+        raise ValueError("a part of the workbook declares entities")
+    return ElementTree.fromstring(part)  # noqa: S314 - declarations were refused
+
+
+def _workbook(path: Path) -> Iterator[tuple[Form, ...]]:
+    """Give the rows of the first sheet."""
+    parts = _parts(path)
+    shared = parts.get("xl/sharedStrings.xml")
+    words = (
+        []
+        if shared is None
+        else ["".join(t.text or "" for t in item.iter(f"{_SHEET}t")) for item in _xml(shared)]
+    )
+    width = 0
+    for row in _xml(parts["xl/worksheets/sheet1.xml"]).iter(f"{_SHEET}row"):
+        cells: dict[int, Form] = {}
+        for cell in row.iter(f"{_SHEET}c"):
+            place = _place(cell.get("r", ""))
+            kind, value = cell.get("t"), cell.find(f"{_SHEET}v")
+            inline = "".join(t.text or "" for t in cell.iter(f"{_SHEET}t"))
+            if kind == "s" and value is not None:
+                cells[place] = words[int(value.text)]
+            elif kind == "inlineStr":
+                cells[place] = inline
+            elif value is not None and value.text is not None:
+                cells[place] = value.text if kind in ("str", "b", "e") else float(value.text)
+        width = width or len(cells)
+        yield tuple(cells.get(place) for place in range(width))
+
+
+def _place(reference: str) -> int:
+    """Return the column of a cell reference: 0 for A1, 27 for AB3."""
+    place = 0
+    for letter in reference:
+        if not letter.isalpha():
+            break
+        place = place * 26 + ord(letter.upper()) - ord("A") + 1
+    return place - 1
+
+
+def _hidden_parts(path: Path) -> list[str]:
+    """Return what a workbook holds besides the cells that people see."""
+    parts = _parts(path)
+    found = [
+        f"a part {name!r}"
+        for name in parts
+        if re.search(r"comment|external|custom|embed|vml|query|connection", name, re.IGNORECASE)
+    ]
+    if re.search(rb'state="(very)?[hH]idden"', parts.get("xl/workbook.xml", b"")):
+        found.append("a hidden sheet")
+    if any(
+        re.search(rb'hidden="(1|true)"', part) for name, part in parts.items() if "/sheet" in name
+    ):
+        found.append("hidden rows or columns")
+    return found

@@ -1,0 +1,132 @@
+"""Command line, policy and Python give the same bytes for every job and member, from one statement."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet.randomness import Randomness
+from discreet.registry import members
+from tests.app import statements
+from tests.laws.job import spelled, tried
+
+RULE = {"minimum-frequency": {"n": 2}}
+#: How jobs are declared here; one that is not named is tried with its own examples.
+PLAIN = {
+    "table": {"by": ["sex", "region"], "rules": [RULE], "method": "random-rounding"},
+    "mask": {"methods": [{"rank-swapping": {"columns": ["pay"], "p": 20}}]},
+    "strengthen": {"methods": [{"microaggregation": {"columns": ["age"], "k": 2}}], "below": 0.9},
+    "anonymize": {"models": [{"k-anonymity": {"k": 2}}]},
+    "permutation": {"sensitive": "pay", "k": 3, "cap": True, "quasi": ["age"]},
+    "compare": {"by": ["sex", "region"], "rules": [RULE], "methods": ["random-rounding"]},
+    "explore": {"methods": [{"microaggregation": {"columns": ["age"], "k": 3}}]},
+    "risk": {"keys": ["age", "sex"]},
+    "utility": {"released": "people.csv"},
+    "check": {"models": [{"k-anonymity": {"k": 2}}]},
+    "describe": {},
+    "evaluate": {"guards": [{"restriction": {"k": 3}}], "questions": 3},
+    "permutation-comparison": {"sensitive": "pay", "column": "age", "k": 3, "queries": 5,
+                               "sweep": False},
+}  # fmt: skip
+SALARIES = {"kind": "table", **PLAIN["table"], "measure": "pay", "request": "asked"}
+#: Where the members of a family are put in a job, as a policy writes it.
+FAMILIES = {
+    "table-method": lambda one: {**SALARIES, "method": one},
+    "rule": lambda one: {**SALARIES, "rules": [one]},
+    "masking": lambda one: {"kind": "mask", "methods": [one]},
+    "model": lambda one: {"kind": "anonymize", "models": [one]},
+    "anonymization": lambda one: {"kind": "anonymize", **PLAIN["anonymize"], "method": one},
+    "partition": lambda one: {"kind": "permutation", **PLAIN["permutation"], "partition": one},
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The data; noise of OpenDP, which no key determines, is the same, and pictures are left out."""
+    statements.write_people(tmp_path)
+
+    def noise(values, *_, **__):
+        return np.asarray(values, dtype=float) + 1.0
+
+    monkeypatch.setattr("discreet.tables.methods.dp_table_noise.add_laplace", noise)
+    monkeypatch.setattr("discreet.microdata.masking.dp_noise._laplace", noise)
+    monkeypatch.setattr("discreet.microdata.pictures.bars", lambda *_: "")
+    monkeypatch.setattr("discreet.microdata.pictures.scatter", lambda *_, **__: "")
+    return tmp_path
+
+
+def same_three_ways(declared, folder):
+    """Run every declaration in the three ways and compare what was written."""
+    keyed = {
+        name: one | ({"key": "secret.key"} if is_release(one) else {})
+        for name, one in declared.items()
+    }
+    statements.by_policy(keyed, folder, folder / "policy")
+    source = statements.source(folder)
+    for name, one in keyed.items():
+        job = statements.job(one).located(folder)
+        typed, called = (folder / way / (name + job.suffix) for way in ("typed", "called"))
+        typed.parent.mkdir(exist_ok=True)
+        called.parent.mkdir(exist_ok=True)
+        statements.by_command(one, folder, typed)
+        job.write(job.run(source), called)
+        written = folder / "policy" / ("" if is_release(one) else "reports") / typed.name
+        expected = statements.contents(called)
+        assert expected
+        assert differing(statements.contents(typed), expected) == [], f"{name}: typed, called"
+        assert differing(statements.contents(written), expected) == [], f"{name}: written, called"
+
+
+def differing(one, other) -> list[str]:
+    """The names of files that are not the same; their bytes would fill the screen."""
+    return [name for name in sorted({*one, *other}) if one.get(name) != other.get(name)]
+
+
+def is_release(declared) -> bool:
+    return members("job")[declared["kind"]].section == "releases"
+
+
+def declaration(kind):
+    """What a policy says of a job."""
+    if kind in PLAIN:
+        return {"kind": kind, **PLAIN[kind]}
+    job = tried(members("job")[kind])[0]
+    given = {
+        item.name: spelled(getattr(job, item.name))
+        for item in job.parameters()
+        if getattr(job, item.name) != item.default
+    }
+    return {"kind": kind, **given}
+
+
+@pytest.mark.parametrize("kind", list(members("job")))
+def test_every_job_gives_the_same_in_three_ways(kind, folder, monkeypatch):
+    if not is_release({"kind": kind}):  # reports take no key
+        monkeypatch.setattr(Randomness, "secure", classmethod(lambda cls: cls.seeded(1)))
+    same_three_ways({kind: declaration(kind)}, folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_every_member_gives_the_same_in_three_ways(family, folder):
+    same_three_ways(dict(statements.jobs_of(family, FAMILIES[family], folder)), folder)
+
+
+def test_the_same_key_gives_the_same_release_and_other_data_other_draws(folder):
+    declared = {"kind": "mask", **PLAIN["mask"], "key": str(folder / "secret.key")}
+    job = statements.job(declared)
+    first, second = (job.run(statements.source(folder)).frame.pay.tolist() for _ in range(2))
+    assert first == second
+    lines = (folder / "people.csv").read_text().splitlines()
+    lines[1] = lines[1].replace("p0,", "q0,")
+    (folder / "people.csv").write_text("\n".join(lines) + "\n")
+    assert job.run(statements.source(folder)).frame.pay.tolist() != first
+    assert job.run(statements.source(folder)).evidence().randomness == "keyed"
+
+
+def test_a_key_without_any_value_left_does_not_stop_the_risk(folder):
+    people = statements.source(folder).open().frame
+    empty = people.assign(age=float("nan"))
+    found = dc.risk(people, empty, keys=["age", "sex"])
+    assert 0 <= found["inference"].value <= 1

@@ -1,0 +1,144 @@
+"""Columns that order the groups are refused, and what attackers find is what the release reports."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet as dc
+from discreet.attacks.order_regression import OrderRegression
+from discreet.attacks.sorting import Sorting
+
+SIZE = 1500
+
+
+def base(seed: int) -> tuple[np.random.Generator, pd.DataFrame]:
+    rng = np.random.default_rng(seed)
+    salary = (np.exp(rng.normal(10.3, 0.5, SIZE)) / 10).round() * 10
+    age = np.clip(20 + salary / 2_000 + rng.normal(0, 9, SIZE), 18, 80).round()
+    return rng, pd.DataFrame({"age": age, "salary": salary})
+
+
+def independent(seed: int) -> pd.DataFrame:
+    return base(seed)[1]
+
+
+def taxed(seed: int) -> pd.DataFrame:
+    _, rows = base(seed)
+    return rows.assign(tax=0.3 * rows["salary"])
+
+
+def monthly(seed: int) -> pd.DataFrame:
+    _, rows = base(seed)
+    return rows.assign(monthly=(rows["salary"] / 12 / 50).round() * 50)
+
+
+def summed(seed: int) -> pd.DataFrame:
+    rng, rows = base(seed)
+    bonus = rng.normal(0, 40_000, SIZE).round()
+    return rows.assign(bonus=bonus, total=rows["salary"] + bonus)
+
+
+def graded(seed: int) -> pd.DataFrame:
+    rng, rows = base(seed)
+    noise = rng.normal(0, 300, SIZE)
+    return rows.assign(pension=-np.sqrt(rows["salary"] + np.abs(noise)))
+
+
+POPULATIONS = {
+    independent: (),
+    taxed: ("tax",),
+    monthly: ("monthly",),
+    summed: ("bonus", "total"),
+    graded: ("pension",),
+}
+
+
+def read(rows: pd.DataFrame) -> dc.Dataset:
+    roles = dict.fromkeys(rows.columns, "quasi") | {"salary": "confidential"}
+    return dc.read(rows, roles=roles, name="people")
+
+
+def truth_of(released: pd.DataFrame, rows: pd.DataFrame) -> list[float]:
+    """Return the true salary of each released row; the numbers of rows are among the columns."""
+    return rows["salary"].to_numpy()[released["number"].astype(int).to_numpy()].tolist()
+
+
+@pytest.mark.parametrize("partition", ["weighted", "local"])
+@pytest.mark.parametrize("population", POPULATIONS, ids=lambda made: made.__name__)
+def test_the_reported_risk_is_what_attackers_achieve(population, partition):
+    telling = POPULATIONS[population]
+    # The number says nothing about the salary, and tells the test who is who.
+    rows = population(7).assign(number=lambda r: np.random.default_rng(1).permutation(len(r)))
+    rows = rows.set_index("number").sort_index().reset_index()
+    safe = dc.permute(
+        read(rows), sensitive="salary", k=5, e=500, partition=partition, vouch=(*telling, "age")
+    )
+    released = safe.frame
+    truth = truth_of(released, rows)
+    seen = released.drop(columns="number")
+    attacks = [Sorting(), OrderRegression(), *(Sorting(column=c) for c in seen.columns[:-2])]
+    success = max(attack.run(seen, truth, sensitive="salary").share for attack in attacks)
+    assert safe.risk.exact >= success - 0.02
+    if population in (taxed, summed):
+        assert success > 0.95
+
+
+@pytest.mark.parametrize(
+    "population", [p for p in POPULATIONS if POPULATIONS[p]], ids=lambda made: made.__name__
+)
+def test_columns_that_order_the_groups_are_refused_unless_vouched_for(population):
+    rows = population(3)
+    with pytest.raises(dc.RefusedError) as raised:
+        dc.permute(read(rows), sensitive="salary", k=5, e=500, partition="sequential")
+    assert raised.value.code == "predicting-columns"
+    named = set(raised.value.facts["columns"])
+    assert named & set(POPULATIONS[population])
+    safe = dc.permute(
+        read(rows), sensitive="salary", k=5, e=500, partition="sequential", vouch=tuple(named)
+    )
+    assert "but whoever orders the groups by" in safe.evidence().verdict
+
+
+def test_columns_that_do_not_are_released():
+    safe = dc.permute(read(independent(4)), sensitive="salary", k=5, e=500)
+    assert safe.risk.exact - safe.risk.ordering.baseline < 0.1
+    assert "orders the groups" not in safe.evidence().verdict
+
+
+def test_a_category_that_another_column_determines_is_found():
+    rng = np.random.default_rng(2)
+    ill = rng.choice(["asthma", "cold", "flu", "gout"], 400)
+    code = pd.Series(ill).map({"asthma": 7, "cold": 1, "flu": 9, "gout": 4})
+    people = dc.read(
+        pd.DataFrame({"code": code, "ill": ill}), roles={"code": "quasi", "ill": "confidential"}
+    )
+    with pytest.raises(dc.RefusedError, match="code"):
+        dc.permute(people, sensitive="ill", k=3)
+
+
+def test_the_order_of_the_input_is_not_the_order_inside_groups():
+    """A file sorted by salary would otherwise give everybody's salary away by its rows."""
+    rows = pd.DataFrame({"salary": np.arange(600.0), "who": np.arange(600) * 7919 % 600})
+    safe = dc.permute(read(rows), sensitive="salary", k=6, vouch=["who"])
+    truth = dict(zip(rows["who"], rows["salary"], strict=True))
+    released = safe.frame
+    true = released["who"].map(truth)
+    groups = released["group_id"]
+    ordered = (
+        released["salary"]
+        .groupby(groups, group_keys=False)
+        .apply(lambda s: s.sort_values().reset_index(drop=True))
+    )
+    right = (ordered.to_numpy() == true.to_numpy()).mean()
+    assert right < 0.5
+
+
+def test_every_attack_fails_where_nothing_is_released_beside_the_values():
+    rng = np.random.default_rng(5)
+    rows = pd.DataFrame({"coin": rng.integers(0, 2, 300), "group_id": np.arange(300) // 6})
+    truth = rng.permutation(300).astype(float)
+    for attack in (Sorting(), OrderRegression()):
+        found = attack.run(rows.assign(salary=truth[::-1]), truth.tolist(), sensitive="salary")
+        assert not found.succeeded

@@ -1,0 +1,83 @@
+"""Count, sum and mean of the same records: any two of a cell tell the third."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet as dc
+
+
+def records(seed, size=90):
+    rng = np.random.default_rng(seed)
+    return dc.read(
+        pd.DataFrame(
+            {
+                "g": rng.choice(list("abcdef"), size, p=[0.4, 0.25, 0.2, 0.1, 0.03, 0.02]),
+                "h": rng.choice(list("xyz"), size, p=[0.6, 0.3, 0.1]),
+                "x": np.round(rng.lognormal(4, 1, size)),
+            }
+        )
+    )
+
+
+def test_means_do_not_tell_withheld_counts():
+    """Two single persons hide each other's sums, and their number, 2, would tell both counts."""
+    frame = pd.DataFrame(
+        {"g": list("ab") + ["c"] * 4 + ["d"] * 5, "x": [10, 20, 5, 6, 7, 8, 15, 16, 17, 18, 3]}
+    )
+    table = dc.tabulate(dc.read(frame), ["g"], "x", "mean")
+    release = table.protect(
+        [dc.MinimumFrequency(3)], dc.Suppression(attacker="outsider", objective="value")
+    )
+    told = release.cells["count"]
+    left = told[0] - np.nansum(told[1:])
+    assert left > np.isnan(told).sum()
+    assert release.audit().safe
+    assert dc.audit_published(release.published).safe
+    # With the two alone withheld everybody would know that one stands behind each.
+    both = release.published
+    both["value"] = [*table.mean[:1], np.nan, np.nan, *table.mean[3:]]
+    both["count"] = [11, np.nan, np.nan, 4, 5]
+    audit = dc.audit_published(both)
+    assert not audit.safe
+    assert "how many records stand behind 2 of 2" in audit.verdict
+
+
+@pytest.mark.parametrize("attacker", ["outsider", "contributors"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_cell_is_withheld_in_all_measures_or_in_none(seed, attacker, tmp_path):
+    people = records(seed)
+    tables = [
+        dc.tabulate(people, ["g", "h"]),
+        dc.tabulate(people, ["g", "h"], "x"),
+        dc.tabulate(people, ["g", "h"], "x", "mean"),
+    ]
+    rules = [dc.MinimumFrequency(3), dc.PPercent(20)]
+    release = dc.protect(tables, rules, dc.Suppression(attacker=attacker))
+    assert release.audit().safe
+    shown = [
+        set(map(tuple, cells[cells["value"].notna()][["g", "h"]].values.tolist()))
+        for cells in release.cells
+    ]
+    assert shown[0] == shown[1] == shown[2]
+    assert len(shown[0]) < len(release.cells[0])
+    for one in release.releases:
+        assert one.audit(attacker=attacker, exact=True).safe
+    folder = release.write(tmp_path / "out")
+    assert len([path for path in folder.iterdir() if path.is_dir()]) == 3
+
+
+def test_counts_and_sums_without_means_are_protected_each_for_itself():
+    people = records(1)
+    tables = [dc.tabulate(people, ["g", "h"]), dc.tabulate(people, ["g", "h"], "x")]
+    release = dc.protect(tables, [dc.MinimumFrequency(3)], dc.Suppression())
+    assert all(one.audit(exact=True).safe for one in release.releases)
+
+
+def test_other_methods_refuse_several_measures():
+    people = records(1)
+    tables = [dc.tabulate(people, ["g"]), dc.tabulate(people, ["g"], "x")]
+    with pytest.raises(dc.InputError, match="different things"):
+        dc.protect(tables, [dc.MinimumFrequency(3)], dc.ControlledRounding())

@@ -1,0 +1,62 @@
+"""Audits of files whose totals are called by another name, or not there at all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet as dc
+from discreet.tables.totals import find_total
+
+PUBLISHED = pd.DataFrame(
+    {
+        "row": ["1", "1", "1", "2", "2", "2", "3", "3", "3", "Alle", "Alle", "Alle"],
+        "column": ["1", "2", "everything"] * 4,
+        "value": [None, None, 7, None, None, 3, 3, 3, 6, 9, 7, 16],
+    }
+)
+
+
+def test_totals_are_found_by_arithmetic_and_named():
+    audit = dc.audit_published(PUBLISHED)
+    assert audit.totals == {"row": "Alle", "column": "everything"}
+    assert audit.intervals[["lower", "upper"]].values.tolist()[0] == [3.0, 6.0]
+    assert ("totals", "row: Alle; column: everything") in audit.rows()[1]
+
+
+def test_a_disclosure_under_another_name_of_the_total_is_found():
+    told = PUBLISHED.assign(value=[None, 2, 7, *PUBLISHED["value"][3:]])
+    assert not dc.audit_published(told).safe
+
+
+@pytest.mark.parametrize("kept", ["no totals", "totals of nothing"])
+def test_without_an_equation_nothing_is_judged(kept):
+    inner = PUBLISHED[(PUBLISHED.row != "Alle") & (PUBLISHED.column != "everything")]
+    if kept == "totals of nothing":
+        inner = inner.assign(value=[None, None, None, None, 3, 8])
+    with pytest.raises(dc.InputError, match="no equation was recognised") as caught:
+        dc.audit_published(inner)
+    assert caught.value.code == "no-equations"
+    assert "--total" in caught.value.hint
+
+
+def test_a_given_total_is_believed():
+    cells = pd.DataFrame({"g": ["a", "b", "c", "whole"], "value": [None, None, 4, 10]})
+    with pytest.raises(dc.InputError, match="no equation"):
+        dc.audit_published(cells)
+    audit = dc.audit_published(cells, total="whole")
+    assert audit.totals == {"g": "whole"}
+    # A word for totals is enough where no complete line can be added up.
+    assert dc.audit_published(cells.replace("whole", "Insgesamt")).totals == {"g": "Insgesamt"}
+
+
+def test_nothing_withheld_needs_no_equation():
+    cells = pd.DataFrame({"g": ["a", "b"], "value": [1, 2]})
+    assert dc.audit_published(cells).safe
+
+
+def test_a_code_that_is_the_sum_once_only_is_no_total():
+    lines = [("N",)] * 3 + [("S",)] * 3
+    assert find_total(["a", "b", "c"] * 2, lines, np.array([1.0, 2, 3, 1, 2, 4])) is None
+    assert find_total(["a", "b", "c"] * 2, lines, np.array([1.0, 2, 3, 2, 2, 4])) == "c"

@@ -1,0 +1,196 @@
+"""A short verifier of published tables, with reading, adding up and counting of its own.
+
+It imports nothing of the product: rows of a published file and the public hierarchies go in, the
+interval in which each cell must lie comes out, by linear or integer programs over what is printed
+and what the manual says of the method. Rules are counted again from the records.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+OWN = {"value", "lower", "upper", "count", "status", "conf_status"}
+
+
+class Published:
+    """Cells as files print them, and the sums between them; several files are linked tables.
+
+    `parents` has the hierarchies of every attribute, each as a mapping from code to parent.
+    """
+
+    def __init__(self, paths, parents):
+        self.parents, self.by = parents, list(parents)
+        self.rows, self.place = [], {}
+        for path in [paths] if isinstance(paths, str | Path) else paths:
+            with Path(path).open(newline="", encoding="utf-8") as file:
+                for row in csv.DictReader(file):
+                    # An attribute that a file does not cross stands at its total.
+                    codes = tuple(row.get(name, self.root(name)) for name in self.by)
+                    if codes not in self.place:
+                        self.place[codes] = len(self.rows)
+                        self.rows.append(row)
+                    elif row["value"] and not self.rows[self.place[codes]]["value"]:
+                        self.rows[self.place[codes]] = row
+        self.equations = self._equations()
+
+    def root(self, name):
+        parent = self.parents[name][0]  # empty where all codes were merged
+        return next(iter(set(parent.values()) - set(parent)), "Total")
+
+    def number(self, cell, column="value"):
+        text = self.rows[cell].get(column) or ""
+        return float(text) if text else math.nan
+
+    def _equations(self):
+        found = []
+        for axis, name in enumerate(self.by):
+            for parent in self.parents[name]:
+                sums = defaultdict(list)
+                for codes, cell in self.place.items():
+                    above = parent.get(codes[axis])
+                    if above:
+                        sums[(*codes[:axis], above, *codes[axis + 1 :])].append(cell)
+                found += [(self.place[t], parts) for t, parts in sums.items() if t in self.place]
+        return found
+
+    def fewest(self):
+        """Return how many records each cell counts at least where every cell listed counts one."""
+        least = np.ones(len(self.rows))
+        for _ in self.by:  # totals of totals
+            for total, parts in sorted(self.equations, key=lambda one: len(one[1])) * 3:
+                least[total] = max(least[total], least[parts].sum())
+        return least
+
+    def interval(self, cell, lower, upper, *, whole):
+        """Return the least and the greatest value of a cell in any table that fits.
+
+        Sums of numbers that are printed with twelve digits fit up to a millionth.
+        """
+        size = len(self.rows)
+        matrix = np.zeros((len(self.equations), size))
+        for row, (total, parts) in enumerate(self.equations):
+            matrix[row, total] += 1
+            matrix[row, parts] -= 1
+        slack = (
+            0.0
+            if whole
+            else 1e-6 * max(1.0, float(np.max(np.abs(lower[np.isfinite(lower)]), initial=1)))
+        )
+        ends = []
+        fixed = {
+            "constraints": LinearConstraint(matrix, -slack, slack) if len(matrix) else (),
+            "bounds": Bounds(lower, upper),
+            "integrality": np.full(size, int(whole)),
+            "options": {"time_limit": 60},
+        }
+        for sign in (1, -1):
+            cost = np.zeros(size)
+            cost[cell] = sign
+            solved = milp(cost, **fixed)
+            endless = solved.status == 3
+            if solved.status == 4:  # the solver does not say whether no table fits or no end
+                endless = milp(np.zeros(size), **fixed).x is not None
+            if endless:
+                ends.append(-sign * math.inf)
+            else:
+                assert solved.x is not None, f"no table fits what is printed: {solved.message}"
+                ends.append(float(solved.x[cell]))
+        return ends[0], ends[1]
+
+    def values(self):
+        return np.array([self.number(cell) for cell in range(len(self.rows))])
+
+
+def sums(published):
+    """Return sums where means are printed with the numbers they are of."""
+    count = np.array([published.number(cell, "count") for cell in range(len(published.rows))])
+    return published.values() * count, count
+
+
+def bounds(published, method, facts, *, counts, floor, omitted, value=None):
+    """Return between what each cell lies by what is printed of it and the manual says."""
+    value = published.values() if value is None else value
+    name = method["name"]
+    least = max(floor, 1.0) if counts and omitted else floor
+    lower, upper = value.copy(), value.copy()
+    if name == "intervals":
+        hidden = np.isnan(value)
+        printed = [np.array([published.number(c, end) for c in range(len(value))]) for end in OWN2]
+        return np.where(hidden, printed[0], value), np.where(hidden, printed[1], value)
+    if "rounding" in name:
+        reach = facts["base"] * (0.5 if name == "conventional-rounding" else 1.0)
+        lower, upper = np.maximum(value - reach, least), value + reach
+    elif name == "cell-key" and counts:
+        reach = method["deviation"]
+        lower, upper = np.maximum(value - reach, least), value + reach
+    elif name == "cell-key":
+        most = method["most"] / 100
+        ends = np.stack([value / (1 + most), value / (1 - most)])
+        lower, upper = ends.min(axis=0), ends.max(axis=0)
+    hidden = np.isnan(value)
+    return np.where(hidden, least, lower), np.where(hidden, np.inf, upper)
+
+
+OWN2 = ("lower", "upper")
+
+
+def ancestors(parents, code):
+    """Return a code and everything above it, in any of the hierarchies."""
+    found, queue = {code}, [code]
+    while queue:
+        one = queue.pop()
+        for parent in parents:
+            above = parent.get(one)
+            if above and above not in found:
+                found.add(above)
+                queue.append(above)
+    return found
+
+
+def contributions(records, by, parents, measure):
+    """Return for each combination of codes what each unit gives, by going through the records."""
+    cells = defaultdict(Counter)
+    for number, record in enumerate(records):
+        combined = [()]
+        for name in by:
+            codes = ancestors(parents[name], record[name])
+            combined = [(*start, code) for start in combined for code in codes]
+        for codes in combined:
+            cells[codes][record.get("unit", number)] += 1 if measure is None else record[measure]
+    return cells
+
+
+def whole_group(found, codes, place, root, n):
+    """Return how many more people a cell must lack; none where it does not hold nearly its group."""
+    if codes[place] == root:
+        return None
+    group = len(found[(*codes[:place], root, *codes[place + 1 :])])
+    missing = n - (group - len(found[codes]))
+    return missing if missing > 0 and found[codes] else None
+
+
+def levels(parts, rule, *, counts):
+    """Return the protection levels of a cell by a rule, or None where it is not sensitive."""
+    number, sizes = len(parts), sorted((abs(v) for v in parts.values()), reverse=True)
+    total = sum(sizes)
+    if rule["name"] == "minimum-frequency":
+        if not 0 < number < rule["n"]:
+            return None
+        level = total * rule["range"] / 100
+        return (max(level, 1.0),) * 2 if counts else (level, level)
+    top = [*sizes, 0.0, 0.0]
+    if rule["name"] == "p-percent":
+        level = rule["p"] / 100 * top[0] - (total - top[0] - top[1])
+    elif rule["name"] == "pq":
+        level = rule["p"] / rule["q"] * top[0] - (total - top[0] - top[1])
+    elif rule["name"] == "dominance":
+        level = sum(sizes[: rule["n"]]) * 100 / rule["k"] - total
+    else:
+        return None
+    return (level, level) if level > 1e-9 * max(1.0, total) else None
