@@ -243,9 +243,14 @@ def _wrapped(tree: exp.Expression) -> exp.Expression:
 
 
 def raw_query(
-    query: Query, source: exp.Query, columns: Mapping[str, exp.Expression], *, keys: bool = True
+    query: Query,
+    source: exp.Query,
+    columns: Mapping[str, exp.Expression],
+    *,
+    keys: bool = True,
+    grouped: bool = True,
 ) -> exp.Select:
-    """Return a tree that computes `columns` for each group of the question.
+    """Return a tree that computes `columns` for each group of the question, or for each record.
 
     `source` gives the rows of the protected relation; the keys come out as `k0`, `k1` …
     """
@@ -256,7 +261,7 @@ def raw_query(
     select = exp.select(*named).from_(from_clause(source, query.relation))
     if query.predicate is not None:
         select = select.where(total(query.predicate))
-    if keys and query.keys:
+    if keys and query.keys and grouped:
         select = select.group_by(*(key.total() for key in query.keys))
     return select
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from discreet.data.sql.query import Key, Measure, Query, raw_query
+from discreet.data.sql.query import Measure, Query, from_clause, raw_query
 from discreet.data.sql.spelling import spelled
 from discreet.dp.selection import Selection, select_lowest
 from discreet.queries.guards._ranges import bounds_of
@@ -28,6 +28,8 @@ __all__ = ["Ladder"]
 Whole = npt.NDArray[np.int64]
 #: Steps between the bounds; a quantile is answered to half a step.
 STEPS = 1000
+#: The column of the value inside the question's rows.
+_VALUE = "v"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -85,10 +87,15 @@ class Ladder:
         self, query: Query, engine: Engine, rows: exp.Query
     ) -> dict[tuple[object, ...], Whole]:
         """Return the number of records on each step, for each group of the question."""
-        key = Key(self._place(), "integer", self.measure.columns, "step")
-        asked = dataclasses.replace(query, keys=(*query.keys, key))
-        count = exp.cast(exp.Count(this=exp.Star()), "bigint")
-        table = engine.fetch(raw_query(asked, rows, {"n": count}))
+        # The value is computed once, inside; spelled at every comparison it would grow threefold.
+        value = exp.cast(self.measure.total(), "double")
+        inside = raw_query(query, rows, {_VALUE: value}, grouped=False)
+        names = [f"k{n}" for n in range(len(query.keys))]
+        step = exp.alias_(self._place(exp.column(_VALUE)), f"k{len(names)}")
+        count = exp.alias_(exp.cast(exp.Count(this=exp.Star()), "bigint"), "n")
+        select = exp.select(*names, step, count).from_(from_clause(inside, "asked"))
+        places = [exp.Literal.number(n + 1) for n in range(len(names) + 1)]
+        table = engine.fetch(select.group_by(*places))
         return self._by_group(table, len(query.keys))
 
     def _by_group(self, table: pa.Table, keys: int) -> dict[tuple[object, ...], Whole]:
@@ -110,26 +117,19 @@ class Ladder:
         place = selection.choose(scores.tolist())
         return self.low + place * self.step + self.offset
 
-    def _place(self) -> exp.Expression:
+    def _place(self, value: exp.Expression) -> exp.Expression:
         """Return the number of the step a value is on, cut to the first and last."""
-        argument = self.measure.total()
-        ends = (self.low, self.low + self.steps * self.step)
+        low, high = _number(self.low), _number(self.low + self.steps * self.step)
         # A value that is not a number counts as the largest, as in sums.
         cut = exp.Case(
             ifs=[
-                exp.If(
-                    this=exp.LT(this=argument.copy(), expression=_number(ends[0])),
-                    true=_number(ends[0]),
-                ),
-                exp.If(
-                    this=exp.GT(this=argument.copy(), expression=_number(ends[1])),
-                    true=_number(ends[1]),
-                ),
+                exp.If(this=exp.LT(this=value.copy(), expression=low.copy()), true=low.copy()),
+                exp.If(this=exp.GT(this=value.copy(), expression=high), true=high.copy()),
             ],
-            default=argument.copy(),
+            default=value.copy(),
         )
-        away = exp.Sub(this=exp.cast(cut, "double"), expression=_number(self.low))
-        scaled = exp.Div(this=exp.Paren(this=away), expression=_number(self.step))
+        away = exp.Paren(this=exp.Sub(this=cut, expression=low))
+        scaled = exp.Div(this=away, expression=_number(self.step))
         return exp.cast(exp.Floor(this=scaled), "bigint")
 
 
