@@ -118,6 +118,20 @@ def kill_at_random_moments(tmp_path, times, source):
     return seen
 
 
+def test_a_release_removes_what_killed_releases_of_other_names_left(tmp_path):
+    left = tmp_path / ".earlier.discreet-b3ea9jjr"
+    left.mkdir()
+    (left / "people.csv").write_text("a person")
+    ours = [tmp_path / name for name in (".x.discreet-replaced", ".x.discreet-notes.txt", ".git")]
+    for folder in ours:
+        folder.mkdir()
+    with atomic.working_folder(".other", tmp_path) as alive:
+        write(tmp_path / "out", "new")
+        assert alive.exists()
+    assert not left.exists()
+    assert all(folder.exists() for folder in ours)
+
+
 def test_a_killed_run_leaves_the_old_folder_or_the_new_one(tmp_path):
     assert kill_at_random_moments(tmp_path, 8, random.Random(1)) > 0
 

@@ -197,3 +197,18 @@ def test_a_missing_unit_is_one_unknown_person() -> None:
     frame = pd.DataFrame({"person": [None, None, None, "ana"], "age": [20] * 4})
     data = dc.read(frame, roles={"person": "identifier", "age": "quasi"}, unit="person")
     assert dc.KAnonymity(2).check(data).value == 2
+
+
+@pytest.mark.parametrize("role", ["quasi", "confidential", "other"])
+def test_the_column_that_says_whose_a_record_is_never_leaves(role):
+    frame = pd.DataFrame({"person": ["a", "a", "b", "b"], "age": [1, 2, 3, 4], "ill": list("xyxy")})
+    roles = {"person": role, "age": "quasi", "ill": "confidential"}
+    data = dc.read(frame, roles=roles, unit="person")
+    for release in (
+        lambda: dc.anonymize(data, dc.TCloseness("ill", 0.9), method=dc.Mondrian()),
+        lambda: dc.mask(data, [dc.RankSwapping("age", p=50)]),
+    ):
+        with pytest.raises(InputError) as caught:
+            release()
+        assert caught.value.code == "contradicting-roles"
+    assert "person" in dc.permute(data, sensitive="ill", k=2).facts.dropped

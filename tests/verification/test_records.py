@@ -237,3 +237,16 @@ def test_a_text_that_looks_like_no_number_is_a_value(tmp_path):
     for kind in ("csv", "parquet", "arrow"):
         out = dataclasses.replace(made, format=kind).write(tmp_path / kind)
         assert dc.verify(out).holds
+
+
+@pytest.mark.parametrize("name", ["../elsewhere.csv", "linked.csv"])
+def test_evidence_does_not_choose_files_elsewhere(name, tmp_path):
+    """A stranger's folder may state anything; what lies beside it is not read for it."""
+    frame = pd.DataFrame({"age": [20, 20, 30, 30], "ill": list("abab")})
+    people = dc.read(frame, roles={"age": "quasi", "ill": "confidential"}, name="people")
+    out = dc.anonymize(people, dc.KAnonymity(2), method=dc.Mondrian()).write(tmp_path / "out")
+    (out / "people.csv").rename(tmp_path / "elsewhere.csv")
+    (out / "linked.csv").symlink_to(tmp_path / "elsewhere.csv")
+    stated = (out / "evidence.json").read_text().replace("people.csv", name)
+    (out / "evidence.json").write_text(stated)
+    assert [finding.found for finding in dc.verify(out).broken][-1] == "it cannot (ValueError)"

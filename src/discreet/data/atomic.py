@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -25,6 +26,8 @@ __all__ = ["atomic_directory", "atomic_file", "working_folder", "written_files"]
 _STATEMENTS = ("record.json", "evidence.json", "map.json")
 #: Middle of the names of folders that exist while something is written.
 _UNDER_WAY = ".discreet-"
+#: The hidden folder of a release under way; one that was put aside is for `_recover` alone.
+_STAGE = re.compile(r"\..+\.discreet-(?!replaced)[a-z0-9_]{8}")
 _EXCHANGE = 2  # RENAME_EXCHANGE of Linux
 _HERE = -100  # AT_FDCWD
 
@@ -106,8 +109,9 @@ def working_folder(prefix: str, parent: str | Path | None = None) -> Iterator[Pa
     """Yield a folder for this run alone, removed at its end whatever happens.
 
     A run that is killed cannot remove its own. So each folder is locked while its run lives, and
-    the next run with the same prefix removes the folders that nobody holds. Without a parent it is
-    in the system's folder for temporary files.
+    the next run with the same prefix removes the folders that nobody holds; the next release beside
+    them removes those of every killed release, whatever it would have been called. Without a parent
+    it is in the system's folder for temporary files.
 
     >>> with working_folder("example") as folder:
     ...     oct(folder.stat().st_mode & 0o777)
@@ -161,8 +165,13 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _remove_abandoned(place: Path, prefix: str) -> None:
     start = prefix + _UNDER_WAY
-    # Names are compared, not matched: a prefix may hold what patterns use.
-    for folder in [entry for entry in place.iterdir() if entry.name.startswith(start)]:
+    hidden = prefix.startswith(".")  # a release under way: all of them beside the target are ours
+    # Prefixes are compared, not matched: they may hold what patterns use.
+    for folder in [
+        entry
+        for entry in place.iterdir()
+        if entry.name.startswith(start) or (hidden and _STAGE.fullmatch(entry.name))
+    ]:
         handle = _hold(folder)
         if handle is None:
             continue

@@ -135,6 +135,34 @@ def find_encoding(parts: Sequence[bytes], given: str | None, file: Path, *, whol
     return "cp1252" if high and not high & {0x81, 0x8D, 0x8F, 0x90, 0x9D} else "latin-1"
 
 
+def require_marks(
+    file: Path,
+    *,
+    delimiter: str | None = None,
+    quote: str | None = None,
+    decimal: str | None = None,
+) -> None:
+    """Refuse marks that no CSV file can be written with."""
+    mark = '"' if quote is None else quote
+    wrong = None
+    if delimiter is not None and (
+        not delimiter or delimiter[0] in f"{mark}\r\n\0" or delimiter[1:].strip(" ") != ""
+    ):
+        wrong = ("delimiter", delimiter, "write one character, such as ; or \\t, or leave it out")
+    elif quote is not None and (len(quote) > 1 or quote in ("\r", "\n", "\0", " ")):
+        wrong = ("quote", quote, "write one character, or nothing where texts are not quoted")
+    elif decimal is not None and decimal not in (".", ","):
+        wrong = ("decimal", decimal, "write . or , or leave it out")
+    if wrong is not None:
+        raise InputError(
+            f"{wrong[1]!r} cannot be the {wrong[0]} of a CSV file",
+            code="csv-mark",
+            hint=wrong[2],
+            file=file,
+            parameter=wrong[0],
+        )
+
+
 def decode(part: bytes, codec: str, file: Path) -> str:
     """Return bytes as text; a wrong byte is told by its line."""
     try:

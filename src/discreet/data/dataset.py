@@ -425,12 +425,15 @@ def require_names(columns: Sequence[str]) -> None:
 
 def require_weights(dataset: Dataset) -> None:
     """Refuse sampling weights that are negative, infinite or missing."""
+    import pyarrow as pa
+
     from discreet.data.engines import sql
 
     name = dataset.schema.weight
     assert name is not None
-    if dataset.schema[name].type is not Type.NUMERIC:
-        return  # what needs numbers says that there are none
+    kind = dataset.relation.schema.field(name).type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        raise _bad_weight(name, "it holds no numbers")
     own = sql.column(name)
     wanted = {
         "n": exp.Count(this=exp.Star()),
@@ -453,12 +456,16 @@ def require_weights(dataset: Dataset) -> None:
         else None
     )
     if wrong is not None:
-        raise InputError(
-            f"column {name!r} is said to hold sampling weights, and some are {wrong}",
-            code="bad-weight",
-            hint="a weight says for how many people a record stands: correct it or leave out weight",
-            column=name,
-        )
+        raise _bad_weight(name, f"some are {wrong}")
+
+
+def _bad_weight(name: str, why: str) -> InputError:
+    return InputError(
+        f"column {name!r} is said to hold sampling weights, and {why}",
+        code="bad-weight",
+        hint="a weight says for how many people a record stands: correct it or leave out weight",
+        column=name,
+    )
 
 
 def _is_made(several: Declared) -> TypeGuard[tuple[Hierarchy, ...]]:

@@ -150,6 +150,7 @@ def sniff(
     (';', ',', 'latin-1', ('text', 'number'), ('', 'NA'))
     """
     file = require_file(path)
+    csv_text.require_marks(file, delimiter=delimiter, quote=quote, decimal=decimal)
     parts, whole = csv_text.sample(file)
     csv_text.refuse_binary(parts[0], file)
     codec = csv_text.find_encoding(parts, encoding, file, whole=whole)
@@ -258,6 +259,7 @@ def read_rows(
 ) -> list[tuple[int, list[str]]]:
     """Return the records of a small text file (a code list, a hierarchy) with their lines."""
     file = require_file(path)
+    csv_text.require_marks(file, delimiter=delimiter or None, quote=quote)
     data = file.read_bytes()
     csv_text.refuse_binary(data, file)
     text = csv_text.decode(data, csv_text.find_encoding([data], encoding, file, whole=True), file)

@@ -13,7 +13,7 @@ import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -410,7 +410,17 @@ class Hierarchy:
         self, values: Iterable[str], *, column: str, file: str | None = None
     ) -> None:
         """Say which values of the data are missing from the hierarchy, if any."""
-        missing = [value for value in values if value not in self.index]
+        self._require(values, self.index, column, file)
+
+    def require_leaves(self, values: Iterable[str], *, column: str) -> None:
+        """Say which values of the data are missing or groups of others, if any."""
+        self._require(values, self.leaf_rows, column, None)
+
+    @staticmethod
+    def _require(
+        values: Iterable[str], known: Container[str], column: str, file: str | None
+    ) -> None:
+        missing = [value for value in values if value not in known]
         if missing:
             raise InputError(
                 f"column {column!r} has {len(missing)} values that its hierarchy lacks, such as "

@@ -76,6 +76,14 @@ class Job(Member):
     def check(self, data: Any) -> None:
         """Raise an InputError if the demand does not fit the data; releases nothing."""
 
+    def rehearse(self, data: Any) -> None:
+        """Raise the error that `run` would end in, where counting the records shows it.
+
+        What this lets pass can be done, but for what only the search itself finds. Policies are
+        checked with it; a run needs it not, because it comes to the same errors itself.
+        """
+        self.check(data)
+
     def explanations(self, data: Any) -> Sequence[Report]:
         """Return what the curator asked to see besides the result; confidential."""
         return ()

@@ -25,6 +25,8 @@ def require_release(
     """
     hidden = {*dataset.schema.identifiers, *kept}
     leaving = [name for name in dataset.columns if name not in hidden]
+    if dataset.unit in leaving and dataset.unit not in changed:
+        raise _unit_leaves(dataset.unit)
     require_decided(dataset, leaving)
     require_countable(dataset, leaving)
     require_harmless(dataset, [name for name in leaving if name not in changed])
@@ -36,6 +38,8 @@ def decided_keys(dataset: Dataset, quasi: Sequence[str] | None) -> tuple[Dataset
     Naming a column here decides on it; saying something else than its role is an error.
     """
     keys = quasi_identifiers(dataset, quasi)
+    if dataset.unit in keys:  # whoever is one unit would be one class
+        raise _unit_leaves(dataset.unit)
     if quasi is None:
         return dataset, keys
     roles = {column.name: column.role for column in dataset.schema.columns if column.decided}
@@ -50,3 +54,12 @@ def decided_keys(dataset: Dataset, quasi: Sequence[str] | None) -> tuple[Dataset
             column=name,
         )
     return dataset.replace(roles=dict.fromkeys(keys, Role.QUASI)), keys
+
+
+def _unit_leaves(unit: str | None) -> InputError:
+    return InputError(
+        f"column {unit!r} says whose a record is, and a release would hold it",
+        code="contradicting-roles",
+        hint=f"give it the role identifier: roles={{{unit!r}: 'identifier'}}",
+        column=unit,
+    )

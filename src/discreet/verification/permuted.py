@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.verification.findings import UNKNOWN, Finding, judged
 from discreet.verification.held import Held
-from discreet.verification.reading import canonical, open_file
+from discreet.verification.reading import canonical, inside, open_file
 from discreet.verification.records import columns_finding, leftover_finding
 
 __all__ = ["check_permuted"]
@@ -21,7 +21,7 @@ _SLACK = 1e-9
 def check_permuted(folder: Path, promise: Mapping[str, Any], held: Held) -> list[Finding]:
     """Judge the permuted table and its help table by what was promised of them."""
     name, group, sensitive = (str(promise[word]) for word in ("file", "group", "sensitive"))
-    file = open_file(folder / name)
+    file = open_file(inside(folder, name))
     found = [columns_finding(name, file.columns, promise["columns"]), leftover_finding(name, file)]
     if not found[0].holds:
         return found
@@ -93,7 +93,7 @@ def _help(
 ) -> list[Finding]:
     """Judge whether the help table says of each group what follows from the permuted one."""
     name, group = str(promise["help"]), str(promise["group"])
-    file = open_file(folder / name)
+    file = open_file(inside(folder, name))
     place = {column: number for number, column in enumerate(file.columns)}
     rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for row in file.rows():

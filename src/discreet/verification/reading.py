@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["File", "Form", "as_bytes_of", "canonical", "open_file"]
+__all__ = ["File", "Form", "as_bytes_of", "canonical", "inside", "open_file"]
 
 #: A value as the file has it. Any: texts, numbers, dates.
 Form = Any
@@ -92,6 +92,14 @@ class File:
         if self.kind == "arrow":
             return _unused(self.batches())
         return _hidden_parts(self.path) if self.kind == "xlsx" else []
+
+
+def inside(folder: Path, name: object) -> Path:
+    """Return a file of a folder; whoever wrote the evidence does not choose what else is read."""
+    place = folder / str(name)
+    if not place.resolve().is_relative_to(folder.resolve()):
+        raise ValueError("outside the folder")
+    return place
 
 
 def open_file(path: Path) -> File:

@@ -15,7 +15,7 @@ from typing import Any
 
 from discreet.verification.findings import UNKNOWN, Finding, judged
 from discreet.verification.held import Held
-from discreet.verification.reading import File, Form, as_bytes_of, canonical, open_file
+from discreet.verification.reading import File, Form, as_bytes_of, canonical, inside, open_file
 
 __all__ = ["check_records", "columns_finding", "leftover_finding"]
 
@@ -50,7 +50,7 @@ def _number(people: People) -> int:
 def check_records(folder: Path, promise: Mapping[str, Any], held: Held) -> list[Finding]:
     """Judge a file of records by what was promised of it."""
     name = str(promise["file"])
-    file = open_file(folder / name)
+    file = open_file(inside(folder, name))
     found = [columns_finding(name, file.columns, promise["columns"])]
     if not found[0].holds:
         return found

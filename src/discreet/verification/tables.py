@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.verification.findings import UNKNOWN, Finding, judged
 from discreet.verification.held import Held, Need
-from discreet.verification.reading import File, Form, open_file
+from discreet.verification.reading import File, Form, inside, open_file
 from discreet.verification.records import columns_finding, leftover_finding
 
 __all__ = ["check_table"]
@@ -32,11 +32,11 @@ _SAME = 1e-9
 def check_table(folder: Path, promise: Mapping[str, Any], held: Held) -> list[Finding]:
     """Judge the files of a table by what was promised of them."""
     part = str(promise.get("folder", ""))
-    place = folder / part
+    place = inside(folder, part)
     found: list[Finding] = []
     tables: dict[str, dict[Codes, Cell]] = {}
     for name in promise["files"]:
-        file, shown = open_file(place / name), f"{part}/{name}" if part else str(name)
+        file, shown = open_file(inside(place, name)), f"{part}/{name}" if part else str(name)
         found.append(columns_finding(shown, file.columns, promise["columns"]))
         found.append(leftover_finding(shown, file))
         if not found[-2].holds:
@@ -114,7 +114,7 @@ def _equations(
     """Give every printed total with its printed parts; a cell that is not printed is a zero."""
     for place, name in enumerate(promise["by"]):
         for file in promise["hierarchies"].get(name, ()):
-            parent = dict(_pairs(folder / file))
+            parent = dict(_pairs(inside(folder, file)))
             parts: dict[Codes, list[Codes]] = defaultdict(list)
             for codes in cells:
                 above = parent.get(codes[place])

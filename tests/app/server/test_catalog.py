@@ -27,6 +27,21 @@ def test_tables_and_columns(catalog):
     assert classes["relname"].to_pylist() == ["people"]
 
 
+def test_clocks_and_whole_numbers_as_in_postgresql(catalog):
+    user, now, today, half, negative, exact = next(
+        iter(
+            catalog.answer(
+                "SELECT current_user AS a, now() AS b, current_date AS c, 7/2 AS d, -7/2 AS e, 7/2.0 AS f",
+                user="ana",
+            ).to_pylist()
+        )
+    ).values()
+    assert (user, half, negative, exact) == ("ana", 3, -3, 3.5)
+    assert now.date() == today
+    for sql in ("SELECT now()", "SELECT current_date", "SELECT current_timestamp"):
+        assert catalog.answer(sql).num_rows == 1
+
+
 def test_what_it_cannot_answer_is_empty_with_the_columns_asked_for(catalog):
     found = catalog.answer(
         "SELECT typname AS name, oid::regtype::text AS regtype FROM pg_type t WHERE t.oid = 'hstore'::regtype"

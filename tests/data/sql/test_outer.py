@@ -219,3 +219,23 @@ def test_messages_never_show_names_of_the_parser():
             read_statement(sql, CATALOG)
         except RefusedError as error:
             assert not words.search(f"{error.message} {error.hint}"), sql  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    ("sql", "word"),
+    [
+        ("SELECT COUNT(*) FROM people WHERE random() < 0.5", "RANDOM"),
+        ("SELECT lpad(sector, 9), COUNT(*) FROM people GROUP BY 1", "LPAD"),
+        ("SELECT json_agg(sector) FROM people", "JSON_AGG"),
+        ("SELECT bit_and(age) FROM people", "BIT_AND"),
+        ("SELECT bool_or(age > 3) FROM people", "BOOL_OR"),
+        ("SELECT string_agg(sector, ',') FROM people", "STRING_AGG"),
+        ("SELECT generate_series(1, 9), COUNT(*) FROM people", "GENERATE_SERIES"),
+        ("SELECT COUNT(*) FROM people FOR UPDATE", "FOR UPDATE"),
+        ("SELECT COUNT(*) FROM people TABLESAMPLE SYSTEM (1)", "TABLESAMPLE"),
+    ],
+)
+def test_functions_and_clauses_are_called_as_in_sql(sql, word):
+    with pytest.raises(RefusedError) as caught:
+        read_statement(sql, CATALOG)
+    assert f"{word} is not accepted" in caught.value.message

@@ -288,6 +288,20 @@ def test_units_with_several_records_are_cut_to_their_contribution():
         assert gate.ask("SELECT SUM(salary) FROM people").value() in (12, 13, 14)
 
 
+@pytest.mark.parametrize("mode", ["output", "input"])
+def test_equal_records_of_a_unit_count_as_often_as_they_occur(mode):
+    """Four values, one of them three times: a mean of the values would be 325, and 550 is true."""
+    values = [0, 100, 200, 1000, 1000, 1000]
+    table = pa.table({"p": np.repeat(np.arange(2_000), 6), "v": np.tile(values, 2_000)})
+    data = dc.read(table, roles={"p": "identifier", "v": "confidential"}, unit="p", name="people")
+    guard = dc.Perturbation(
+        epsilon=1e6, per_query=1e5, bounds={"v": (0, 1000)}, contribution=1, mode=mode
+    )
+    with dc.Gateway(data, guard=guard) as gate:
+        assert gate.ask("SELECT AVG(v) FROM people").value() == pytest.approx(550, abs=60)
+        assert gate.ask("SELECT COUNT(*) FROM people").value() == pytest.approx(2_000, abs=2)
+
+
 def test_several_aggregates_share_one_cost():
     guard = dc.Perturbation(epsilon=1, per_query=0.5, bounds=BOUNDS)
     with dc.Gateway(people([5] * 50), guard=guard) as gate:

@@ -137,7 +137,7 @@ def check_policy(
     records = _Records(policy)
     for job in _jobs(policy).values():
         _require_files(job)
-        job.check(records.of(job))
+        job.rehearse(records.of(job))
     for service in policy.gateways.values():
         _require_files(service)
         service.check(records.dataset)

@@ -7,6 +7,7 @@ of its own, so that nothing of one is left for the next.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -83,7 +84,7 @@ def _refusal(error: EngineError) -> RefusedError:
             code="outer-too-large",
             hint="ask for the protected answer alone, and compute the rest where you are",
         )
-    reason = error.message.removeprefix("DuckDB failed: ")
+    reason = re.sub(r"^[A-Z][a-z]+ Error: ", "", error.message.removeprefix("DuckDB failed: "))
     return RefusedError(
         f"the outer query cannot be computed on the released rows: {reason}",
         code="outer-failed",

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from sqlglot import exp
 
-from discreet.data.sql.naming import written
+from discreet.data.sql.naming import clause, written
 from discreet.data.sql.spelling import spelled
 from discreet.data.sql.total import LARGEST_VALUE, SMALLEST_VALUE
 from discreet.errors import RefusedError, nearest
@@ -165,7 +165,7 @@ def require_arguments(node: exp.Expression, *known: str) -> None:
     for name, value in node.args.items():
         if name not in known and value not in (None, False, []):
             raise refuse(
-                f"{written(node)} with {name.strip('_').upper()} is not accepted",
+                f"{written(node)} with {clause(name)} is not accepted",
                 "unsupported-clause",
                 "leave it out",
             )

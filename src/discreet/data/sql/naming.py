@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
-__all__ = ["written"]
+__all__ = ["clause", "written"]
 
 _WORDS: dict[type[Any], str] = {
     exp.Star: "*",
@@ -58,6 +59,8 @@ def written(node: exp.Expr | None) -> str:
 
     >>> written(exp.DPipe()), written(exp.Coalesce()), written(exp.Anonymous(this="pg_sleep"))
     ('||', 'COALESCE', 'PG_SLEEP')
+    >>> written(exp.Rand()), written(exp.JSONArrayAgg(this=exp.column("a")))
+    ('RANDOM', 'JSON_AGG')
     """
     if node is None:
         return "nothing"
@@ -67,9 +70,39 @@ def written(node: exp.Expr | None) -> str:
     if word is not None:
         return word
     if isinstance(node, exp.Func):
-        return str(node.sql_name())
+        # The class is called as the parser likes, and the text that is made of it as SQL does.
+        said = _FUNCTION.match(node.sql("postgres", unsupported_level=ErrorLevel.IGNORE))
+        return said[0] if said is not None else "this function"
     return type(node).__name__.upper() if type(node) in _CLAUSES else "this form"
 
+
+def clause(name: str) -> str:
+    """Return the word of SQL for what a part of a statement may carry.
+
+    >>> clause("locks"), clause("symmetric")
+    ('FOR UPDATE', 'SYMMETRIC')
+    """
+    return _CARRIED.get(name, name.strip("_").upper())
+
+
+_FUNCTION = re.compile(r"[A-Z][A-Z0-9_]*(?=\(|$)")
+#: What the parser calls otherwise than SQL does.
+_CARRIED = {
+    "locks": "FOR UPDATE",
+    "windows": "WINDOW",
+    "sample": "TABLESAMPLE",
+    "pivots": "PIVOT",
+    "laterals": "LATERAL",
+    "version": "AS OF",
+    "match": "MATCH_RECOGNIZE",
+    "kind": "STRUCT or VALUE",
+    "operation_modifiers": "a modifier",
+    "hint": "a hint",
+    "hints": "a hint",
+    "ignore_nulls": "IGNORE NULLS",
+    "with_": "WITH",
+    "distinct": "DISTINCT",
+}
 
 #: Parts whose name in the parser is their word in SQL.
 _CLAUSES = {

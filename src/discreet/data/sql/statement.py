@@ -28,6 +28,7 @@ from discreet.data.sql.expression import (
     refuse,
     require_arguments,
 )
+from discreet.data.sql.naming import clause
 from discreet.data.sql.normalizing import normalized
 from discreet.data.sql.outer import Statement, taken_apart
 from discreet.data.sql.query import Catalog, Field, Key, Query, conjunction
@@ -183,7 +184,7 @@ def _query(select: exp.Select, catalog: Catalog, parameters: Parameters) -> Quer
     for name in ("distinct", "kind", "into", "windows", "locks", "hint"):
         if select.args.get(name):
             raise refuse(
-                f"SELECT with {name.upper()} is not accepted", "unsupported-clause", "leave it out"
+                f"SELECT with {clause(name)} is not accepted", "unsupported-clause", "leave it out"
             )
     rows = _source(select, catalog, parameters, {})
     scope = Scope(rows.relations, parameters)

@@ -68,6 +68,16 @@ class Anonymize(RecordsJob):
         (self.method or Generalization()).require(data, quasi)
         require_enough(data.count, self.models)
 
+    def rehearse(self, data: Dataset) -> None:
+        """Count the records, and raise an error if the method cannot keep the models on them."""
+        from discreet.microdata.frequency_set import FrequencySet, quasi_identifiers
+        from discreet.microdata.methods.generalization import Generalization
+
+        super().rehearse(data)
+        quasi = quasi_identifiers(data, self.quasi or None)
+        table = FrequencySet.of(data, quasi=quasi, models=self.models)
+        (self.method or Generalization()).rehearse(data, self.models, table=table)
+
     def perform(self, data: Dataset, *, rng: Randomness | None, progress: Progress) -> Anonymized:
         """Anonymise the records."""
         from discreet.microdata.anonymization import anonymize

@@ -44,6 +44,12 @@ class Mask(RecordsJob):
         """Check every method against the columns."""
         require_all(self.methods, data)
 
+    def rehearse(self, data: Dataset) -> None:
+        """Look at the records as well: there must be enough, and every category in its hierarchy."""
+        super().rehearse(data)
+        for method in self.methods:
+            method.rehearse(data)
+
     def perform(
         self, data: Dataset, *, rng: Randomness | None, progress: Progress
     ) -> MicrodataRelease:

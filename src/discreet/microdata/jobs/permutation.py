@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from discreet.data.job import ReleaseJob, Shown
-from discreet.errors import InfeasibleError
 from discreet.microdata.jobs._permuted import stated_roles
 from discreet.microdata.permutation.partitions import Demand, Partition
 from discreet.progress import Progress
@@ -69,17 +68,24 @@ class Permutation(ReleaseJob):
         return stated_roles(self.sensitive, self.quasi, self.identifiers)
 
     def check(self, data: Dataset) -> None:
-        """Raise an error if there is no such column, or it has fewer values than k."""
+        """Raise an error if there is no such column."""
         from discreet.microdata.permutation.permute import released_columns
 
         released_columns(data, self.sensitive)
-        distinct = len(data.frequencies([self.sensitive]).column(0).drop_null())
-        if distinct < self.k:
-            raise InfeasibleError(
-                f"no partition can be valid: k={self.k}, but only {distinct} distinct values exist",
-                code="permutation-infeasible",
-                hint=f"ask for at most k={distinct}",
-            )
+
+    def rehearse(self, data: Dataset) -> None:
+        """Group the records; raise an error if that is impossible, or another column tells too much."""
+        from discreet.microdata.permutation.permute import require_permutable
+
+        super().rehearse(data)
+        require_permutable(
+            data,
+            sensitive=self.sensitive,
+            k=self.k,
+            e=self.e,
+            partition=self.partition or "weighted",
+            cap=self.cap,
+        )
 
     def perform(self, data: Dataset, *, rng: Randomness | None, progress: Progress) -> Permuted:
         """Group, permute and attack."""

@@ -83,6 +83,10 @@ class Masking(Member):
         if self.numeric:
             require_numbers(self, dataset.relation.schema)
 
+    def rehearse(self, dataset: Dataset) -> None:
+        """Raise the error that `mask` would end in, as far as counts of the records tell it."""
+        self.require(dataset)
+
     def stronger(self) -> Masking | None:
         """Return the method one step stronger, or nothing where it cannot be."""
         return None
@@ -154,6 +158,17 @@ def replaced(dataset: Dataset, values: Mapping[str, exp.Expr]) -> Dataset:
     ]
     query = sql.select(sql.subquery(relation.query, "t"), chosen)
     return dataset.replace(relation=dataset.engine.relation(query))
+
+
+def require_covered(dataset: Dataset, name: str) -> None:
+    """Raise an InputError if a column has values that are no leaves of its hierarchy of codes."""
+    import pyarrow as pa
+
+    trees = dataset.schema.hierarchies(name)
+    if not trees or is_number(dataset.relation.schema.field(name).type):
+        return
+    found = dataset.frequencies([name]).column(0).drop_null().cast(pa.string()).to_pylist()
+    trees[0].require_leaves(found, column=name)
 
 
 def require_numbers(method: Masking, fields: pa.Schema) -> None:

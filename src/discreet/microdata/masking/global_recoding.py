@@ -12,7 +12,7 @@ import numpy as np
 from discreet.data.schema import Schema
 from discreet.errors import InputError
 from discreet.microdata.columns import codes, numbers
-from discreet.microdata.masking._base import ColumnMasking, require_numbers
+from discreet.microdata.masking._base import ColumnMasking, require_covered, require_numbers
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -108,6 +108,13 @@ class GlobalRecoding(ColumnMasking):
         if self.width is not None or self.breaks:
             require_numbers(self, dataset.relation.schema)
 
+    def rehearse(self, dataset: Dataset) -> None:
+        """Refuse categories that a hierarchy lacks."""
+        super().rehearse(dataset)
+        if self.level is not None:
+            for name in self.columns:
+                require_covered(dataset, name)
+
     def mask(self, dataset: Dataset, *, rng: Randomness, progress: Progress = silent) -> Dataset:
         """Recode in the engine: only distinct values are seen here."""
         import pyarrow as pa
@@ -163,7 +170,7 @@ class GlobalRecoding(ColumnMasking):
             assert schema is not None
             hierarchy = schema.hierarchies(name)[0]
             words = values.cast(pa.string()).to_pylist()
-            hierarchy.require_covers(words, column=name)
+            hierarchy.require_leaves(words, column=name)
             row = {leaf: place for place, leaf in enumerate(hierarchy.leaves)}
             column = hierarchy.levels[:, self.level]
             return pa.array([hierarchy.codes[column[row[w]]] for w in words], pa.string())

@@ -12,12 +12,14 @@ import numpy.typing as npt
 from discreet.data.schema import Role, Schema, Type
 from discreet.errors import InfeasibleError, InputError
 from discreet.microdata.columns import Numbers, codes, is_date, is_number, numbers
-from discreet.microdata.masking._base import ColumnMasking
+from discreet.microdata.masking._base import ColumnMasking, require_covered
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from discreet.data.dataset import Dataset
 
 __all__ = ["Microaggregation", "partition"]
 
@@ -72,24 +74,34 @@ class Microaggregation(ColumnMasking):
             return None
         return dataclasses.replace(self, k=self.k + max(1, self.k // 2))
 
+    def rehearse(self, dataset: Dataset) -> None:
+        """Refuse fewer records than a group needs, and categories that a hierarchy lacks."""
+        super().rehearse(dataset)
+        self._require_enough(dataset.count)
+        for name in self.columns:
+            require_covered(dataset, name)
+
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
     ) -> Mapping[str, pa.Array]:
         """Return the aggregated columns."""
-        if rows.num_rows < self.k:
-            raise InfeasibleError(
-                f"groups of {self.k} need at least {self.k} records, and there are {rows.num_rows}",
-                code="k-too-large",
-                hint=f"write k of at most {rows.num_rows}" if rows.num_rows > 1 else "add records",
-                k=self.k,
-                feasible=rows.num_rows,
-            )
+        self._require_enough(rows.num_rows)
         if self.variant == "univariate":
             masked: dict[str, pa.Array] = {}
             for name in self.columns:
                 masked |= self.aggregate(rows.select([name]), schema)
             return masked
         return self.aggregate(rows.select(list(self.columns)), schema)
+
+    def _require_enough(self, records: int) -> None:
+        if records < self.k:
+            raise InfeasibleError(
+                f"groups of {self.k} need at least {self.k} records, and there are {records}",
+                code="k-too-large",
+                hint=f"write k of at most {records}" if records > 1 else "add records",
+                k=self.k,
+                feasible=records,
+            )
 
     def aggregate(
         self, rows: pa.Table, schema: Schema | None, adjust: Adjust | None = None
@@ -290,7 +302,7 @@ class _CategoryColumn(_Column):
             import pyarrow as pa
 
             words = values.cast(pa.string()).to_pylist()
-            found[0].require_covers(words, column=name)
+            found[0].require_leaves(words, column=name)
             row = {leaf: place for place, leaf in enumerate(found[0].leaves)}
             table = found[0].levels[[row[word] for word in words]]
             # The root is the same for all and tells nothing apart.

@@ -79,7 +79,13 @@ class Anonymization(Member):
         """Return the dataset changed so that it keeps every model."""
 
     def require(self, dataset: Dataset, quasi: Sequence[str]) -> None:
-        """Raise an InputError if the method cannot work on these columns; changes nothing."""
+        """Raise an InputError if the method cannot work on these columns; looks at no value."""
+
+    def rehearse(self, dataset: Dataset, models: Sequence[Model], *, table: FrequencySet) -> None:
+        """Raise an error if the method cannot keep these models on these records; changes nothing.
+
+        `table` counts the quasi-identifiers as the models need it.
+        """
 
 
 def require_feasible(table: FrequencySet, models: Sequence[Model]) -> None:

@@ -68,6 +68,32 @@ class Generalization(Anonymization):
         for name in quasi:
             _hierarchy(dataset, name)
 
+    def rehearse(self, dataset: Dataset, models: Sequence[Model], *, table: FrequencySet) -> None:
+        """Refuse a quasi-identifier without a hierarchy of all its values, and levels it lacks."""
+        self._attributes(dataset, table)
+        require_enough(table.people, models, word="people")
+
+    def _attributes(self, dataset: Dataset, table: FrequencySet) -> list[Attribute]:
+        from discreet.microdata.search.attribute import attribute
+
+        quasi = [coded.name for coded in table.quasi]
+        for name in (*self.highest, *self.lowest):
+            if name not in quasi:
+                raise InputError(
+                    f"a level is bounded for {name!r}, which is not a quasi-identifier",
+                    code="not-a-quasi-identifier",
+                    column=name,
+                )
+        return [
+            attribute(
+                coded,
+                _hierarchy(dataset, coded.name),
+                lowest=self.lowest.get(coded.name, 0),
+                highest=self.highest.get(coded.name),
+            )
+            for coded in table.quasi
+        ]
+
     def anonymize(
         self,
         dataset: Dataset,
@@ -77,30 +103,14 @@ class Generalization(Anonymization):
         progress: Progress = silent,
     ) -> Outcome:
         """Return the dataset at the optimal levels."""
-        from discreet.microdata.search.attribute import attribute
         from discreet.microdata.search.lattice import optimum
         from discreet.microdata.search.metrics import FAMILY
 
-        hierarchies = {name: _hierarchy(dataset, name) for name in quasi}
-        for name in (*self.highest, *self.lowest):
-            if name not in quasi:
-                raise InputError(
-                    f"a level is bounded for {name!r}, which is not a quasi-identifier",
-                    code="not-a-quasi-identifier",
-                    column=name,
-                )
+        self.require(dataset, quasi)  # before anything is counted
         progress("counting", 0, 1)
         table = FrequencySet.of(dataset, quasi=quasi, models=models)
         require_enough(table.people, models, word="people")
-        attributes = [
-            attribute(
-                coded,
-                hierarchies[coded.name],
-                lowest=self.lowest.get(coded.name, 0),
-                highest=self.highest.get(coded.name),
-            )
-            for coded in table.quasi
-        ]
+        attributes = self._attributes(dataset, table)
         limit = int(self.suppression * table.records + 1e-9)
         best = optimum(
             table, attributes, models, FAMILY.get(self.metric)(), limit=limit, progress=progress

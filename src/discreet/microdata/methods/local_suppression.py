@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from discreet.data.dataset import Dataset
     from discreet.microdata.classes import Integers
+    from discreet.microdata.frequency_set import FrequencySet
     from discreet.microdata.models._base import Booleans
     from discreet.microdata.search.wildcard import Keys
 
@@ -97,9 +98,22 @@ class LocalSuppression(Anonymization):
         """Return the dataset with values removed."""
         k = self._require_readable(models)
         self._require_keys(dataset, quasi)
+        self._require_people(dataset)
         held = dataset.numbered()
         rows = held.arrow(list(quasi))
         require_enough(rows.num_rows, models)
+        done = suppress_keys(
+            rows, k, self._wish(), failing=_judged(held, quasi, models), progress=progress
+        )
+        return self._outcome(held, rows, done, k)
+
+    def rehearse(self, dataset: Dataset, models: Sequence[Model], *, table: FrequencySet) -> None:
+        """Refuse models and columns that the reading of missing keys has no classes for."""
+        self._require_readable(models)
+        self._require_keys(dataset, [coded.name for coded in table.quasi])
+        self._require_people(dataset)
+
+    def _require_people(self, dataset: Dataset) -> None:
         if self.missing == "wildcard" and owner(dataset) is not None:
             raise InputError(
                 "where a missing key matches every value, records are counted and not people, and "
@@ -109,10 +123,6 @@ class LocalSuppression(Anonymization):
                 "Mondrian(…)",
                 column=dataset.unit,
             )
-        done = suppress_keys(
-            rows, k, self._wish(), failing=_judged(held, quasi, models), progress=progress
-        )
-        return self._outcome(held, rows, done, k)
 
     def _require_readable(self, models: Sequence[Model]) -> int:
         """Return the fewest records a class needs; refuse models the reading has no classes for."""

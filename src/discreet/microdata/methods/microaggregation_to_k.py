@@ -54,6 +54,14 @@ class MicroaggregationToK(Anonymization):
     variant: str = parameter("mdav", help="how groups are made", choices=("mdav", "variable"))
     search: bool = parameter(False, help="improve the groups by local search")
 
+    def rehearse(self, dataset: Dataset, models: Sequence[Model], *, table: FrequencySet) -> None:
+        """Refuse models of a population, and values that a hierarchy lacks."""
+        from discreet.microdata.masking._base import require_covered
+
+        require_records_suffice("microaggregation", models)
+        for coded in table.quasi:
+            require_covered(dataset, coded.name)
+
     def anonymize(
         self,
         dataset: Dataset,

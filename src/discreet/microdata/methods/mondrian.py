@@ -66,6 +66,14 @@ class Mondrian(Anonymization):
 
     relaxed: bool = parameter(False, help="cut parts exactly in the middle, between equal values")
 
+    def rehearse(self, dataset: Dataset, models: Sequence[Model], *, table: FrequencySet) -> None:
+        """Refuse what not even one class keeps, and values that a hierarchy lacks."""
+        require_records_suffice("Mondrian", models)
+        require_enough(table.people, models, word="people")
+        require_feasible(table, models)
+        for coded in table.quasi:
+            _scale(dataset, coded)
+
     def anonymize(
         self,
         dataset: Dataset,

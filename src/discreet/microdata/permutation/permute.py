@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from discreet.microdata.permutation.release import Permuted
     from discreet.microdata.permutation.risk import PermutationRisk
 
-__all__ = ["permute", "released_columns"]
+__all__ = ["permute", "released_columns", "require_permutable"]
 
 _CODES = 16
 
@@ -88,54 +89,29 @@ def permute(
     (estimates are model-based: ...)
     """
     from discreet.data.dataset import read
-    from discreet.data.schema import Type
-    from discreet.microdata.permutation.amounts import Amounts
-    from discreet.microdata.permutation.groups import Groups
-    from discreet.microdata.permutation.ordering import require_unpredicted
     from discreet.microdata.permutation.release import Permuted, facts_of
-    from discreet.microdata.permutation.risk import sampled
 
     data = read(dataset).replace(vouch=vouch)
     demand = Demand(k, e, cap)
     method: Partition = build(Partition, partition)
     rng = rng or Randomness.secure()
-    released, dropped = released_columns(data, sensitive)
-    progress("reading", 0, 4)
-    rows, owners, missing = _known(data, [*released, sensitive])
-    category = data.schema[sensitive].type == Type.NOMINAL
-    amounts = Amounts.of(rows.column(sensitive), name=sensitive, category=category)
-    if not amounts.is_number and e > 0:
-        raise InputError(
-            f"column {sensitive!r} has categories, which span no range",
-            code="no-range",
-            hint="leave out e",
-            column=sensitive,
-        )
-    progress("grouping", 1, 4)
-    problem = _problem(data, rows, amounts, demand, method)
-    labels = method.groups(problem, rng=rng)
-    if owners is not None:
-        labels = shared_by(labels, owners, k)
-    groups = Groups.of(amounts, labels)
+    made = _Grouped.of(data, sensitive, demand, method, rng, progress)
+    groups, owners = made.groups, made.owners
     progress("permuting", 2, 4)
-    permuted = _permuted(rows, released, groups, sensitive, rng)
+    permuted = _permuted(made.rows, made.released, groups, sensitive, rng)
     facts = facts_of(
         groups,
         k=k,
         e=float(e),
         cap=cap,
         partition=method.settings(),
-        missing=missing,
-        dropped=dropped,
-        people_reached=None if owners is None else int(_people(labels, owners).min()),
+        missing=made.missing,
+        dropped=made.dropped,
+        people_reached=None if owners is None else int(_people(made.labels, owners).min()),
     )
     assert facts.is_valid, "a partition broke its promise"
     progress("attacking", 3, 4)
-    chosen = sampled(groups, rng)
-    columns = {name: _released(rows.column(name)) for name in released}
-    ordered = require_unpredicted(
-        groups, columns, chosen, sensitive=sensitive, vouched=data.schema.vouched, rng=rng
-    )
+    columns, chosen, ordered = made.attacked(data, sensitive, rng)
     risk = _risk(groups, columns, chosen, facts.worst_share, k, ordered) if attack else None
     engine = data.engine
     return Permuted(
@@ -149,6 +125,82 @@ def permute(
         randomness=rng.kind,
         owners=None if owners is None else owners[groups.order],
     )
+
+
+def require_permutable(
+    data: Dataset,
+    *,
+    sensitive: str,
+    k: int,
+    e: float = 0.0,
+    partition: str | Partition = "weighted",
+    cap: bool = False,
+) -> None:
+    """Raise the error that `permute` would end in: records are grouped, and nothing is released."""
+    rng, method = Randomness.secure(), build(Partition, partition)
+    made = _Grouped.of(data, sensitive, Demand(k, e, cap), method, rng, silent)
+    made.attacked(data, sensitive, rng)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Grouped:
+    """The records that have a sensitive value, in their groups."""
+
+    rows: pa.Table
+    released: list[str]
+    dropped: tuple[str, ...]
+    missing: int
+    owners: npt.NDArray[np.int64] | None
+    labels: npt.NDArray[np.int64]
+    groups: Groups
+
+    @classmethod
+    def of(
+        cls,
+        data: Dataset,
+        sensitive: str,
+        demand: Demand,
+        method: Partition,
+        rng: Randomness,
+        progress: Progress,
+    ) -> _Grouped:
+        from discreet.data.schema import Type
+        from discreet.microdata.permutation.amounts import Amounts
+        from discreet.microdata.permutation.groups import Groups
+
+        released, dropped = released_columns(data, sensitive)
+        progress("reading", 0, 4)
+        rows, owners, missing = _known(data, [*released, sensitive])
+        category = data.schema[sensitive].type == Type.NOMINAL
+        amounts = Amounts.of(rows.column(sensitive), name=sensitive, category=category)
+        if not amounts.is_number and demand.e > 0:
+            raise InputError(
+                f"column {sensitive!r} has categories, which span no range",
+                code="no-range",
+                hint="leave out e",
+                column=sensitive,
+            )
+        progress("grouping", 1, 4)
+        problem = _problem(data, rows, amounts, demand, method)
+        labels = method.groups(problem, rng=rng)
+        if owners is not None:
+            labels = shared_by(labels, owners, demand.k)
+        groups = Groups.of(amounts, labels)
+        return cls(rows, released, dropped, missing, owners, labels, groups)
+
+    def attacked(
+        self, data: Dataset, sensitive: str, rng: Randomness
+    ) -> tuple[dict[str, Released], npt.NDArray[np.int64], Ordering]:
+        """Order the groups by every released column; refuse those that find far too much."""
+        from discreet.microdata.permutation.ordering import require_unpredicted
+        from discreet.microdata.permutation.risk import sampled
+
+        chosen = sampled(self.groups, rng)
+        columns = {name: _released(self.rows.column(name)) for name in self.released}
+        ordered = require_unpredicted(
+            self.groups, columns, chosen, sensitive=sensitive, vouched=data.schema.vouched, rng=rng
+        )
+        return columns, chosen, ordered
 
 
 def released_columns(data: Dataset, sensitive: str) -> tuple[list[str], tuple[str, ...]]:

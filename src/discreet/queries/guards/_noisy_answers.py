@@ -468,19 +468,32 @@ def bounded_rows(
     if int(data.engine.fetch(select).column(0)[0].as_py()) == data.count:
         return data.relation, False
     columns = [exp.column(name, quoted=True) for name in data.relation.columns]
-    # Equal rows have equal digests, and it does not matter which of them stay.
-    order = exp.Order(expressions=[exp.Ordered(this=row_digest(data, ledger), nulls_first=False)])
-    place = exp.Window(
-        this=exp.RowNumber(), partition_by=[exp.column(unit, quoted=True)], order=order
-    )
-    inner = exp.select(*columns, exp.alias_(place, "__place")).from_(
+    own, copy = (exp.column(name, quoted=True) for name in ("__own", "__copy"))
+    digested = exp.select(*columns, exp.alias_(row_digest(data, ledger), "__own")).from_(
         from_clause(data.relation.query, "t")
     )
+    # Equal rows have equal digests and would stay or go together: each copy gets a place of its own.
+    told_apart = exp.select(
+        *(c.copy() for c in columns), own, exp.alias_(_numbered([unit, "__own"], own), "__copy")
+    ).from_(from_clause(digested, "t"))
+    mixed = exp.MD5(this=exp.DPipe(this=own.copy(), expression=exp.cast(copy, "text")))
+    inner = exp.select(
+        *(c.copy() for c in columns), exp.alias_(_numbered([unit], mixed), "__place")
+    ).from_(from_clause(told_apart, "t"))
     kept = exp.LTE(
         this=exp.column("__place", quoted=True), expression=exp.Literal.number(contribution)
     )
     outer = exp.select(*(c.copy() for c in columns)).from_(from_clause(inner, "t")).where(kept)
     return data.engine.materialize(Relation(data.engine, outer, data.relation.schema)), True
+
+
+def _numbered(within: Sequence[str], by: exp.Expression) -> exp.Expression:
+    """Return the place of a row among those that share some columns, in the order of a value."""
+    return exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[exp.column(name, quoted=True) for name in within],
+        order=exp.Order(expressions=[exp.Ordered(this=by.copy(), nulls_first=False)]),
+    )
 
 
 def cut_notice(data: Protected, rows: Relation, contribution: int) -> str:

@@ -137,6 +137,11 @@ class TablesJob(Job):
                 columns = (self.unit, self.weight, self.request)
                 require_columns(data, by, self.measure, self.statistic, columns)
 
+    def rehearse(self, data: Tables) -> None:
+        """Make the tables, which shows every mistake in columns, hierarchies and weights."""
+        super().rehearse(data)
+        self.with_apriori(self.made(data))
+
     def made(self, data: Tables) -> tuple[Table, ...]:
         """Return the tables, crossing records where they are not ready-made."""
         if not isinstance(data, Dataset):

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
+from sqlglot.optimizer.annotate_types import annotate_types
 
 from discreet.app.server.postgres.session_statements import SHOWN
 from discreet.app.server.postgres.system_functions import TYPES, replaced
@@ -159,6 +160,7 @@ class Catalog:
                 return _empty(tree)
             if new_node is not node:
                 node.replace(new_node)
+        _divide_whole_numbers(tree)
         _label(tree, named)
         return self._run(tree)
 
@@ -219,6 +221,15 @@ def _unqualify(tree: exp.Query) -> None:
     for column in tree.find_all(exp.Column):
         column.set("db", None)
         column.set("catalog", None)
+
+
+def _divide_whole_numbers(tree: exp.Query) -> None:
+    """Divide whole numbers as PostgreSQL does: 7 / 2 is 3."""
+    annotate_types(tree, dialect="postgres")
+    for node in reversed(list(tree.find_all(exp.Div))):
+        if all(side.is_type(*exp.DataType.INTEGER_TYPES) for side in (node.this, node.expression)):
+            exact = exp.Div(this=node.this.copy(), expression=node.expression.copy())
+            node.replace(exp.cast(exp.Trunc(this=exact), "bigint"))
 
 
 def _names(tree: exp.Query) -> list[str]:

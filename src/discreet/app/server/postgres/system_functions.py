@@ -7,6 +7,7 @@ expression over the system tables, so that nothing is called but what stands in 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 
 from sqlglot import exp
 
@@ -195,6 +196,12 @@ def replaced(node: exp.Expr, names: Mapping[str, int], user: str) -> exp.Expr | 
         return exp.Literal.string(user)
     if isinstance(node, exp.CurrentUser | exp.SessionUser):
         return exp.Literal.string(user)
+    if isinstance(node, exp.CurrentDate | exp.CurrentTimestamp):
+        # As values: a column that is called after the function would stand for itself.
+        now = datetime.now(UTC)
+        if isinstance(node, exp.CurrentDate):
+            return exp.cast(exp.Literal.string(now.date().isoformat()), "date")
+        return exp.cast(exp.Literal.string(now.isoformat()), "timestamptz")
     if not isinstance(node, exp.Func):
         return node
     name = (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
