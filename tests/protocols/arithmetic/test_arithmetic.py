@@ -130,3 +130,15 @@ def test_numbers_beyond_the_bound_are_refused_without_saying_which():
         with pytest.raises(InputError) as caught:
             encode(bad, scale=1, bound=1e6, name="cost")
         assert "1000000000" not in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 200])
+def test_bits_of_several_rows_stay_apart(size):
+    values = np.random.default_rng(4).integers(-9, 9, (3, size))
+    parts = split(values, rng=RNG)
+
+    def work(node):
+        bits = negative(node, parts[node.index])
+        return unpack(node.open_bits(node.both(bits[0], bits[2]), "x"), size)
+
+    assert (opened(work) == ((values[0] < 0) & (values[2] < 0))).all()

@@ -267,7 +267,7 @@ def test_a_mesh_of_three_passes_more_than_the_buffers_hold(known):
 
         peers = {peer: (lambda peer=peer: call(peer)) for peer in names if peer != name}
         with Mesh(
-            transcripts[name], peers, waiting=waiting[name], session="s", time_limit=20
+            transcripts[name], peers, list(peers), waiting=waiting[name], session="s", time_limit=20
         ) as mesh:
             got = mesh.exchange(
                 "big", {p: name.encode() * size for p in peers}, dict.fromkeys(peers, size)

@@ -26,16 +26,24 @@ _MASKS = [
 
 
 def negative(node: Node, x: Shares) -> BitShares:
-    """Return whether each number is below zero; numbers lie below 2^62 in size."""
-    size = x.own.size
-    own, after = _padded(x.own), _padded(x.next)
-    return _highest(node, own, after, size)
+    """Return whether each number is below zero; numbers lie below 2^62 in size.
+
+    Numbers may stand in several rows; the bits of each row fill words of their own, so that
+    bits of two rows can be joined.
+    """
+    size = x.own.shape[-1]
+    rows = x.own.size // max(size, 1)
+    found = _highest(node, _arranged(x.own, rows), _arranged(x.next, rows), size)
+    shape = (*x.own.shape[:-1], -1)
+    return BitShares(found.own.reshape(shape), found.next.reshape(shape), size)
 
 
-def _padded(values: Words) -> Words:
-    flat = values.reshape(-1)
-    missing = -flat.size % _WORD
-    return flat if not missing else np.concatenate([flat, np.zeros(missing, dtype=np.uint64)])
+def _arranged(values: Words, rows: int) -> Words:
+    """Return the numbers padded to whole words, in 64 parts with a piece of every row in each."""
+    size = values.shape[-1]
+    padded = np.zeros((rows, size + -size % _WORD), dtype=np.uint64)
+    padded[:, :size] = values.reshape(rows, size)
+    return padded.reshape(rows, _WORD, -1).transpose(1, 0, 2).reshape(-1)
 
 
 def _highest(node: Node, own: Words, after: Words, size: int) -> BitShares:
@@ -100,8 +108,8 @@ def unpack(bits: Words, size: int) -> Words:
     found = bits
     for level in reversed(range(_LEVELS)):
         shift, mask = np.uint64(1 << level), _MASKS[level]
-        found = np.concatenate([found & mask, (found >> shift) & mask])
-    return found[:size]
+        found = np.concatenate([found & mask, (found >> shift) & mask], axis=-1)
+    return found[..., :size]
 
 
 def less(node: Node, a: Shares, b: Shares) -> BitShares:
@@ -127,6 +135,6 @@ def numbers(node: Node, bits: BitShares) -> Shares:
 
 def larger(node: Node, a: Shares, b: Shares) -> tuple[Shares, Shares]:
     """Return the larger and the smaller of each two numbers."""
-    smaller_first = numbers(node, less(node, a, b)).reshape(*a.own.shape)
+    smaller_first = numbers(node, less(node, a, b))
     largest = a + node.multiply(smaller_first, b - a, "choose")
     return largest, a + b - largest

@@ -74,13 +74,14 @@ class Node:
 
     def both(self, x: BitShares, y: BitShares, label: str = "and") -> BitShares:
         """Return shares of the conjunctions."""
-        own = np.empty(x.own.size, dtype=np.uint64)
+        shape = x.own.shape
+        a, b, c, d = (part.reshape(-1) for part in (x.own, x.next, y.own, y.next))
+        own = np.empty(a.size, dtype=np.uint64)
         for start in range(0, own.size, _BLOCK):
             part = slice(start, start + _BLOCK)
-            c = y.own[part]
-            plus, minus = self._mask(c.size)
-            own[part] = (x.own[part] & (c ^ y.next[part])) ^ (x.next[part] & c) ^ plus ^ minus
-        return BitShares(own, self._from_after(own, label), x.size)
+            plus, minus = self._mask(c[part].size)
+            own[part] = (a[part] & (c[part] ^ d[part])) ^ (b[part] & c[part]) ^ plus ^ minus
+        return BitShares(own.reshape(shape), self._from_after(own, label).reshape(shape), x.size)
 
     def either(self, x: BitShares, y: BitShares, label: str = "or") -> BitShares:
         """Return shares of the disjunctions."""
@@ -107,7 +108,7 @@ class Node:
     def open_bits(self, x: BitShares, label: str) -> Words:
         """Return the words of bits that the shares hide; all three nodes learn them."""
         missing = np.frombuffer(self._ring.forward(label, _bytes(x.own)), dtype="<u8")
-        return np.asarray(x.own ^ x.next ^ missing)
+        return np.asarray(x.own ^ x.next ^ missing.reshape(x.own.shape))
 
 
 def _stream(key: bytes):  # type: ignore[no-untyped-def]  # cryptography names no public type for it

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from discreet.randomness import Randomness
 
-__all__ = ["BitShares", "Shares", "Words", "concatenate", "split", "words"]
+__all__ = ["BitShares", "Shares", "Words", "split", "stack", "words"]
 
 Words = npt.NDArray[np.uint64]
 
@@ -57,7 +57,7 @@ class Shares:
         return Shares(self.own * public, self.next * public)
 
     def __getitem__(self, where: Any) -> Shares:
-        return Shares(np.atleast_1d(self.own[where]), np.atleast_1d(self.next[where]))
+        return Shares(self.own[where], self.next[where])
 
     def __len__(self) -> int:
         return len(self.own)
@@ -81,15 +81,16 @@ class BitShares:
     next: Words
     size: int
 
+    def __getitem__(self, where: Any) -> BitShares:
+        return BitShares(self.own[where], self.next[where], self.size)
+
     def __xor__(self, other: BitShares) -> BitShares:
         return BitShares(self.own ^ other.own, self.next ^ other.next, self.size)
 
 
-def concatenate(parts: Sequence[Shares]) -> Shares:
-    """Return shares one after the other, so that one round serves them all."""
-    return Shares(
-        np.concatenate([part.own for part in parts]), np.concatenate([part.next for part in parts])
-    )
+def stack(parts: Sequence[Shares]) -> Shares:
+    """Return shares as rows of one, so that one round serves them all."""
+    return Shares(np.stack([part.own for part in parts]), np.stack([part.next for part in parts]))
 
 
 def split(values: npt.ArrayLike, *, rng: Randomness) -> tuple[Shares, Shares, Shares]:

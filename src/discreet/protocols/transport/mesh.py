@@ -71,8 +71,10 @@ class Mesh:
     ----------
     transcript
         Where messages are counted.
-    peers
-        The other parties by name, with a function that connects to each and says hello.
+    sends
+        The parties that are sent to, with a function that connects to each and says hello.
+    receives
+        The parties whose messages are awaited.
     waiting, session
         Where the links of the others arrive, and under which session.
     time_limit
@@ -82,7 +84,8 @@ class Mesh:
     def __init__(
         self,
         transcript: Transcript,
-        peers: Mapping[str, Callable[[], Link]],
+        sends: Mapping[str, Callable[[], Link]],
+        receives: Sequence[str],
         *,
         waiting: Waiting,
         session: str,
@@ -94,14 +97,14 @@ class Mesh:
         self._receiving: dict[str, tuple[Link, threading.Event]] = {}
         self._failed: list[DiscreetError] = []
         try:
-            for peer, call in peers.items():
+            for peer, call in sends.items():
                 link = call()
                 link.keep(sent=transcript.sent(peer))
                 outgoing: queue.Queue[Message | None] = queue.Queue()
                 thread = threading.Thread(target=self._send_all, args=(link, outgoing), daemon=True)
                 thread.start()
                 self._sending[peer] = outgoing, thread
-            for peer in peers:
+            for peer in receives:
                 link, done = waiting.take(session, peer, until=self._until)
                 link.time_limit = time_limit
                 link.keep(received=transcript.received(peer))
@@ -147,11 +150,6 @@ class Mesh:
             self.send(peer, label, body)
         self.transcript.rounds.append(label)
         return {peer: self.receive(peer, label, size=size) for peer, size in into.items()}
-
-    @property
-    def peers(self) -> Sequence[str]:
-        """The other parties."""
-        return tuple(self._sending)
 
     def close(self) -> None:
         """Leave once everything queued was sent."""
