@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from sqlglot import exp
 from discreet.errors import EngineError
 from discreet.protocols.joint.computing import Opened
 from discreet.protocols.joint.declaration import JointPolicy
-from discreet.protocols.joint.demand import read_demand
+from discreet.protocols.joint.demand import Demand, read_demand
 from discreet.protocols.joint.party import identity_of
 from discreet.protocols.joint.result import JointTable, assembled
 from discreet.protocols.transport import Link, Message, connect, request
@@ -53,9 +54,9 @@ class Joint:
     ...         "SELECT icd, COUNT(*) AS n, SUM(cost) AS cost FROM stays GROUP BY icd"
     ...     )
     >>> print(table)
-    icd  n  cost   status
-    A    9  100.0  safe
-    B              withheld
+    icd  n  cost  status
+    A    9  100   safe
+    B             withheld
     """
 
     def __init__(
@@ -86,22 +87,21 @@ class Joint:
         session = secrets.token_hex(16)
         names = sorted({*self.policy.owners, *self.policy.nodes})
         cells = self.policy.require_cells(demand.keys)
-        rows = 2 + len(demand.measures)
+        rows = len(demand.opened())
         limit = cells * (1 + 8 * rows)
-        with ThreadPoolExecutor(len(names)) as pool:
-            links = dict(zip(names, pool.map(lambda n: self._link(n, session), names), strict=True))
-            try:
-                body = sql.encode()
-                list(pool.map(lambda n: request(links[n], "prepare", body=body), names))
-                waits = 3 * self.policy.time_limit
-                answers = list(
-                    pool.map(
-                        lambda n: request(links[n], "run", limit=limit, time_limit=waits), names
-                    )
-                )
-            finally:
-                for link in links.values():
-                    link.close()
+        waits = 3 * self.policy.time_limit
+        links: dict[str, Link] = {}
+        with ThreadPoolExecutor(len(names)) as pool, contextlib.ExitStack() as stack:
+
+            def call(name: str) -> None:
+                links[name] = stack.enter_context(self._link(name, session))
+
+            def ask(name: str, label: str, body: bytes = b"", limit: int = 0) -> Message:
+                return request(links[name], label, body=body, limit=limit, time_limit=waits)
+
+            list(pool.map(call, names))
+            list(pool.map(lambda name: ask(name, "prepare", sql.encode()), names))
+            answers = list(pool.map(lambda name: ask(name, "run", limit=limit), names))
         return self._agreed(demand, dict(zip(names, answers, strict=True)), cells, rows)
 
     def _link(self, name: str, session: str) -> Link:
@@ -114,11 +114,15 @@ class Joint:
             identity=self._identity,
             time_limit=self.policy.time_limit,
         )
-        self._agreement.call(link, session=session, purpose="ask")
+        try:
+            self._agreement.call(link, session=session, purpose="ask")
+        except BaseException:
+            link.close()
+            raise
         return link
 
     def _agreed(
-        self, demand: Any, answers: dict[str, Message], cells: int, rows: int
+        self, demand: Demand, answers: dict[str, Message], cells: int, rows: int
     ) -> JointTable:
         bodies = {bytes(answers[node].body) for node in self.policy.nodes}
         try:

@@ -14,7 +14,6 @@ from discreet.protocols.arithmetic.shares import Shares, split
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand
 from discreet.protocols.joint.judging import judge
-from discreet.protocols.joint.result import described
 from discreet.protocols.transport import Mesh
 from discreet.randomness import Randomness
 
@@ -125,10 +124,9 @@ def compute(
     before_opening("which cells are withheld", cells)
     withheld = unpack(node.open_bits(flags, "flags"), cells).astype(np.bool_)
     mesh.transcript.open("which cells are withheld", withheld.tobytes(), cells=cells)
-    wanted = [("contributors", ""), ("count", ""), *(("sum", m) for m in demand.measures)]
-    totals = [sum(of(*one)[1:], of(*one)[0]) for one in wanted]
+    totals = [sum(of(*one)[1:], of(*one)[0]) for one in demand.opened()]
     safe = np.flatnonzero(~withheld)
-    meaning = "of safe cells: " + ", ".join(described(policy, demand))
+    meaning = "of safe cells: " + ", ".join(" of ".join(filter(None, o)) for o in demand.opened())
     before_opening(meaning, len(safe))
     found = Shares(
         np.stack([one.own[safe] for one in totals]), np.stack([one.next[safe] for one in totals])

@@ -50,6 +50,13 @@ class Demand:
         """Return the codes of every cell, in the order in which all parties number them."""
         return list(itertools.product(*(policy.keys[key] for key in self.keys)))
 
+    def opened(self) -> list[tuple[str, str]]:
+        """Return what of each safe cell is opened: what the answer shows, and nothing besides."""
+        functions = {function for _, function, _ in self.outputs}
+        found = [("contributors", "")] if "units" in functions else []
+        found += [("count", "")] if functions & {"count", "avg"} else []
+        return found + [("sum", name) for name in self.measures]
+
     def rows(self, policy: JointPolicy) -> list[tuple[str, str]]:
         """Return what an owner states of each cell: what, and of which measure."""
         found = [("contributors", ""), ("count", "")]

@@ -206,7 +206,11 @@ class Party:
                 identity=self._identity,
                 time_limit=self._policy.time_limit,
             )
-            self._agreement.call(link, session=session, purpose="stream")
+            try:
+                self._agreement.call(link, session=session, purpose="stream")
+            except BaseException:
+                link.close()
+                raise
             return link
 
         return call

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,28 +118,20 @@ def assembled(
         whole[safe] = found
         return whole
 
-    count = values[1]
+    found = dict(zip(demand.opened(), values, strict=True))
     for label, function, name in demand.outputs:
         if function == "key":
             place = demand.keys.index(name)
             columns[label] = [codes[place] for codes in cells]
         elif function in ("count", "units"):
-            columns[label] = pd.array(
-                spread(count if function == "count" else values[0]), dtype="Int64"
-            )
+            what = "count" if function == "count" else "contributors"
+            columns[label] = pd.array(spread(found[what, ""]), dtype="Int64")
         else:
-            place = 2 + demand.measures.index(name)
-            sums = decode(values[place], scale=policy.measures[name].scale)
+            sums = decode(found["sum", name], scale=policy.measures[name].scale)
             with np.errstate(invalid="ignore", divide="ignore"):
-                columns[label] = spread(sums if function == "sum" else sums / count)
+                columns[label] = spread(sums if function == "sum" else sums / found["count", ""])
     columns["status"] = np.where(withheld, "withheld", "safe")
     opened = next(iter(transcripts.values()))["opened"]
     return JointTable(
         demand.question, pd.DataFrame(columns), tuple(opened), leakage(policy), transcripts
     )
-
-
-def described(policy: JointPolicy, demand: Demand) -> Sequence[str]:
-    """Return the meaning of each row of opened values."""
-    del policy
-    return ["contributors", "count", *(f"sum of {name}" for name in demand.measures)]
