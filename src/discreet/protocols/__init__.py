@@ -8,6 +8,9 @@ __getattr__, __all__ = lazy(
         "Joint": "discreet.protocols.joint.analyst",
         "JointPolicy": "discreet.protocols.joint.declaration",
         "JointTable": "discreet.protocols.joint.result",
+        "NoiseLaw": "discreet.protocols.perturbation.law",
         "Owner": "discreet.protocols.joint.party",
+        "randomize": "discreet.protocols.perturbation.randomizing",
+        "reconstruct": "discreet.protocols.perturbation.reconstruction",
     },
 )
