@@ -220,7 +220,12 @@ def permitted_policy(
     place = Path(path).parent if folder is None else Path(folder)
     access = Access(place, tuple(map(str, allow)), password)
     try:
-        changes: dict[str, Any] = {"data": access.of(policy.data)}
+        # An analyst or an independent node of a joint computation has no data of its own.
+        changes: dict[str, Any] = {"data": access.of(policy.data)} if policy.data.source else {}
+        if policy.joint is not None:
+            for entry in policy.joint.parties.values():
+                access.file(entry.certificate, "read")
+            changes["joint"] = dataclasses.replace(policy.joint, folder=str(place))
         for section in ("releases", "reports", "gateways"):
             listed = getattr(policy, section)
             changes[section] = {name: access.of(declared) for name, declared in listed.items()}

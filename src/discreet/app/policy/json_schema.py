@@ -10,6 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from discreet.app.policy.load import SECTIONS, kinds
 from discreet.app.policy.model import Policy, Server
 from discreet.data.source import Source
+from discreet.protocols.joint.declaration import JointPolicy
 from discreet.registry import Declaration, Member, Parameter, Record, families, members
 from discreet.report import plain
 
@@ -20,6 +21,7 @@ def policy_schema() -> dict[str, Any]:
     """Return the schema: data, jobs, services and members from what they declare."""
     server = Server.model_json_schema(ref_template="#/$defs/{model}")
     definitions = server.pop("$defs", {}) | {"Source": _parameters(Source), "Server": server}
+    definitions["Joint"] = _parameters(JointPolicy)
     for family in families():
         definitions[f"family-{family}"] = _family(family)
     sections = {
@@ -32,10 +34,11 @@ def policy_schema() -> dict[str, Any]:
         "description": (Policy.__doc__ or "").strip(),
         "type": "object",
         "additionalProperties": False,
-        "required": ["data"],
+        "anyOf": [{"required": ["data"]}, {"required": ["joint"]}],
         "properties": {
             "data": {"$ref": "#/$defs/Source"},
             **sections,
+            "joint": {"$ref": "#/$defs/Joint"},
             "server": {"$ref": "#/$defs/Server"},
             "extensions": {"type": "array", "items": {"type": "string"}},
         },

@@ -13,6 +13,7 @@ from discreet.app.policy.document import LARGEST, Document, Place, parse, requir
 from discreet.app.policy.model import Policy, Server, UserEntry
 from discreet.data.source import Source
 from discreet.errors import EngineError, InputError, nearest
+from discreet.protocols.joint.declaration import JointPolicy
 from discreet.registry import Declaration, Member, declare, members
 
 __all__ = ["REPORTS", "SECTIONS", "kinds", "load_policy", "misnamed", "read_policy"]
@@ -80,6 +81,11 @@ def validate(document: Document) -> Policy:
         section: _listed(section, data.pop(section, None), extensions, names, mistakes)
         for section in SECTIONS
     }
+    if data.get("joint") is not None:
+        joint = _built(JointPolicy, data["joint"], ("joint",), extensions, mistakes)
+        data["joint"] = joint if isinstance(joint, JointPolicy) else None
+        # An analyst and an independent node hold no records.
+        data.setdefault("data", Source(""))
     source = _source(data.pop("data", None), mistakes)
     policy = None
     try:
@@ -107,6 +113,8 @@ def _source(data: Any, mistakes: list[tuple[Place, str]]) -> Source | None:
     if data is None:
         mistakes.append(((), "data is missing"))
         return None
+    if isinstance(data, Source):
+        return data
     return _built(Source, data, ("data",), [], mistakes)  # type: ignore[return-value]  # of the class given
 
 

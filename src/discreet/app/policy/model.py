@@ -7,6 +7,7 @@ import pydantic
 from discreet.data.job import Job
 from discreet.data.service import Service
 from discreet.data.source import Source
+from discreet.protocols.joint.declaration import JointPolicy
 
 __all__ = ["Policy", "Server", "UserEntry"]
 
@@ -45,13 +46,14 @@ class Server(_Part):
 
 
 class Policy(_Part):
-    """What a curator decided: data, releases, reports, gateways."""
+    """What a curator decided: data, releases, reports, gateways, what owners compute jointly."""
 
     #: This and the next three are built by the registry: name → job or service.
     data: Source
     releases: dict[str, Job] = pydantic.Field(default_factory=dict)
     reports: dict[str, Job] = pydantic.Field(default_factory=dict)
     gateways: dict[str, Service] = pydantic.Field(default_factory=dict)
+    joint: JointPolicy | None = None
     server: Server = pydantic.Field(default_factory=Server)
     extensions: list[str] = pydantic.Field(
         default_factory=list, description="installed extensions that this policy allows to run"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import math
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -15,7 +18,7 @@ from discreet.registry import Member
 if TYPE_CHECKING:
     from discreet.data.table import Table
 
-__all__ = ["Rule", "Verdict"]
+__all__ = ["Inequality", "Rule", "Verdict", "holds"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -43,6 +46,39 @@ class Verdict:
 
 
 @dataclasses.dataclass(frozen=True)
+class Inequality:
+    """A linear form of what is known of a cell, with whole coefficients: it holds below zero.
+
+    Whole numbers have one answer whoever evaluates them: a curator on a table, or owners together
+    on numbers that none of them sees.
+    """
+
+    constant: int = 0
+    count: int = 0
+    total: int = 0
+    #: Coefficients of the largest contributions, the largest first.
+    largest: tuple[int, ...] = ()
+    #: Coefficient of the largest contribution among those who asked for protection.
+    requested: int = 0
+
+    @classmethod
+    def scaled(
+        cls, *, total: float = 0, largest: Sequence[float] = (), requested: float = 0
+    ) -> Inequality:
+        """Return the form with the smallest whole coefficients in the same proportion.
+
+        >>> Inequality.scaled(total=100, largest=(-112.5, -100))
+        Inequality(constant=0, count=0, total=8, largest=(-9, -8), requested=0)
+        """
+        exact = [Fraction(str(number)) for number in (total, requested, *largest)]
+        factor = math.lcm(*(number.denominator for number in exact))
+        whole = [int(number * factor) for number in exact]
+        shared = math.gcd(*whole) or 1
+        first, asked, *rest = (number // shared for number in whole)
+        return cls(total=first, largest=tuple(rest), requested=asked)
+
+
+@dataclasses.dataclass(frozen=True)
 class Rule(Member):
     """Says which cells of a table are sensitive, and their protection levels."""
 
@@ -52,6 +88,10 @@ class Rule(Member):
     @abc.abstractmethod
     def judge(self, table: Table) -> Verdict:
         """Return the verdict on every cell."""
+
+    def inequalities(self) -> tuple[Inequality, ...]:
+        """Return what makes a cell sensitive: all of these hold; none where no forms can say it."""
+        return ()
 
     def completed(self, table: Table) -> Table:
         """Return the table with the empty cells that the rule judges, where it judges such."""
@@ -80,6 +120,27 @@ class Rule(Member):
                 hint="give their columns as contributions=[…], largest first, or tabulate records",
             )
         return np.asarray(np.abs(table.contributions[:, :n]))
+
+
+def holds(rule: Rule, table: Table) -> Bools:
+    """Return the cells of a table in which all inequalities of a rule hold."""
+    forms = rule.inequalities()
+    found = np.ones(len(table.value), dtype=np.bool_)
+    for form in forms:
+        terms = [np.full(len(found), float(form.constant))]
+        if form.count:
+            terms.append(form.count * rule.needs_count(table).astype(np.float64))
+        if form.total:
+            terms.append(form.total * magnitude(table))
+        if form.largest:
+            top = rule.needs_contributions(table, len(form.largest))
+            terms += [one * top[:, place] for place, one in enumerate(form.largest)]
+        if form.requested and table.requested is not None:
+            terms.append(form.requested * np.abs(table.requested))
+        # A hair of tolerance: 75 % of a sum of decimals is not to be decided by the last bit.
+        hair = 1e-12 * np.sum(np.abs(terms), axis=0)
+        found &= np.sum(terms, axis=0) < -hair
+    return found
 
 
 def magnitude(table: Table) -> Floats:

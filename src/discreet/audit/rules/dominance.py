@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, ClassVar
 
-from discreet.audit.rules._base import Rule, Verdict, magnitude, verdict
+from discreet.audit.rules._base import Inequality, Rule, Verdict, holds, magnitude, verdict
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
@@ -40,11 +40,13 @@ class Dominance(Rule):
     n: int = parameter(1, help="number of largest contributors", low=1)
     k: float = parameter(75.0, help="percent of the total they may reach", above=0, below=100)
 
+    def inequalities(self) -> tuple[Inequality, ...]:
+        """Return 100 (x1 + … + xn) > k T."""
+        return (Inequality.scaled(total=self.k, largest=(-100,) * self.n),)
+
     def judge(self, table: Table) -> Verdict:
         """Return the cells that their largest contributors dominate."""
         top = self.needs_contributions(table, self.n).sum(axis=1)
         total = magnitude(table)
-        # A hair of tolerance: 75 % of a sum of decimals is not to be decided by the last bit.
-        sensitive = top > total * (self.k / 100) * (1 + 1e-12)
         level = top * 100 / self.k - total
-        return verdict(sensitive, level, level)
+        return verdict(holds(self, table), level, level)

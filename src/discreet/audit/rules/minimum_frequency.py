@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from discreet.audit.rules._base import Rule, Verdict, magnitude, verdict
+from discreet.audit.rules._base import Inequality, Rule, Verdict, holds, magnitude, verdict
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
@@ -42,10 +42,13 @@ class MinimumFrequency(Rule):
         10.0, help="percent of the value an attacker must remain unsure of", above=0, high=100
     )
 
+    def inequalities(self) -> tuple[Inequality, ...]:
+        """Return 0 < count < n."""
+        return Inequality(count=-1), Inequality(count=1, constant=-self.n)
+
     def judge(self, table: Table) -> Verdict:
         """Return the cells with at least one and fewer than n contributors."""
-        count = self.needs_count(table)
         level = magnitude(table) * self.range / 100
         if table.statistic == "count":
             level = np.maximum(level, 1.0)
-        return verdict((count > 0) & (count < self.n), level, level)
+        return verdict(holds(self, table), level, level)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, ClassVar
 
-from discreet.audit.rules._base import Rule, Verdict
-from discreet.audit.rules.pq import ambiguity
+from discreet.audit.rules._base import Inequality, Rule, Verdict
+from discreet.audit.rules.pq import ambiguity, ambiguous
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ class PPercent(Rule):
     reference: ClassVar[str] = "Cox (1981), JASA 76; Hundepool et al. (2012), §4.2"
 
     p: float = parameter(10.0, help="percent of the largest contribution", above=0, high=100)
+
+    def inequalities(self) -> tuple[Inequality, ...]:
+        """Return 100 (T − x1 − x2) < p x1."""
+        return ambiguous(self.p, 100)
 
     def judge(self, table: Table) -> Verdict:
         """Return the cells whose largest contribution is known too well."""

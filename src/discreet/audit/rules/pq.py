@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, ClassVar
 
-from discreet.audit.rules._base import Rule, Verdict, magnitude, verdict
+from discreet.audit.rules._base import Inequality, Rule, Verdict, holds, magnitude, verdict
 from discreet.errors import InputError
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
     from discreet.data.table import Table
 
-__all__ = ["Pq", "ambiguity"]
+__all__ = ["Pq", "ambiguity", "ambiguous"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +46,10 @@ class Pq(Rule):
                 parameter="p",
             )
 
+    def inequalities(self) -> tuple[Inequality, ...]:
+        """Return q (T − x1 − x2) < p x1."""
+        return ambiguous(self.p, self.q)
+
     def judge(self, table: Table) -> Verdict:
         """Return the cells whose remainder does not blur the largest contribution enough."""
         return ambiguity(self, table, self.p / self.q)
@@ -56,6 +60,10 @@ def ambiguity(rule: Rule, table: Table, share: float) -> Verdict:
     top = rule.needs_contributions(table, 2)
     remainder = magnitude(table) - top[:, 0] - top[:, 1]
     need = share * top[:, 0]
-    sensitive = remainder < need - 1e-12 * abs(need)
     level = need - remainder
-    return verdict(sensitive, level, level)
+    return verdict(holds(rule, table), level, level)
+
+
+def ambiguous(p: float, q: float) -> tuple[Inequality, ...]:
+    """Return q (T − x1 − x2) < p x1 in whole numbers."""
+    return (Inequality.scaled(total=q, largest=(-q - p, -q)),)

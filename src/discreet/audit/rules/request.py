@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from discreet.audit.rules._base import Rule, Verdict, magnitude, verdict
+from discreet.audit.rules._base import Inequality, Rule, Verdict, holds, magnitude, verdict
 from discreet.errors import InputError
 from discreet.registry import parameter
 
@@ -42,6 +42,10 @@ class Request(Rule):
         70.0, help="percent of the cell the asking contributor may reach", above=0, below=100
     )
 
+    def inequalities(self) -> tuple[Inequality, ...]:
+        """Return 100 x > share T, where x is the largest contribution of those who asked."""
+        return (Inequality.scaled(total=self.share, requested=-100),)
+
     def judge(self, table: Table) -> Verdict:
         """Return the cells in which an asking contributor exceeds the share."""
         if table.requested is None:
@@ -53,4 +57,4 @@ class Request(Rule):
         total = magnitude(table)
         asked = np.abs(table.requested)
         level = asked * 100 / self.share - total
-        return verdict(asked > total * (self.share / 100) * (1 + 1e-12), level, level)
+        return verdict(holds(self, table), level, level)

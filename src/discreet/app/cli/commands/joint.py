@@ -1,0 +1,134 @@
+"""`discreet joint`: owners compute together; each party is a process of its own."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.app.cli import console
+from discreet.app.cli.allowing import AllowOption, PasswordOption, password_in
+from discreet.app.cli.groups import add_group
+
+if TYPE_CHECKING:
+    from discreet.app.policy.model import Policy
+    from discreet.protocols.joint.declaration import JointPolicy
+
+_PolicyArgument = Annotated[Path, typer.Argument(help="The policy file, with its section `joint`.")]
+_AsOption = Annotated[str, typer.Option("--as", help="Which party of the policy this is.")]
+_KeyOption = Annotated[
+    Path | None, typer.Option(help="Its private key; by default beside its certificate.")
+]
+_LedgerOption = Annotated[
+    str, typer.Option(help="Where every run is recorded before anything leaves.")
+]
+
+
+def add(app: typer.Typer) -> None:
+    """Register the commands."""
+    group = add_group(app, "joint", "Owners compute together and see only what was agreed.")
+    for command in (owner, node, ask, verify):
+        group.command()(command)
+
+
+def owner(
+    policy: _PolicyArgument,
+    as_: _AsOption,
+    ledger: _LedgerOption,
+    key: _KeyOption = None,
+    allow: AllowOption = None,
+    password_from: PasswordOption = None,
+) -> None:
+    """Take part with the records of the policy's section `data`, until told to stop.
+
+    [bold]discreet joint owner a.yaml --as hospital-a --ledger a.db[/bold]
+    """
+    from discreet.app.policy.access import permitted_policy
+    from discreet.app.policy.run import open_source
+
+    found, _ = permitted_policy(policy, allow=allow or (), password=password_in(password_from))
+    _serve(_joint(found, policy), as_, ledger, key, data=open_source(found))
+
+
+def node(
+    policy: _PolicyArgument, as_: _AsOption, ledger: _LedgerOption, key: _KeyOption = None
+) -> None:
+    """Compute on shares without records of one's own, until told to stop.
+
+    [bold]discreet joint node joint.yaml --as node --ledger node.db[/bold]
+    """
+    from discreet.app.policy.access import permitted_policy
+
+    found, _ = permitted_policy(policy)
+    _serve(_joint(found, policy), as_, ledger, key, data=None)
+
+
+def ask(
+    policy: _PolicyArgument,
+    sql: Annotated[str, typer.Argument(help="SELECT keys, COUNT, SUM, AVG … GROUP BY keys.")],
+    as_: _AsOption = "analyst",
+    key: _KeyOption = None,
+    learned: Annotated[
+        bool, typer.Option("--learned", help="Also say what each party learned.")
+    ] = False,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Ask all owners one question; only cells that no rule finds sensitive are opened.
+
+    [bold]discreet joint ask joint.yaml "SELECT icd, COUNT(*), SUM(cost) FROM stays GROUP BY icd"[/bold]
+    """
+    from discreet.app.policy.access import permitted_policy
+    from discreet.protocols.joint.analyst import Joint
+
+    found, _ = permitted_policy(policy)
+    with Joint(_joint(found, policy), as_, key=key) as joint:
+        table = joint.ask(sql)
+    console.show(table, as_json=as_json)
+    if learned and not as_json:
+        console.show(table.leakage, as_json=False)
+    console.note(f"{table.withheld} of {len(table.frame)} cells withheld")
+
+
+def verify(
+    ledgers: Annotated[list[str], typer.Argument(help="The ledgers of several parties.")],
+    as_json: console.JsonOption = False,
+) -> None:
+    """Compare what parties recorded: transcripts must agree and nothing else was opened.
+
+    Exit code 3 if something speaks against it.
+    [bold]discreet joint verify a.db b.db c.db[/bold]
+    """
+    from discreet.protocols.joint.verification import verify_ledgers
+
+    found = verify_ledgers(ledgers)
+    console.show(found, as_json=as_json)
+    console.note(found.verdict)
+    if not found.agrees:
+        raise typer.Exit(3)
+
+
+def _joint(policy: Policy, path: Path) -> JointPolicy:
+    from discreet.errors import InputError
+
+    if policy.joint is None:
+        raise InputError(
+            "the policy has no section `joint`",
+            code="no-joint",
+            hint="add `joint:` with parties, owners, nodes, keys and rules",
+            file=path,
+        )
+    return policy.joint
+
+
+def _serve(policy: JointPolicy, name: str, ledger: str, key: Path | None, *, data: object) -> None:
+    from discreet.ledger.opening import open_ledger
+    from discreet.protocols.joint.party import Party
+
+    with (
+        open_ledger(ledger) as opened,
+        Party(policy, name, ledger=opened, data=data, key=key),  # type: ignore[arg-type]  # a dataset
+    ):
+        console.note(f"{name} listens at {policy.parties[name].address}")
+        threading.Event().wait()

@@ -1,0 +1,171 @@
+"""The one who asks: a question to all parties, one answer that the nodes agree on."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from sqlglot import exp
+
+from discreet.errors import EngineError
+from discreet.protocols.joint.computing import Opened
+from discreet.protocols.joint.declaration import JointPolicy
+from discreet.protocols.joint.demand import Demand, read_demand
+from discreet.protocols.joint.party import identity_of
+from discreet.protocols.joint.result import JointTable, assembled
+from discreet.protocols.transport import Link, Message, connect, request
+from discreet.protocols.transport.identity import certificate_pin
+
+__all__ = ["Joint"]
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL writes it, whatever it contains."""
+    return exp.to_identifier(name, quoted=True).sql(dialect="postgres")
+
+
+class Joint:
+    """Owners that compute together, as an analyst reaches them.
+
+    Parameters
+    ----------
+    policy
+        What all parties agreed on.
+    as_
+        Which party asks.
+    key
+        Its private key; by default the file beside its certificate.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> hospitals = [
+    ...     pd.DataFrame({"icd": ["A", "A", "A", "B"], "cost": [10, 12, 11, 900]}),
+    ...     pd.DataFrame({"icd": ["A", "A", "A", "B"], "cost": [13, 11, 12, 5]}),
+    ...     pd.DataFrame({"icd": ["A", "A", "A"], "cost": [9, 10, 12]}),
+    ... ]
+    >>> with Joint.local(hospitals, name="stays", keys=["icd"], measures=["cost"]) as joint:
+    ...     table = joint.ask(
+    ...         "SELECT icd, COUNT(*) AS n, SUM(cost) AS cost FROM stays GROUP BY icd"
+    ...     )
+    >>> print(table)
+    icd  n  cost  status
+    A    9  100   safe
+    B             withheld
+    """
+
+    def __init__(
+        self, policy: JointPolicy, as_: str = "analyst", *, key: str | Path | None = None
+    ) -> None:
+        self.policy = policy
+        self._identity = identity_of(policy, as_, key)
+        self._certificates = policy.certificates()
+        self._agreement = policy.agreement()
+        self._closing: Any = None
+
+    @classmethod
+    def local(cls, data: Sequence[Any], **options: Any) -> Joint:
+        """Start all parties as processes on this machine; see `local.start` for the options.
+
+        For demonstrations and tests: whoever calls it holds the records of every owner.
+        """
+        from discreet.protocols.joint.local import start
+
+        parties = start(data, **options)
+        joint = cls(parties.policy)
+        joint._closing = parties
+        return joint
+
+    def ask(self, sql: str) -> JointTable:
+        """Return the joint answer to `SELECT keys, COUNT, SUM, AVG … [WHERE …] GROUP BY keys`."""
+        demand = read_demand(sql, self.policy)
+        session = secrets.token_hex(16)
+        names = sorted({*self.policy.owners, *self.policy.nodes})
+        cells = self.policy.require_cells(demand.keys)
+        rows = len(demand.opened())
+        limit = cells * (1 + 8 * rows)
+        waits = 3 * self.policy.time_limit
+        links: dict[str, Link] = {}
+        with ThreadPoolExecutor(len(names)) as pool, contextlib.ExitStack() as stack:
+
+            def call(name: str) -> None:
+                links[name] = stack.enter_context(self._link(name, session))
+
+            def ask(name: str, label: str, body: bytes = b"", limit: int = 0) -> Message:
+                return request(links[name], label, body=body, limit=limit, time_limit=waits)
+
+            list(pool.map(call, names))
+            list(pool.map(lambda name: ask(name, "prepare", sql.encode()), names))
+            answers = list(pool.map(lambda name: ask(name, "run", limit=limit), names))
+        return self._agreed(demand, dict(zip(names, answers, strict=True)), cells, rows)
+
+    def _link(self, name: str, session: str) -> Link:
+        address = self.policy.parties[name].address
+        assert address is not None
+        link = connect(
+            address,
+            pin=certificate_pin(self._certificates[name]),
+            peer=name,
+            identity=self._identity,
+            time_limit=self.policy.time_limit,
+        )
+        try:
+            self._agreement.call(link, session=session, purpose="ask")
+        except BaseException:
+            link.close()
+            raise
+        return link
+
+    def _agreed(
+        self, demand: Demand, answers: dict[str, Message], cells: int, rows: int
+    ) -> JointTable:
+        bodies = {bytes(answers[node].body) for node in self.policy.nodes}
+        try:
+            if len(bodies) != 1:
+                raise ValueError("bodies")
+            opened = Opened.from_bytes(bodies.pop(), cells=cells, rows=rows)
+        except ValueError:
+            raise EngineError(
+                "the nodes do not agree on what was opened",
+                code="nodes-disagree",
+                hint="compare their ledgers: discreet joint verify A.db B.db C.db",
+            ) from None
+        transcripts = {name: answers[name].fields.get("transcript", {}) for name in sorted(answers)}
+        ordered = {name: transcripts[name] for name in self.policy.nodes} | transcripts
+        return assembled(demand, self.policy, opened.withheld, opened.values, ordered)
+
+    def table(self, by: str | Sequence[str], measure: str | None = None) -> JointTable:
+        """Return counts, and sums of a measure, by some keys."""
+        keys = ", ".join(quoted(key) for key in ([by] if isinstance(by, str) else by))
+        what = f"{keys}, COUNT(*) AS count" + (
+            "" if measure is None else f", SUM({quoted(measure)}) AS sum"
+        )
+        relation = quoted(self.policy.relation)
+        return self.ask(f"SELECT {what} FROM {relation} GROUP BY {keys}")  # noqa: S608 - names are quoted, and every party reads it by whitelist
+
+    def sum(self, measure: str) -> JointTable:
+        """Return the sum of a measure over all records, under the same rules as a table."""
+        relation = quoted(self.policy.relation)
+        return self.ask(f"SELECT COUNT(*) AS count, SUM({quoted(measure)}) AS sum FROM {relation}")  # noqa: S608 - as above
+
+    def close(self) -> None:
+        """Stop the processes that `local` started."""
+        if self._closing is not None:
+            self._closing.close()
+            self._closing = None
+
+    def __enter__(self) -> Joint:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,194 @@
+"""What the parties of a joint computation agreed on: the section `joint` of a policy."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from discreet.audit.rules import Rule
+from discreet.data.sql import Catalog
+from discreet.data.sql.query import Field
+from discreet.errors import InputError
+from discreet.protocols.arithmetic.fixed_point import require_room
+from discreet.protocols.transport import Agreement
+from discreet.protocols.transport.client import address_of
+from discreet.protocols.transport.identity import certificate_pin, read_certificate
+from discreet.registry import Record, parameter
+from discreet.report import plain
+
+__all__ = ["JointPolicy", "MeasureBound", "PartyEntry"]
+
+_NODES = 3
+_MOST_CELLS = 1_000_000
+_MOST_OWNERS = 16
+
+
+@dataclasses.dataclass(frozen=True)
+class PartyEntry(Record):
+    """One party: where it listens, and the certificate by which the others know it."""
+
+    spelled: ClassVar[str] = "certificate"
+    certificate: str = parameter(help="its .crt file, from `discreet key new --for party`")
+    address: str | None = parameter(None, help="host:port; an analyst needs none")
+
+
+@dataclasses.dataclass(frozen=True)
+class MeasureBound(Record):
+    """How large a measure can be: public, and checked by every owner before it takes part."""
+
+    spelled: ClassVar[str] = "bound"
+    bound: float = parameter(help="no owner's sum over all its records exceeds this", above=0)
+    decimals: int = parameter(0, help="digits after the point that are kept", low=0, high=6)
+
+    @property
+    def scale(self) -> int:
+        """Whole units in one."""
+        return int(10**self.decimals)
+
+
+@dataclasses.dataclass(frozen=True)
+class JointPolicy(Record):
+    """Who computes together, on which columns, under which rules.
+
+    Every party holds the same section; a session between parties whose sections or certificates
+    differ is refused.
+    """
+
+    relation: str = parameter(help="name of the joint relation in SQL")
+    parties: Mapping[str, PartyEntry] = parameter(help="every party: address and certificate")
+    owners: tuple[str, ...] = parameter(help="the parties that hold records")
+    nodes: tuple[str, ...] = parameter(
+        help="the three parties that compute on shares: owners, or owners and an independent one"
+    )
+    analysts: tuple[str, ...] = parameter(help="the parties that may ask")
+    keys: Mapping[str, tuple[str, ...]] = parameter(
+        help="columns to group by, each with all its codes: who has which code stays hidden"
+    )
+    rules: tuple[Rule, ...] = parameter(help="what makes a cell sensitive")
+    measures: Mapping[str, MeasureBound] = parameter({}, help="columns that may be summed")
+    conditions: Mapping[str, Literal["text", "integer", "number", "boolean", "date"]] = parameter(
+        {}, help="columns that WHERE may use, and their type"
+    )
+    unit: str | None = parameter(
+        None, help="column that tells contributors; else each record is one"
+    )
+    request: str | None = parameter(
+        None, help="column that is true for contributors who asked for protection"
+    )
+    collusion: int = parameter(
+        1, help="how many owners may put their parts together to learn of the others", low=1
+    )
+    records: int = parameter(
+        1 << 31, help="no owner has more records than this", low=1, high=1 << 40
+    )
+    time_limit: float = parameter(60.0, help="seconds to wait for a party", above=0, high=3600)
+    #: Where certificates are found: the folder of the policy, never what the policy says.
+    folder: str = dataclasses.field(default=".", kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for role, names in {
+            "owners": self.owners,
+            "nodes": self.nodes,
+            "analysts": self.analysts,
+        }.items():
+            for name in names:
+                if name not in self.parties:
+                    raise _wrong(role, f"{name!r} is not among the parties", "add it to parties")
+            if len(set(names)) != len(names):
+                raise _wrong(role, "a party is named twice", "name it once")
+        if len(self.nodes) != _NODES:
+            raise _wrong("nodes", f"{len(self.nodes)} parties compute", "name exactly three")
+        if not 2 <= len(self.owners) <= _MOST_OWNERS:
+            raise _wrong("owners", f"there are {len(self.owners)}", f"name 2 to {_MOST_OWNERS}")
+        if self.collusion >= len(self.owners):
+            raise _wrong("collusion", "no owner is left to protect", "tolerate fewer")
+        for name in {*self.owners, *self.nodes}:
+            address = self.parties[name].address
+            if address is None:
+                raise _wrong("parties", f"{name!r} has no address", "give it as host:port")
+            address_of(address)
+        for name, codes in self.keys.items():
+            if not codes or len(set(codes)) != len(codes):
+                raise _wrong("keys", f"the codes of {name!r} are none, or one is there twice",
+                             "list every code once")  # fmt: skip
+        for rule in self.rules:
+            if not rule.inequalities():
+                raise _wrong("rules", f"{rule.name} cannot be judged on shares",
+                             "choose minimum-frequency, p-percent, pq, dominance or request")  # fmt: skip
+            asks = any(form.requested for form in rule.inequalities())
+            if asks and self.request is None:
+                raise _wrong("request", f"the rule {rule.name} needs to know who asked",
+                             "name the column that is true for those who asked")  # fmt: skip
+        if not self.rules:
+            raise _wrong("rules", "there is none", "name at least minimum-frequency")
+        self._require_room()
+
+    def _require_room(self) -> None:
+        owners = len(self.owners)
+        for rule in self.rules:
+            for form in rule.inequalities():
+                counted = abs(form.constant) + abs(form.count) * owners * self.records
+                for measure in self.measures.values() if form.total else ():
+                    whole = math.ceil(measure.bound * measure.scale) + 1
+                    parts = abs(form.total) + sum(map(abs, form.largest)) + abs(form.requested)
+                    require_room(counted + parts * owners * whole, what=f"the rule {rule.name}")
+                require_room(counted, what=f"the rule {rule.name}")
+
+    @property
+    def largest(self) -> int:
+        """How many largest contributions the rules look at."""
+        return max(len(form.largest) for rule in self.rules for form in rule.inequalities())
+
+    def certificates(self) -> dict[str, str]:
+        """Return the certificate of each party."""
+        return {
+            name: read_certificate(Path(self.folder) / entry.certificate)
+            for name, entry in self.parties.items()
+        }
+
+    def agreement(self) -> Agreement:
+        """Return what sessions are bound to: everything stated here, and the certificates."""
+        stated: dict[str, Any] = {
+            item.name: plain(getattr(self, item.name))
+            for item in self.parameters()
+            if item.name not in ("folder", "parties", "rules")
+        }
+        stated["rules"] = [[rule.name, plain(dataclasses.asdict(rule))] for rule in self.rules]
+        stated["parties"] = {
+            name: [self.parties[name].address, certificate_pin(pem)]
+            for name, pem in self.certificates().items()
+        }
+        content = json.dumps(stated, sort_keys=True).encode()
+        return Agreement(hashlib.sha256(content).hexdigest(), tuple(sorted(self.parties)))
+
+    def catalog(self) -> Catalog:
+        """Return what SQL may name."""
+        kinds = dict.fromkeys(self.measures, "number") | dict.fromkeys(self.keys, "text")
+        kinds |= self.conditions  # a key that is a number says so there
+        return Catalog(
+            self.relation, tuple(Field(n, k) for n, k in sorted(kinds.items())), self.unit
+        )
+
+    def require_cells(self, keys: tuple[str, ...]) -> int:
+        """Return the number of cells of a cross of keys, within what is computed at once."""
+        cells = math.prod(len(self.keys[key]) for key in keys)
+        if cells > _MOST_CELLS:
+            raise InputError(
+                f"the cross of {', '.join(keys)} has {cells:,} cells, at most {_MOST_CELLS:,} can be "
+                "computed at once",
+                code="too-many-cells",
+                hint="group by fewer columns",
+            )
+        return cells
+
+
+def _wrong(parameter: str, what: str, hint: str) -> InputError:
+    return InputError(
+        f"joint: {parameter}: {what}", code="joint-policy", hint=hint, parameter=parameter
+    )

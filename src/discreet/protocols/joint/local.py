@@ -1,0 +1,213 @@
+"""All parties as processes on this machine, for demonstrations and tests."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from discreet.audit.rules import Rule
+from discreet.data.dataset import Dataset, as_dataset
+from discreet.errors import EngineError, InputError
+from discreet.protocols.joint.declaration import JointPolicy
+from discreet.protocols.transport import Identity
+from discreet.registry import build
+from discreet.report import plain
+
+__all__ = ["Parties", "start"]
+
+_PATIENCE = 60.0
+_NODES = 3
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Parties:
+    """Processes of one joint computation and the folder that holds their files."""
+
+    policy: JointPolicy
+    folder: Path
+    processes: Mapping[str, subprocess.Popen[bytes]]
+
+    @property
+    def ledgers(self) -> dict[str, Path]:
+        """The ledger of each party."""
+        return {name: self.folder / f"{name}.db" for name in self.processes}
+
+    def close(self) -> None:
+        """Stop the processes and remove their files."""
+        for process in self.processes.values():
+            process.terminate()
+        for process in self.processes.values():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(5)
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def start(
+    data: Sequence[Any],
+    *,
+    name: str | None = None,
+    keys: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    measures: Sequence[str] | Mapping[str, Any] | None = None,
+    conditions: Mapping[str, str] | None = None,
+    rules: Sequence[Rule | Any] = ("minimum-frequency", {"p-percent": 10}),
+    unit: str | None = None,
+    request: str | None = None,
+    collusion: int = 1,
+    time_limit: float = 60.0,
+) -> Parties:
+    """Start an owner process for each dataset, and an independent node where there are two.
+
+    Parameters
+    ----------
+    data
+        Datasets, frames or files, one for each owner.
+    name
+        The joint relation in SQL; by default the name of the first dataset.
+    keys, measures, conditions
+        Columns to group by, to sum and to use in WHERE. By default text columns are keys and numbers
+        are measures; codes and bounds that are not given are taken from all data.
+    rules, unit, request, collusion, time_limit
+        As in the policy.
+    """
+    datasets = [as_dataset(one) for one in data]
+    if len(datasets) < 2:
+        raise InputError(
+            "a joint computation needs the records of two owners or more",
+            code="joint-policy",
+            hint="pass a list of datasets",
+        )
+    owners = [f"owner{place + 1}" for place in range(len(datasets))]
+    nodes = owners[:_NODES] + ["node"] * (_NODES - min(len(owners), _NODES))
+    folder = Path(tempfile.mkdtemp(prefix="discreet-joint-"))
+    try:
+        parties = dict.fromkeys([*owners, *nodes, "analyst"])
+        ports = _free_ports(len(parties))
+        for party in parties:
+            Identity.new(folder, party)
+        stated = {
+            "relation": name or datasets[0].name,
+            "parties": {
+                party: {"certificate": f"{party}.crt", "address": f"127.0.0.1:{port}"}
+                for party, port in zip(parties, ports, strict=True)
+            },
+            "owners": owners,
+            "nodes": nodes,
+            "analysts": ["analyst"],
+            "keys": _codes(datasets, keys),
+            "measures": _bounds(datasets, measures),
+            "conditions": dict(conditions or {}),
+            "rules": [
+                {one.name: plain(dataclasses.asdict(one))} if isinstance(one, Rule) else one
+                for one in rules
+            ],
+            "unit": unit,
+            "request": request,
+            "collusion": collusion,
+            "time_limit": time_limit,
+        }
+        policy = dataclasses.replace(build(JointPolicy, stated), folder=str(folder))
+        processes = {}
+        for party in [*owners, *(["node"] if "node" in nodes else [])]:
+            file = folder / f"{party}.parquet"
+            if party in owners:
+                datasets[owners.index(party)].write(file)
+            source = {"data": {"source": file.name}} if party in owners else {}
+            text = yaml.safe_dump({**source, "joint": stated})
+            (folder / f"{party}.yaml").write_text(text, encoding="utf-8")
+            processes[party] = _process(folder, party, "owner" if party in owners else "node")
+        made = Parties(policy, folder, processes)
+        _await(made)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return made
+
+
+def _process(folder: Path, party: str, role: str) -> subprocess.Popen[bytes]:
+    words = ["joint", role, f"{party}.yaml", "--as", party, "--ledger", f"{party}.db"]
+    with (folder / f"{party}.log").open("wb") as log:
+        return subprocess.Popen(  # noqa: S603 - this program itself, with words made here
+            [sys.executable, "-m", "discreet", *words],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+
+
+def _await(parties: Parties) -> None:
+    until = time.monotonic() + _PATIENCE
+    for party, process in parties.processes.items():
+        log = parties.folder / f"{party}.log"
+        while b"listens" not in log.read_bytes():
+            if process.poll() is not None or time.monotonic() > until:
+                said = log.read_text(encoding="utf-8", errors="replace").strip()
+                parties.close()
+                raise EngineError(f"the party {party} did not start: {said}", code="party-failed")
+            time.sleep(0.02)
+
+
+def _codes(
+    datasets: Sequence[Dataset], keys: Sequence[str] | Mapping[str, Sequence[str]] | None
+) -> dict[str, list[str]]:
+    if isinstance(keys, Mapping):
+        return {key: [str(code) for code in codes] for key, codes in keys.items()}
+    if keys is None:
+        import pyarrow as pa
+
+        schema = datasets[0].relation.schema
+        keys = [field.name for field in schema if pa.types.is_string(field.type)
+                or pa.types.is_dictionary(field.type)]  # fmt: skip
+    found: dict[str, list[str]] = {}
+    for key in keys:
+        codes = {
+            str(code)
+            for one in datasets
+            for code in one.frequencies([key]).column(key).to_pylist()
+            if code is not None
+        }
+        found[key] = sorted(codes)
+    return found
+
+
+def _bounds(
+    datasets: Sequence[Dataset], measures: Sequence[str] | Mapping[str, Any] | None
+) -> dict[str, Any]:
+    if isinstance(measures, Mapping):
+        return dict(measures)
+    if measures is None:
+        import pyarrow as pa
+
+        schema = datasets[0].relation.schema
+        measures = [field.name for field in schema if pa.types.is_integer(field.type)]
+    found: dict[str, Any] = {}
+    for measure in measures:
+        sums = [
+            float(one.arrow([measure]).column(measure).to_pandas().abs().sum()) for one in datasets
+        ]
+        found[measure] = {"bound": float(10 ** math.ceil(math.log10(max(*sums, 1.0)) + 1)),
+                          "decimals": 2}  # fmt: skip
+    return found
+
+
+def _free_ports(n: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(n)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]

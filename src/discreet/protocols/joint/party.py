@@ -1,0 +1,283 @@
+"""One party at work: it answers the analyst, computes with the others, and records everything."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.data.dataset import Dataset
+from discreet.errors import InputError, RefusedError
+from discreet.ledger.entry import Draft
+from discreet.ledger.store import Ledger
+from discreet.protocols.joint.computing import Opened, compute, send_inputs
+from discreet.protocols.joint.declaration import JointPolicy
+from discreet.protocols.joint.demand import Demand, read_demand, require_offer, summarize
+from discreet.protocols.transport import (
+    Agreement,
+    Identity,
+    Link,
+    Mesh,
+    Message,
+    Server,
+    Transcript,
+    answer_requests,
+    connect,
+)
+from discreet.protocols.transport.identity import certificate_pin
+from discreet.protocols.transport.mesh import Waiting
+from discreet.randomness import Randomness
+
+__all__ = ["Owner", "Party", "identity_of"]
+
+_STATEMENT_LIMIT = 1 << 16
+_MOST_PREPARED = 16
+
+
+def identity_of(policy: JointPolicy, name: str, key: str | Path | None = None) -> Identity:
+    """Return the identity of a party: its certificate, and the key file beside it."""
+    if name not in policy.parties:
+        raise InputError(
+            f"there is no party {name!r}",
+            code="unknown-party",
+            hint="choose one of " + ", ".join(policy.parties),
+        )
+    certificate = Path(policy.folder) / policy.parties[name].certificate
+    return Identity.read(certificate, key or certificate.with_suffix(".key"))
+
+
+class Party:
+    """An owner, a node, or both, listening until it is closed.
+
+    Parameters
+    ----------
+    policy
+        What all parties agreed on.
+    name
+        Which of them this is.
+    ledger
+        Where every run is recorded before anything of it leaves.
+    data
+        An owner's records.
+    """
+
+    def __init__(
+        self,
+        policy: JointPolicy,
+        name: str,
+        *,
+        ledger: Ledger,
+        data: Dataset | None = None,
+        key: str | Path | None = None,
+    ) -> None:
+        self._identity = identity_of(policy, name, key)
+        self._is_owner, self._is_node = name in policy.owners, name in policy.nodes
+        if not (self._is_owner or self._is_node):
+            raise InputError(
+                f"{name!r} is neither an owner nor a node",
+                code="unknown-party",
+                hint="start owners and nodes; analysts ask",
+            )
+        if self._is_owner:
+            if data is None:
+                raise InputError(f"the owner {name!r} has no records", code="no-source")
+            require_offer(data, policy)
+        self._policy, self._name, self._ledger, self._data = policy, name, ledger, data
+        self._agreement: Agreement = policy.agreement()
+        self._secret = ledger.secret("joint inputs", Randomness.secure().bytes(32))
+        self._waiting = Waiting()
+        self._prepared: dict[str, tuple[float, str, Demand, npt.NDArray[np.int64] | None]] = {}
+        self._lock = threading.Lock()
+        self._certificates = policy.certificates()
+        address = policy.parties[name].address
+        assert address is not None  # the policy requires it of owners and nodes
+        self._server = Server(
+            address,
+            identity=self._identity,
+            clients={n: pem for n, pem in self._certificates.items() if n != name},
+            handle=self._handle,
+            time_limit=policy.time_limit,
+        )
+
+    def _handle(self, link: Link) -> None:
+        session, purpose = self._agreement.meet(link)
+        if purpose == "stream":
+            self._waiting.offer(session, link, time_limit=self._policy.time_limit)
+        elif purpose == "ask" and link.peer in self._policy.analysts:
+            answers: Mapping[str, Callable[[str, str, Message], Message]] = {
+                "prepare": self._prepare,
+                "run": self._run,
+            }
+
+            def answer(peer: str, message: Message) -> Message:
+                if message.label not in answers:
+                    raise RefusedError("there is no such request", code="message-unexpected")
+                return answers[message.label](peer, session, message)
+
+            answer_requests(answer, limit=_STATEMENT_LIMIT, idle=self._policy.time_limit)(link)
+        else:
+            raise RefusedError("only analysts of the policy may ask", code="not-an-analyst")
+
+    # -- what an analyst asks for ----------------------------------------------------------------
+    def _prepare(self, analyst: str, session: str, message: Message) -> Message:
+        """Read the question, summarize the records and see that earlier runs allow it."""
+        try:
+            sql = bytes(message.body).decode("utf-8")
+        except UnicodeDecodeError:
+            raise RefusedError("the statement is not UTF-8", code="message-malformed") from None
+        demand = read_demand(sql, self._policy)
+        inputs = None
+        if self._data is not None and self._is_owner:
+            inputs = summarize(self._data, demand, self._policy)
+        with self._lock:
+            now = time.monotonic()
+            fresh = {
+                one: kept
+                for one, kept in self._prepared.items()
+                if now - kept[0] < self._policy.time_limit
+            }
+            if len(fresh) >= _MOST_PREPARED or session in fresh:
+                raise RefusedError("too many questions at once", code="busy", hint="ask later")
+            self._require_history(demand, inputs)
+            self._prepared = {**fresh, session: (now, analyst, demand, inputs)}
+        return Message("prepared", {"digest": demand.digest})
+
+    def _run(self, analyst: str, session: str, message: Message) -> Message:
+        del message
+        with self._lock:
+            _, asked, demand, inputs = self._prepared.pop(session, (0.0, "", None, None))
+            if demand is None or asked != analyst:
+                raise RefusedError("nothing was prepared in this session", code="not-prepared")
+            self._require_history(demand, inputs)
+            facts = {"keys": list(demand.keys), "condition": demand.condition,
+                     "inputs": self._marks(demand, inputs)}  # fmt: skip
+            self._record(analyst, session, demand, "started", facts)
+        transcript = Transcript(self._name)
+        sends = {*self._policy.nodes} - {self._name}
+        receives = ({*self._policy.owners, *self._policy.nodes} if self._is_node else set()) - {
+            self._name
+        }
+        rng = Randomness.secure()
+        opened: Opened | None = None
+        with Mesh(
+            transcript,
+            {peer: self._caller(peer, session) for peer in sorted(sends)},
+            sorted(receives),
+            waiting=self._waiting,
+            session=session,
+            time_limit=self._policy.time_limit,
+        ) as mesh:
+            own = None
+            if inputs is not None:
+                own = send_inputs(mesh, self._policy, self._name, inputs, rng=rng)
+            if self._is_node:
+                opened = compute(
+                    mesh,
+                    self._policy,
+                    demand,
+                    self._name,
+                    own,
+                    rng=rng,
+                    before_opening=lambda meaning, cells: self._record(
+                        analyst, session, demand, f"opening {meaning}", {"cells": cells}
+                    ),
+                )
+        stated = transcript.to_dict()
+        self._record(analyst, session, demand, "finished", {"transcript": stated})
+        return Message(
+            "result", {"transcript": stated}, b"" if opened is None else opened.to_bytes()
+        )
+
+    def _caller(self, peer: str, session: str) -> Callable[[], Link]:
+        def call() -> Link:
+            address = self._policy.parties[peer].address
+            assert address is not None
+            link = connect(
+                address,
+                pin=certificate_pin(self._certificates[peer]),
+                peer=peer,
+                identity=self._identity,
+                time_limit=self._policy.time_limit,
+            )
+            try:
+                self._agreement.call(link, session=session, purpose="stream")
+            except BaseException:
+                link.close()
+                raise
+            return link
+
+        return call
+
+    # -- memory ----------------------------------------------------------------------------------
+    def _record(
+        self, analyst: str, session: str, demand: Demand, stage: str, facts: Mapping[str, Any]
+    ) -> None:
+        digest = hashlib.sha256(f"{session} {stage}".encode()).hexdigest()
+        details = {"session": session, "party": self._name, "stage": stage, **facts}
+        self._ledger.record(
+            Draft(
+                self._policy.relation,
+                analyst,
+                "joint",
+                demand.question,
+                digest,
+                self._agreement.policy,
+                details,
+            )
+        )
+
+    def _marks(self, demand: Demand, inputs: npt.NDArray[np.int64] | None) -> dict[str, str]:
+        """Return a keyed digest of each row of inputs: tells change, and no value."""
+        if inputs is None:
+            return {}
+        names = [f"{what} {measure}".strip() for what, measure in demand.rows(self._policy)]
+        return {
+            name: hmac.new(self._secret, row.tobytes(), "sha256").hexdigest()
+            for name, row in zip(names, inputs, strict=True)
+        }
+
+    def _require_history(self, demand: Demand, inputs: npt.NDArray[np.int64] | None) -> None:
+        """Refuse what would disclose a difference to an earlier table of the same records."""
+        marks = self._marks(demand, inputs)
+        for entry in self._ledger.entries():
+            details = entry.details
+            if entry.kind != "joint" or entry.dataset != self._policy.relation:
+                continue
+            if details.get("stage") != "started":
+                continue
+            same = (list(demand.keys), demand.condition) == (details["keys"], details["condition"])
+            known = details["inputs"]
+            if not same or any(known.get(name, mark) != mark for name, mark in marks.items()):
+                raise RefusedError(
+                    "together with an earlier joint table this one could disclose a difference",
+                    code="joint-history",
+                    hint="repeat the earlier keys and condition on the same records, with whatever "
+                    "measures",
+                )
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.close()
+
+    def __enter__(self) -> Party:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Owner(Party):
+    """A party that holds records, and computes on shares too where the policy says so.
+
+    Examples
+    --------
+    >>> with Owner(policy, "hospital-a", data=stays, ledger=open_ledger("a.db")):  # doctest: +SKIP
+    ...     threading.Event().wait()
+    """

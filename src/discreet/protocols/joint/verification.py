@@ -1,0 +1,102 @@
+"""Ledgers of several parties side by side, and whether their transcripts agree."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from discreet.ledger.opening import open_ledger
+from discreet.report import Report, Rows
+
+__all__ = ["JointVerification", "verify_ledgers"]
+
+
+@dataclasses.dataclass(frozen=True)
+class JointVerification(Report):
+    """What the ledgers of several parties say of their joint runs."""
+
+    sessions: int
+    messages: int
+    opened: tuple[str, ...]
+    findings: tuple[str, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing speaks against any run."""
+        return not self.findings
+
+    @property
+    def verdict(self) -> str:
+        """The result in one sentence."""
+        if not self.agrees:
+            return f"the ledgers do not agree: {len(self.findings)} findings"
+        return f"the transcripts of {self.sessions} runs agree, and nothing else was opened than stated"
+
+    def rows(self) -> Rows:
+        """Return what was opened, and what is wrong."""
+        lines = [("opened", one) for one in self.opened]
+        return ("", ""), [*lines, *(("finding", one) for one in self.findings)]
+
+
+def verify_ledgers(places: Sequence[str | Path]) -> JointVerification:
+    """Compare what parties recorded of the same runs.
+
+    A message must have left as it arrived, what was opened must be the same at every node, and
+    every opening must have been recorded before it. A chain that was changed is a finding too.
+    """
+    sessions: dict[str, dict[str, dict[str, Any]]] = {}
+    findings: list[str] = []
+    for place in places:
+        with open_ledger(place, read_only=True) as ledger:
+            if not ledger.verify().intact:
+                findings.append(f"{place}: the chain of entries is broken")
+            for entry in ledger.entries():
+                if entry.kind == "joint":
+                    details = entry.details
+                    run = sessions.setdefault(str(details["session"]), {})
+                    party = run.setdefault(str(details["party"]), {})
+                    party[str(details["stage"])] = details
+    messages = 0
+    opened: list[str] = []
+    for session, parties in sessions.items():
+        finished = {
+            name: stages["finished"]["transcript"]
+            for name, stages in parties.items()
+            if "finished" in stages
+        }
+        count, wrong = _compared(session[:8], finished)
+        messages += count
+        findings += wrong
+        findings += _unannounced(session[:8], parties, finished)
+        shown = next((t["opened"] for t in finished.values() if t["opened"]), [])
+        opened += [f"{session[:8]}: {one['meaning']} ({one['cells']} cells)" for one in shown]
+    return JointVerification(len(sessions), messages, tuple(opened), tuple(findings))
+
+
+def _compared(session: str, finished: Mapping[str, Any]) -> tuple[int, list[str]]:
+    messages = 0
+    findings: list[str] = []
+    for sender, transcript in finished.items():
+        for receiver, sent in transcript["sent"].items():
+            if receiver not in finished:
+                continue
+            messages += int(sent["messages"])
+            if finished[receiver]["received"].get(sender) != sent:
+                findings.append(f"{session}: what {sender} sent is not what {receiver} received")
+    shown = {name: t["opened"] for name, t in finished.items() if t["opened"]}
+    if len({str(one) for one in shown.values()}) > 1:
+        findings.append(f"{session}: the nodes state different openings")
+    return messages, findings
+
+
+def _unannounced(
+    session: str, parties: Mapping[str, Mapping[str, Any]], finished: Mapping[str, Any]
+) -> list[str]:
+    return [
+        f"{session}: {name} opened without recording it before: {one['meaning']}"
+        for name, transcript in finished.items()
+        for one in transcript["opened"]
+        if f"opening {one['meaning']}" not in parties[name] or "started" not in parties[name]
+    ]

@@ -1,0 +1,255 @@
+"""Owners in processes of their own: what analysts get, what is refused, what is recorded."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import discreet as dc
+from discreet.app.cli import main as cli
+from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
+from discreet.ledger.opening import open_ledger
+from discreet.protocols.joint.demand import read_demand, require_offer, summarize
+from discreet.protocols.joint.verification import verify_ledgers
+from discreet.protocols.transport import Identity
+from tests.protocols.joint.plain import plain_flags
+
+RULES = (dc.MinimumFrequency(3), dc.PPercent(15))
+SQL = (
+    "SELECT icd, ward, COUNT(*) AS n, SUM(cost) AS cost, AVG(cost) AS mean "
+    "FROM stays GROUP BY icd, ward"
+)
+
+
+def hospital(seed, n=150):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "icd": rng.choice(list("ABCDEF"), n, p=[0.4, 0.3, 0.15, 0.1, 0.04, 0.01]),
+            "ward": rng.choice(["x", "y"], n),
+            "cost": (rng.lognormal(5, 1.5, n) * 100).astype(int) / 100,
+            "age": rng.integers(0, 90, n),
+        }
+    )
+
+
+OWNERS = [hospital(seed) for seed in (1, 2, 3)]
+
+
+def local(data=OWNERS, **more):
+    options = {
+        "name": "stays",
+        "keys": {"icd": list("ABCDEFG"), "ward": ["x", "y"]},
+        "measures": {"cost": {"bound": 1e7, "decimals": 2}},
+        "conditions": {"age": "integer"},
+        "rules": RULES,
+        "time_limit": 20,
+    }
+    return dc.Joint.local(data, **options | more)
+
+
+@pytest.fixture(scope="module")
+def joint():
+    with local() as made:
+        yield made
+
+
+def expected(frames, keys=("icd", "ward")):
+    codes = [(i, w) for i in "ABCDEFG" for w in "xy"]
+    parts = [
+        [
+            np.sort(np.rint(f[(f.icd == i) & (f.ward == w)].cost.to_numpy() * 100).astype(int))[
+                ::-1
+            ]
+            for i, w in codes
+        ]
+        for f in frames
+    ]
+    whole = pd.concat(frames)
+    counts = [len(whole[(whole.icd == i) & (whole.ward == w)]) for i, w in codes]
+    sums = [whole[(whole.icd == i) & (whole.ward == w)].cost.sum() for i, w in codes]
+    return plain_flags(parts, RULES), np.array(counts), np.array(sums)
+
+
+def test_the_table_equals_the_central_one_where_it_is_safe(joint):
+    table = joint.ask(SQL)
+    flags, counts, sums = expected(OWNERS)
+    assert ((table.frame.status == "withheld") == flags).all()
+    assert 0 < flags.sum() < len(flags)
+    safe = ~flags
+    assert (table.frame.n[safe].astype(int) == counts[safe]).all()
+    assert np.allclose(table.frame.cost[safe], sums[safe], atol=0.005)
+    assert table.frame[["n", "cost", "mean"]][flags].isna().all(axis=None)
+    assert [one["meaning"] for one in table.opened] == [
+        "which cells are withheld",
+        "of safe cells: count, sum of cost",
+    ]
+    for withheld in sums[flags & (sums > 0)]:
+        assert f"{withheld:.2f}" not in str(table.to_dict())
+
+
+def test_later_questions_are_judged_with_earlier_ones(joint):
+    joint.ask(SQL)
+    assert joint.ask(SQL.replace("AVG(cost) AS mean", "AVG(cost) AS average")).withheld > 0
+    for other in (
+        "SELECT icd, COUNT(*) FROM stays GROUP BY icd",
+        "SELECT icd, ward, COUNT(*) FROM stays WHERE age < 89 GROUP BY icd, ward",
+    ):
+        with pytest.raises(RefusedError) as caught:
+            joint.ask(other)
+        assert caught.value.code == "joint-history"
+
+
+def test_the_ledgers_of_all_parties_agree(joint):
+    joint.ask(SQL)
+    ledgers = [str(place) for place in joint._closing.ledgers.values()]
+    found = verify_ledgers(ledgers)
+    assert found.agrees, found.findings
+    assert found.messages > 100
+    done = CliRunner().invoke(cli.build(), ["joint", "verify", *ledgers])
+    assert done.exit_code == 0, done.output
+    for ledger in ledgers:  # nothing of an owner's parts is written anywhere
+        with open_ledger(ledger, read_only=True) as opened:
+            assert all(not entry.answer for entry in opened.entries())
+
+
+def test_a_ledger_that_tells_another_story_is_found(joint, tmp_path):
+    joint.ask(SQL)
+    for place in joint._closing.ledgers.values():
+        for file in place.parent.glob(place.name + "*"):  # and what SQLite keeps beside it
+            shutil.copy(file, tmp_path)
+    copies = [tmp_path / place.name for place in joint._closing.ledgers.values()]
+    with open_ledger(copies[0]) as ledger:
+        from discreet.ledger.entry import Draft
+
+        last = [e for e in ledger.entries() if e.details.get("stage") == "finished"][-1]
+        details = dict(last.details) | {"session": "another"}
+        details["transcript"] = {
+            **details["transcript"],
+            "opened": [{"meaning": "everything", "cells": 1}],
+        }
+        ledger.record(Draft("stays", "analyst", "joint", "q", "d", "p", details))
+    found = verify_ledgers(copies)
+    assert not found.agrees
+    assert "without recording" in " ".join(found.findings)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT icd, MAX(cost) FROM stays GROUP BY icd",
+        "SELECT age, COUNT(*) FROM stays GROUP BY age",
+        "SELECT icd, SUM(age) FROM stays GROUP BY icd",
+        "SELECT icd, SUM(cost) / COUNT(*) FROM stays GROUP BY icd",
+        "SELECT icd, COUNT(*) FROM stays GROUP BY icd HAVING COUNT(*) > 1",
+        "SELECT COUNT(*) FROM stays WHERE cost > 100",
+        "SELECT * FROM stays",
+        "SELECT COUNT(*) FROM other",
+        "nonsense",
+    ],
+)
+def test_statements_beyond_what_was_agreed_are_refused(joint, sql):
+    with pytest.raises(DiscreetError):
+        joint.ask(sql)
+
+
+def test_two_owners_compute_with_an_independent_node_and_say_one_sum():
+    with local(OWNERS[:2]) as joint:
+        total = joint.sum("cost")
+        assert total.frame["sum"][0] == pytest.approx(pd.concat(OWNERS[:2]).cost.sum(), abs=0.01)
+        assert "node" in joint.policy.nodes
+        assert len(verify_ledgers(list(joint._closing.ledgers.values())).opened) == 2
+
+
+def test_a_party_that_dies_is_named_and_nothing_is_opened():
+    with local(time_limit=3) as joint:
+        joint._closing.processes["owner3"].kill()
+        joint._closing.processes["owner3"].wait()
+        with pytest.raises(EngineError) as caught:
+            joint.ask(SQL)
+        assert caught.value.code == "party-missing"
+        assert "owner3" in str(caught.value)
+        assert not verify_ledgers(list(joint._closing.ledgers.values())).opened
+
+
+def test_another_policy_or_a_substituted_certificate_is_refused(joint, tmp_path):
+    wider = dataclasses.replace(joint.policy, rules=(dc.MinimumFrequency(1),))
+    with pytest.raises(RefusedError) as caught:
+        dc.Joint(wider).ask(SQL)
+    assert caught.value.code == "policy-differs"
+    for file in joint._closing.folder.glob("*.crt"):
+        shutil.copy(file, tmp_path)
+    # A stranger in the analyst's place: the owners hold another certificate.
+    (tmp_path / "analyst.crt").unlink()
+    Identity.new(tmp_path, "analyst")
+    forged = dataclasses.replace(joint.policy, folder=str(tmp_path))
+    with pytest.raises((RefusedError, EngineError)):
+        dc.Joint(forged).ask(SQL)
+    # A stranger in an owner's place: the analyst holds another certificate.
+    for file in joint._closing.folder.glob("analyst.*"):
+        shutil.copy(file, tmp_path)
+    (tmp_path / "owner1.crt").unlink()
+    Identity.new(tmp_path, "owner1")
+    with pytest.raises(RefusedError) as pinned:
+        dc.Joint(forged).ask(SQL)
+    assert pinned.value.code == "wrong-pin"
+
+
+def test_summaries_of_an_owner(joint):
+    data = dc.read(OWNERS[0], name="stays")
+    require_offer(data, joint.policy)
+    demand = read_demand("SELECT COUNT(*), SUM(cost) FROM stays WHERE age < 0", joint.policy)
+    assert (summarize(data, demand, joint.policy) == 0).all()
+    demand = read_demand("SELECT COUNT(*), SUM(cost) FROM stays WHERE age < 40", joint.policy)
+    young = OWNERS[0][OWNERS[0].age < 40]
+    found = summarize(data, demand, joint.policy)[:, 0].tolist()
+    top = np.rint(young.cost.nlargest(2).to_numpy() * 100).astype(int).tolist()
+    assert found == [len(young), len(young), round(young.cost.sum() * 100), *top]
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"icd": "Z"}, "undeclared-code"),
+        ({"icd": None}, "undeclared-code"),
+        ({"cost": -1.0}, "beyond-bound"),
+        ({"cost": None}, "beyond-bound"),
+        ({"cost": 1e9}, "beyond-bound"),
+    ],
+)
+def test_owners_see_what_does_not_fit_before_they_take_part(joint, change, code):
+    frame = OWNERS[0].copy()
+    for name, value in change.items():
+        frame.loc[0, name] = value
+    with pytest.raises(InputError) as caught:
+        require_offer(dc.read(frame, name="stays"), joint.policy)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"nodes": ("owner1", "owner2")},
+        {"owners": ("owner1",)},
+        {"owners": ("owner1", "nobody")},
+        {"collusion": 3},
+        {"rules": ()},
+        {"rules": (dc.Request(70),)},
+        {"rules": (dc.ZeroCells(),)},
+        {"keys": {"icd": ()}},
+        {"rules": (dc.PPercent(12.345678),), "records": 1 << 40},
+    ],
+)
+def test_policies_that_cannot_hold_are_refused(joint, change):
+    changed = {**change}
+    if "records" in changed:
+        changed["measures"] = {
+            "cost": dataclasses.replace(joint.policy.measures["cost"], bound=1e15, decimals=6)
+        }
+    with pytest.raises(InputError):
+        dataclasses.replace(joint.policy, **changed)

@@ -1,0 +1,131 @@
+"""Rules judged on shares say what the rules say in plain sight."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet.protocols.arithmetic import rehearse, split
+from discreet.protocols.arithmetic.comparison import unpack
+from discreet.protocols.joint.judging import audiences, judge, merge
+from discreet.randomness import Randomness
+from tests.protocols.joint.plain import plain_flags, random_parts, summary
+
+RNG = Randomness.seeded(8)
+RULES = [
+    (dc.MinimumFrequency(3), dc.PPercent(15)),
+    (dc.Dominance(1, 75), dc.Dominance(2, 90)),
+    (dc.Pq(12.5, 80),),
+]
+
+
+def flags_on_shares(parts, rules, *, collusion=1, tops=2):
+    shared = [
+        [split(one, rng=RNG) for one in summary(part, tops)] for part in parts
+    ]  # owner → count, sum, top
+
+    def work(node):
+        of = [[one[node.index] for one in owner] for owner in shared]
+        bits = judge(
+            node,
+            rules,
+            [owner[0] for owner in of],
+            {"m": [owner[1] for owner in of]},
+            {"m": [owner[2] for owner in of]},
+            {},
+            collusion=collusion,
+        )
+        return unpack(node.open_bits(bits, "flags"), len(parts[0])).astype(bool)
+
+    results, rings = rehearse(work)
+    assert all((one == results[0]).all() for one in results)
+    return results[0], rings
+
+
+@pytest.mark.parametrize("owners", [2, 3, 5, 7])
+@pytest.mark.parametrize("rules", RULES, ids=lambda rules: "-".join(r.name for r in rules))
+def test_flags_equal_the_plain_rule(owners, rules):
+    parts = random_parts(np.random.default_rng(owners), owners, 60)
+    found, _ = flags_on_shares(parts, rules)
+    expected = plain_flags(parts, rules)
+    assert (found == expected).all()
+    assert expected.sum() > 0
+
+
+def test_flags_with_two_owners_colluding():
+    parts = random_parts(np.random.default_rng(1), 4, 80)
+    rules = RULES[0]
+    found, _ = flags_on_shares(parts, rules, collusion=2)
+    assert (found == plain_flags(parts, rules, collusion=2)).all()
+    assert found.sum() > plain_flags(parts, rules, collusion=1).sum()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_lists_of_largest_contributions_are_merged(n):
+    rng = np.random.default_rng(n)
+    a, b = (np.sort(rng.integers(0, 20, (n, 50)), axis=0)[::-1] for _ in range(2))
+    parts = split(a, rng=RNG), split(b, rng=RNG)
+    results, _ = rehearse(
+        lambda node: node.open(merge(node, *(one[node.index] for one in parts)), "x")
+    )
+    expected = np.sort(np.concatenate([a, b]), axis=0)[::-1][:n]
+    assert (results[0] == expected).all()
+
+
+def test_audiences_are_all_and_every_coalition():
+    assert audiences(2, 1) == [(0, 1), (1,), (0,)]
+    assert len(audiences(5, 2)) == 1 + 5 + 10
+
+
+def test_an_owner_subtracts_its_part():
+    # The attack of the specification: what the total alone lets pass breaks the rule for an owner.
+    rng = np.random.default_rng(0)
+    parts = [[np.sort(rng.lognormal(6, 2, 3).astype(int))[::-1] for _ in range(300)] for _ in "abc"]
+    rules = RULES[0]
+    naive = plain_flags(parts, rules, collusion=0)
+    shipped, _ = flags_on_shares(parts, rules)
+    broken = {True: 0, False: 0}
+    for opened in (naive, shipped):
+        for cell in np.flatnonzero(~opened):
+            one = [[part[cell]] for part in parts]
+            broken[opened is shipped] += int(plain_flags(one, rules)[0])
+    assert broken[False] > 50
+    assert broken[True] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("owners", [2, 3, 4, 5, 6, 7])
+def test_flags_of_two_thousand_tables(owners):
+    # Cells are judged alone, so 334 tables of twelve cells are one table of 4,008.
+    parts = random_parts(np.random.default_rng(100 + owners), owners, 4008)
+    for rules in RULES:
+        found, _ = flags_on_shares(parts, rules)
+        assert (found == plain_flags(parts, rules)).all()
+
+
+def test_what_a_node_sees_does_not_tell_the_inputs():
+    # A classifier on the bits of a node's view; the control is a mask that is used twice.
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
+
+    cells = 3000
+    rng = np.random.default_rng(3)
+    small = rng.integers(0, 2, cells).astype(bool)
+    parts = [[np.array([1 if flag else 10**9]) for flag in small] for _ in range(2)]
+    _, rings = flags_on_shares(parts, (dc.MinimumFrequency(3), dc.PPercent(15)))
+    # Per cell: the words of messages that carry one word for each cell.
+    words = [np.frombuffer(body, "<u8") for _, body in rings[0].view if len(body) == 8 * cells * 2]
+    assert words
+    seen = np.concatenate([word.reshape(-1, cells) for word in words]).T
+    auc = _auc(seen, small, LogisticRegression, roc_auc_score)
+    assert abs(auc - 0.5) < 3 * np.sqrt(1 / (12 * (cells / 4))) + 0.01
+    reused = (np.where(small, 1, 10**9).astype(np.uint64) + np.uint64(12345))[:, None]
+    assert _auc(reused, small, LogisticRegression, roc_auc_score) > 0.99
+
+
+def _auc(words, labels, model, score):
+    bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1)
+    half = len(labels) // 2
+    fitted = model(C=0.01, max_iter=200).fit(bits[:half], labels[:half])
+    return score(labels[half:], fitted.decision_function(bits[half:]))
