@@ -23,6 +23,8 @@ __all__ = ["atomic_directory", "atomic_file", "working_folder", "written_files"]
 
 #: Files at the top of what we wrote; each lists under "files" what was written with it.
 _STATEMENTS = ("record.json", "evidence.json", "map.json")
+#: What a release that a ledger records has besides.
+_MANIFEST = "manifest.json"
 #: Middle of the names of folders that exist while something is written.
 _UNDER_WAY = ".discreet-"
 _EXCHANGE = 2  # RENAME_EXCHANGE of Linux
@@ -233,5 +235,5 @@ def _written(folder: Path) -> set[str]:
     for name in _STATEMENTS:
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             stated = json.loads((folder / name).read_text(encoding="utf-8"))["files"]
-            return {name, *map(str, stated)}
+            return {name, _MANIFEST, *map(str, stated)}
     return set()

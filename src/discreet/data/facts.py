@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import functools
 import json
 import zlib
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from discreet.data.hierarchy import Hierarchy
+from discreet.data.table import Dimension
 from discreet.errors import EngineError
 
 __all__ = [
@@ -57,10 +60,25 @@ class LinearFacts:
     attacker: str = "outsider"
     unit: str | None = None
     weight: str | None = None
+    #: The code of records without a value.
+    missing: str | None = None
     #: For each record of the snapshot, in the order of its roster, the number of its combination
     #: of codes; and the combinations, as rows of places.
     members: Ints = dataclasses.field(default_factory=lambda: np.zeros(0, np.int64))
     combinations: Ints = dataclasses.field(default_factory=lambda: np.zeros((0, 0), np.int64))
+
+    @functools.cached_property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The attributes with their codes."""
+        return tuple(
+            Dimension.of(name, [Hierarchy.from_pairs(pairs) for pairs in several])
+            for name, several in zip(self.by, self.hierarchies, strict=True)
+        )
+
+    @property
+    def quantity(self) -> tuple[str | None, str | None]:
+        """What is added up: facts of different quantities share no unknown."""
+        return self.measure if self.statistic != "count" else None, self.weight
 
     @property
     def withheld(self) -> npt.NDArray[np.bool_]:

@@ -40,6 +40,8 @@ class Roster:
     marks: Ints
     #: For each place of the roster, which of the dataset's rows stands there.
     order: Ints
+    #: For each place a keyed mark of the unit that the record belongs to; empty without a unit.
+    units: Ints = dataclasses.field(default_factory=lambda: np.zeros(0, np.int64))
     #: The dataset with its rows held still.
     dataset: Dataset | None = None
 
@@ -49,10 +51,21 @@ class Roster:
         held = dataset if ROW in dataset.relation.columns else dataset.numbered()
         marks = row_marks(held.relation, dataset.columns, key=key)
         order = np.argsort(marks, kind="stable").astype(np.int64)
-        return cls(marks[order], order, held)
+        unit = dataset.unit
+        units = np.zeros(0, np.int64)
+        if unit is not None:
+            units = row_marks(held.relation, [unit], key=key)[order]
+        return cls(marks[order], order, units, held)
 
     def __len__(self) -> int:
         return len(self.marks)
+
+    def locate(self, other: Roster) -> Ints:
+        """Return where each of these records stands in another roster; −1 where it does not."""
+        place = np.searchsorted(other.marks, self.marks, side="left") + self.occurrence
+        there = place < len(other)
+        there[there] = other.marks[place[there]] == self.marks[there]
+        return np.where(there, place, -1)
 
     @property
     def identities(self) -> list[tuple[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.data.dataset import Dataset
-from discreet.data.facts import Facts, pack_facts, unpack_facts
-from discreet.data.facts import ClassFacts, LinearFacts
+from discreet.data.facts import ClassFacts, Facts, LinearFacts, pack_facts, unpack_facts
 from discreet.data.roster import Roster
 from discreet.errors import RefusedError
 from discreet.ledger.entry import Draft, Entry
@@ -21,7 +21,7 @@ from discreet.ledger.opening import open_ledger
 from discreet.ledger.population import Population, open_population
 from discreet.ledger.store import Ledger
 
-__all__ = ["Earlier", "Memory", "earlier_releases"]
+__all__ = ["Earlier", "Memory", "earlier_releases", "record_release"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -150,7 +150,7 @@ class Memory:
             Draft(
                 self.dataset.name, "curator", "roster", self.snapshot, self.identity, "roster",
                 {"snapshot": self.identity},
-                pack_marks(found.marks),
+                pack_roster(found),
             )
         )  # fmt: skip
         return found
@@ -159,10 +159,15 @@ class Memory:
     def rosters(self) -> dict[str, Roster]:
         """The rosters of all snapshots about which something was released, by their identity."""
         kept = {
-            str(entry.details["snapshot"]): unpack_marks(entry.answer)
+            str(entry.details["snapshot"]): unpack_roster(entry.answer)
             for entry in self.ledger.history(self.dataset.name, kind="roster")
         }
         return kept | {self.identity: self.roster}
+
+    def snapshot_name(self, identity: str) -> str:
+        """Return the name of a snapshot by its identity."""
+        known = {s.identity: s.name for s in self.ledger.snapshots()}
+        return known.get(identity, "")
 
     def linear(self) -> list[tuple[Earlier, LinearFacts]]:
         """Return the linear facts of all releases."""
@@ -180,23 +185,21 @@ class Memory:
         if earlier.snapshot == self.identity:
             return members
         then = self.rosters[earlier.snapshot]
-        known = dict(zip(then.identities, members.tolist(), strict=True))
-        return np.array([known.get(one, absent) for one in self.roster.identities], dtype=np.int64)
+        place = self.roster.locate(then)
+        return np.where(place >= 0, members[np.maximum(place, 0)], absent)
 
 
-def pack_marks(marks: Ints) -> bytes:
-    """Return marks as bytes that a ledger keeps."""
-    import zlib
+def pack_roster(roster: Roster) -> bytes:
+    """Return the marks of records and units as bytes that a ledger keeps."""
+    both = np.concatenate([roster.marks, roster.units]).astype("<i8").tobytes()
+    return len(roster).to_bytes(8, "little") + zlib.compress(both, 1)
 
-    return zlib.compress(marks.astype("<i8").tobytes(), 1)
 
-
-def unpack_marks(content: bytes) -> Roster:
+def unpack_roster(content: bytes) -> Roster:
     """Return the roster of an earlier snapshot."""
-    import zlib
-
-    marks = np.frombuffer(zlib.decompress(content), dtype="<i8").astype(np.int64)
-    return Roster(marks, np.arange(len(marks), dtype=np.int64))
+    size = int.from_bytes(content[:8], "little")
+    both = np.frombuffer(zlib.decompress(content[8:]), dtype="<i8").astype(np.int64)
+    return Roster(both[:size], np.arange(size, dtype=np.int64), both[size:])
 
 
 def record_release(
