@@ -93,8 +93,8 @@ def test_other_libraries_keep_their_own_locators():
 
 
 def test_arrays_that_may_not_be_written_to_are_compiled_for_no_second_time():
-    from discreet.queries.history.auditor import Auditor
-    from discreet.queries.history.deciding import decide
+    from discreet.audit.history.auditor import Auditor
+    from discreet.audit.history.deciding import decide
 
     counts, inside = np.ones(20, np.int64), np.arange(8)
     for writable in (True, False):

@@ -24,6 +24,8 @@ __all__ = ["atomic_directory", "atomic_file", "working_folder", "written_files"]
 
 #: Files at the top of what we wrote; each lists under "files" what was written with it.
 _STATEMENTS = ("record.json", "evidence.json", "map.json")
+#: What a release that a ledger records has besides.
+_MANIFEST = "manifest.json"
 #: Middle of the names of folders that exist while something is written.
 _UNDER_WAY = ".discreet-"
 #: The hidden folder of a release under way; one that was put aside is for `_recover` alone.
@@ -242,5 +244,5 @@ def _written(folder: Path) -> set[str]:
     for name in _STATEMENTS:
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             stated = json.loads((folder / name).read_text(encoding="utf-8"))["files"]
-            return {name, *map(str, stated)}
+            return {name, _MANIFEST, *map(str, stated)}
     return set()

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import dataclasses
 import datetime
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import discreet
 from discreet.data.atomic import atomic_directory, written_files
+from discreet.data.facts import Facts, UncoveredFacts
 from discreet.report import Report, plain
 from discreet.verification import Held
 
-__all__ = ["Evidence", "Release"]
+if TYPE_CHECKING:
+    from discreet.data.dataset import Dataset
+
+__all__ = ["Evidence", "Release", "Standing"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +53,19 @@ class Evidence(Report):
     )
 
 
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """How a release stands to a ledger: what it was judged with, and what it was charged."""
+
+    #: The ledger, and the snapshot of the records, by their identities.
+    ledger: str
+    snapshot: str
+    #: The last entry that it was judged with.
+    after: int
+    #: The entry that charged its privacy events.
+    charged: int | None = None
+
+
 class Release(abc.ABC):
     """Anything that leaves: it can state its evidence and write itself, whole or not at all.
 
@@ -64,6 +82,9 @@ class Release(abc.ABC):
     >>> sorted(path.name for path in folder.iterdir())
     ['evidence.json', 'note.txt']
     """
+
+    #: Where it was judged and charged, if it was made with a ledger.
+    standing: Standing | None = None
 
     @abc.abstractmethod
     def evidence(self) -> Evidence:
@@ -84,12 +105,54 @@ class Release(abc.ABC):
         """Return what the promises also speak of and the files do not show."""
         return Held()
 
+    def title(self) -> str:
+        """Return a few words that tell it from others in a list; nothing confidential."""
+        return self.evidence().kind
+
+    def records(self) -> Dataset | None:
+        """Return the records that it is about; none where it was made of ready cells."""
+        return None
+
+    def events(self) -> Mapping[str, int]:
+        """Return the privacy events that it spends, as the accountant spells them."""
+        return {}
+
+    def facts(self, memory: Any) -> Sequence[Facts]:
+        """Return what it tells, as data for judging later releases.
+
+        `memory` gives the records in the order in which members are listed (`memory.roster`). Any:
+        the ledger lies above the nouns.
+        """
+        del memory
+        if self.events():
+            return ()
+        return (UncoveredFacts(f"a release of the kind {self.evidence().kind} states no facts"),)
+
+    def judge(self, memory: Any) -> None:  # noqa: B027 - what states no facts has nothing to judge
+        """Raise if it is not safe together with what `memory` holds. Any: as `facts`."""
+
     def require_releasable(self, *, unsafe: bool = False) -> None:
         """Raise if it may not leave; `unsafe` says that the curator accepts a verdict of not safe."""
         del unsafe  # what has no verdict of its own may leave
 
-    def write(self, folder: str | Path, *, unsafe: bool = False) -> Path:
+    def write(
+        self,
+        folder: str | Path,
+        *,
+        unsafe: bool = False,
+        ledger: Any = None,
+        snapshot: str | None = None,
+        sign: str | Path | None = None,
+        audience: str = "public",
+        conditions: Sequence[str] = (),
+    ) -> Path:
         """Write output, report and `evidence.json`; the folder appears when all is written.
+
+        With a ledger (open, a file, or `postgresql://…`) the release is judged together with all
+        earlier ones and recorded before the folder appears, and `manifest.json` names the entry.
+        `snapshot` names this state of the records. `sign` is a key that signs the manifest
+        (`discreet key new`); `audience` is public or controlled, with a receiver's `conditions`. Any:
+        the ledger lies above the nouns.
 
         A release that is judged not safe is refused, unless the curator says `unsafe=True`; then
         its pages and its evidence say so. Before the folder appears the files are read again, by
@@ -100,9 +163,28 @@ class Release(abc.ABC):
         EngineError
             If they break a promise; nothing is written then.
         """
+        self.require_releasable(unsafe=unsafe)
+        with contextlib.ExitStack() as open_until_end:
+            recording = None
+            if ledger is not None or sign is not None:
+                # Found where the public names are: the ledger lies above the nouns.
+                recording = open_until_end.enter_context(
+                    contextlib.closing(
+                        discreet.Recording(
+                            self, ledger, snapshot=snapshot, sign=sign, audience=audience,
+                            conditions=conditions,
+                        )
+                    )
+                )  # fmt: skip
+            self._write_whole(folder, recording)
+            if recording is not None:
+                recording.published()
+        return Path(folder)
+
+    def _write_whole(self, folder: str | Path, recording: Any) -> None:
+        """Write all files into a folder that then appears. Any: as above."""
         from discreet.verification.folder import require_kept, verify
 
-        self.require_releasable(unsafe=unsafe)
         with atomic_directory(folder) as temporary:
             self.write_files(temporary)
             stated = plain(self.evidence()) | {
@@ -112,4 +194,5 @@ class Release(abc.ABC):
             evidence = json.dumps(stated, indent=2, ensure_ascii=False)
             (temporary / "evidence.json").write_text(evidence + "\n", encoding="utf-8")
             require_kept(verify(temporary, held=self.held()))
-        return Path(folder)
+            if recording is not None:
+                recording.record(temporary)

@@ -28,9 +28,11 @@ from discreet.data.engines import sql
 from discreet.data.engines.base import ROW, Engine, Relation
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
 
-__all__ = ["Snapshot", "fingerprint_rows"]
+__all__ = ["Snapshot", "fingerprint_rows", "row_marks"]
 
 #: Hexadecimal digits in each of the two numbers that are taken from a row's hash and added up.
 _DIGITS = 15
@@ -73,15 +75,8 @@ def fingerprint_rows(
     if columns is not None:
         relation.require(*columns)
         names = sorted(set(columns))
-    prefix = hmac.new(key, json.dumps(names).encode(), hashlib.sha256).hexdigest()
     engine = relation.engine
-    row: exp.Expr = sql.text(prefix)
-    for name in names:
-        written = _written(engine, sql.column(name), relation.schema.field(name).type)
-        row = exp.DPipe(this=row, expression=_delimited(written))
-    hashed = sql.select(
-        sql.subquery(relation.query, "t"), [sql.alias(engine.digest(row), "__digest")]
-    )
+    hashed = _hashed(relation, names, key)
     sums = [
         sql.alias(_as_text(exp.Sum(this=_wide(engine, start))), f"s{start}")
         for start in (1, 1 + _DIGITS)
@@ -91,6 +86,43 @@ def fingerprint_rows(
     count = int(found.pop("n"))
     content = json.dumps([names, count, *(text or "0" for text in found.values())])
     return count, hmac.new(key, content.encode(), hashlib.sha256).hexdigest()
+
+
+def row_marks(relation: Relation, columns: Sequence[str], *, key: bytes) -> npt.NDArray[np.int64]:
+    """Return a keyed mark of each row of a numbered relation, in the order of its numbers.
+
+    >>> import pandas as pd
+    >>> from discreet.data.dataset import read
+    >>> rows = read(pd.DataFrame({"a": [1, 2, 1]})).numbered().relation
+    >>> first, second, third = row_marks(rows, ["a"], key=b"secret")
+    >>> bool(first == third), bool(first == second)
+    (True, False)
+    """
+    import numpy as np
+
+    engine = relation.engine
+    hashed = _hashed(relation, sorted(columns), key, also=[ROW])
+    part = sql.call(
+        "substr", sql.column("__digest"), exp.Literal.number(1), exp.Literal.number(_DIGITS)
+    )
+    marks = sql.alias(sql.bigint(engine.from_hexadecimal(part)), "mark")
+    query = sql.select(sql.subquery(hashed, "t"), [sql.column(ROW), marks])
+    found = engine.fetch(query).sort_by(ROW)
+    return np.asarray(found.column("mark").to_numpy(), dtype=np.int64)
+
+
+def _hashed(
+    relation: Relation, names: Sequence[str], key: bytes, also: Sequence[str] = ()
+) -> exp.Select:
+    """Return the query for the keyed hash of each row, and columns besides."""
+    prefix = hmac.new(key, json.dumps(list(names)).encode(), hashlib.sha256).hexdigest()
+    engine = relation.engine
+    row: exp.Expr = sql.text(prefix)
+    for name in names:
+        written = _written(engine, sql.column(name), relation.schema.field(name).type)
+        row = exp.DPipe(this=row, expression=_delimited(written))
+    digest = sql.alias(engine.digest(row), "__digest")
+    return sql.select(sql.subquery(relation.query, "t"), [*map(sql.column, also), digest])
 
 
 def _wide(engine: Engine, start: int) -> exp.Expr:

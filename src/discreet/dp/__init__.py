@@ -6,6 +6,7 @@ __getattr__, __all__ = lazy(
     __name__,
     {
         "Accountant": "discreet.dp.accountant",
+        "Grant": "discreet.dp.grant",
         "gaussian_event": "discreet.dp.accountant",
         "normal_event": "discreet.dp.accountant",
         "pure_event": "discreet.dp.accountant",

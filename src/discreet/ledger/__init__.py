@@ -8,6 +8,7 @@ __getattr__, __all__ = lazy(
         "Charge": "discreet.ledger.entry",
         "Draft": "discreet.ledger.entry",
         "Entry": "discreet.ledger.entry",
+        "Recording": "discreet.ledger.recording",
         "Ledger": "discreet.ledger.store",
         "Verification": "discreet.ledger.entry",
         "open_ledger": "discreet.ledger.opening",

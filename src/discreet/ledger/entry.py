@@ -21,7 +21,8 @@ __all__ = [
 GENESIS = "0" * 64
 #: Columns of the table of entries, in the order of the fields of `Entry`.
 FIELDS = (
-    "number, time, dataset, asker, kind, question, digest, policy, details, answer, previous, hash"
+    "number, time, dataset, asker, kind, question, digest, policy, details, answer, answer_digest, "
+    "previous, hash"
 )
 #: Entries that are read at a time.
 _PAGE = 500
@@ -95,6 +96,8 @@ class Entry(Report):
     policy: str
     details: dict[str, Any]
     answer: bytes = dataclasses.field(repr=False)
+    #: SHA-256 of the answer, which the chain is made of.
+    answer_digest: str
     previous: str
     hash: str
 
@@ -116,7 +119,7 @@ def chained(entry: Entry) -> str:
         entry.digest,
         entry.policy,
         entry.details,
-        hashlib.sha256(entry.answer).hexdigest(),
+        entry.answer_digest,
     ]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -164,7 +167,8 @@ def read_page(cursor: Cursor, after: int) -> list[Entry]:
 
 def read_entry(row: Sequence[Any]) -> Entry:
     """Return a row of the table of entries. Any: a driver's row."""
-    number, time, dataset, user, kind, question, digest, policy, details, answer, before, own = row
+    number, time, dataset, user, kind, question, digest, policy, details, answer, *chain = row
+    answer_digest, before, own = map(str, chain)
     return Entry(
         number=int(number),
         time=time,
@@ -176,6 +180,7 @@ def read_entry(row: Sequence[Any]) -> Entry:
         policy=policy,
         details=json.loads(details),
         answer=bytes(answer),
+        answer_digest=answer_digest,
         previous=before,
         hash=own,
     )

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from discreet.errors import EngineError, InputError
+from discreet.ledger.format import prepare, require_format
 from discreet.ledger.store import Ledger
-from discreet.ledger.tables import SCHEMA, Cursor
+from discreet.ledger.tables import Cursor
 from discreet.ledger.witness import Noted, Witness
 
 __all__ = ["PostgresLedger", "PostgresWitness"]
@@ -60,8 +61,7 @@ class PostgresLedger(Ledger):
             self._require_ledger()
             return
         with self.transaction(write=True) as cursor:
-            for statement in SCHEMA:
-                cursor.execute(statement.format(blob="BYTEA"))
+            prepare(cursor, blob="BYTEA")
 
     def _require_ledger(self) -> None:
         with self.reading() as cursor:
@@ -72,6 +72,9 @@ class PostgresLedger(Ledger):
                     code="not-a-ledger",
                     hint="give the address that the gateway names under `ledger:`",
                 )
+            cursor.execute("SELECT to_regclass('discreet_format')")
+            has_version = cursor.fetchone()[0] is not None
+            require_format(cursor, has_version=has_version)
 
     def _connect(self) -> Any:
         connection = self._psycopg.connect(self._address, autocommit=True)

@@ -13,8 +13,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from discreet.errors import EngineError, InputError
+from discreet.ledger.format import prepare, require_format
 from discreet.ledger.store import Ledger
-from discreet.ledger.tables import SCHEMA, Cursor
+from discreet.ledger.tables import Cursor
 
 __all__ = ["SqliteLedger", "SqliteReader"]
 
@@ -36,8 +37,7 @@ class SqliteLedger(Ledger):
             self._connection = self._connect()
             self._reader, self._reading = self._connection, self._lock
             with self.transaction(write=True) as cursor:
-                for statement in SCHEMA:
-                    cursor.execute(statement.format(blob="BLOB"))
+                prepare(cursor, blob="BLOB")
             if self.path != ":memory:":  # those who read do not wait for the disk
                 self._reader, self._reading = self._connect(), threading.RLock()
         except (sqlite3.Error, OSError) as error:
@@ -124,6 +124,12 @@ class SqliteReader(SqliteLedger):
         if not found >= _TABLES:
             self.close()
             raise _not_a_ledger(path)
+        try:
+            with self.reading() as cursor:
+                require_format(cursor, has_version="discreet_format" in found)
+        except BaseException:
+            self.close()
+            raise
 
     def _connect(self) -> sqlite3.Connection:
         place = Path(self.path).absolute()

@@ -13,11 +13,13 @@ import base64
 import contextlib
 import dataclasses
 import datetime
+import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from discreet.data.atomic import atomic_file
 from discreet.data.snapshot import Snapshot
@@ -55,6 +57,14 @@ TELLING = ("exact", "interval")
 _APART = 1_000
 #: Entries that hold an answer, not a refusal or a charge made before the answer is computed.
 _ANSWERED = "kind NOT IN ('refused', 'charged')"
+#: Entries by which the ledger keeps its own house: they tell nobody anything.
+_HOUSE = ("refused", "charged", "snapshot", "roster", "grant", "published")
+#: What else makes a decision on an answer or a release stale, besides others of its kind.
+_JUDGED_WITH = {
+    "exact": ("release",),
+    "interval": ("release",),
+    "release": ("exact", "interval"),
+}
 
 
 class Ledger(abc.ABC):
@@ -154,9 +164,7 @@ class Ledger(abc.ABC):
                 known = self._find(cursor, *name, "kind = 'charged'")
             if known is not None:
                 return known, False
-        if seen is not None and (
-            seen.lost or self._last(cursor, draft.dataset, draft.kind) > seen.number
-        ):
+        if seen is not None and (seen.lost or self._newest_judged(cursor, draft) > seen.number):
             raise StaleError("others were answered since", code="stale-decision")
         self._require_snapshot(cursor, draft)
         if ticket.charges:
@@ -166,6 +174,11 @@ class Ledger(abc.ABC):
         if seen is not None and draft.kind != "refused":
             seen.number = entry.number
         return entry, True
+
+    def _newest_judged(self, cursor: Cursor, draft: Draft) -> int:
+        """Return the number of the last entry that a decision must have looked at."""
+        kinds = (draft.kind, *_JUDGED_WITH.get(draft.kind, ()))
+        return max(self._last(cursor, draft.dataset, kind) for kind in kinds)
 
     def _require_snapshot(self, cursor: Cursor, draft: Draft) -> None:
         """Refuse exact and interval answers about another snapshot than all earlier ones are of."""
@@ -203,7 +216,7 @@ class Ledger(abc.ABC):
         for charge in charges:
             if not charge.admits(totals[charge.scope]):
                 raise ExhaustedError(
-                    "the privacy budget does not hold what this answer would cost",
+                    "the privacy budget does not hold what this would cost",
                     code="budget-exhausted",
                     hint="ask for less, repeat an earlier question at no cost, or ask the curator",
                     scope=charge.scope.split(":")[0],
@@ -215,6 +228,31 @@ class Ledger(abc.ABC):
                 (draft.dataset, scope, json.dumps(total, sort_keys=True)),
             )
         return {charge.scope: dict(charge.events) for charge in charges}
+
+    def charge(
+        self,
+        dataset: str,
+        events: Mapping[str, int],
+        admits: Callable[[Mapping[str, int]], bool],
+        *,
+        what: str,
+    ) -> int:
+        """Charge the events of a release to the dataset's budget; return the entry's number.
+
+        Durable on return. `admits` says whether a total is within the grant.
+        """
+        draft = Draft(dataset, "curator", "charged", what, os.urandom(32).hex(), "release")
+        return self.record(draft, [Charge("dataset", events, admits)])[0].number
+
+    def set_grant(self, dataset: str, grant: Mapping[str, Any]) -> None:
+        """Record how much all releases about a dataset may spend together; the last one counts."""
+        draft = Draft(dataset, "curator", "grant", "", os.urandom(32).hex(), "grant", dict(grant))
+        self.record(draft)
+
+    def granted(self, dataset: str) -> dict[str, Any] | None:
+        """Return the grant of a dataset as it was recorded last. Any: names and numbers."""
+        found = self.history(dataset, kind="grant")
+        return found[-1].details if found else None
 
     def _append(self, cursor: Cursor, draft: Draft) -> Entry:
         cursor.execute("SELECT number, hash FROM discreet_head WHERE one = 1")
@@ -234,16 +272,17 @@ class Ledger(abc.ABC):
             policy=draft.policy,
             details=details,
             answer=draft.answer,
+            answer_digest=hashlib.sha256(draft.answer).hexdigest(),
             previous=previous,
             hash="",
         )
         entry = dataclasses.replace(entry, hash=chained(entry))
         cursor.execute(
-            f"INSERT INTO discreet_entries ({FIELDS}) VALUES ({', '.join('?' * 12)})",  # noqa: S608 - names and placeholders of this module
+            f"INSERT INTO discreet_entries ({FIELDS}) VALUES ({', '.join('?' * 13)})",  # noqa: S608 - names and placeholders of this module
             (
                 entry.number, entry.time, entry.dataset, entry.user, entry.kind, entry.question,
                 entry.digest, entry.policy, json.dumps(details, sort_keys=True), entry.answer,
-                entry.previous, entry.hash,
+                entry.answer_digest, entry.previous, entry.hash,
             ),
         )  # fmt: skip
         cursor.execute(
@@ -276,7 +315,7 @@ class Ledger(abc.ABC):
 
     def history(self, dataset: str, *, after: int = 0, kind: str | None = None) -> list[Entry]:
         """Return the answers (of a kind) given to anybody beyond a number, in order."""
-        told = f"{_ANSWERED} AND kind <> 'snapshot'"
+        told = f"kind NOT IN ({', '.join(map(repr, _HOUSE))}, 'release')"
         condition, values = (told, ()) if kind is None else ("kind = ?", (kind,))
         with self.reading() as cursor:
             cursor.execute(
@@ -328,7 +367,7 @@ class Ledger(abc.ABC):
                 "SELECT DISTINCT kind FROM discreet_entries WHERE dataset = ?", (dataset,)
             )
             kinds = {str(row[0]) for row in cursor.fetchall()}
-        return kinds - {"refused", "charged", "snapshot"}
+        return kinds - set(_HOUSE)
 
     def last(self, dataset: str, kind: str) -> int:
         """Return the number of the last answer of a kind about a dataset; 0 if there is none."""

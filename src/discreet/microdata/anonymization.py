@@ -8,11 +8,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from discreet.data.dataset import Dataset, as_dataset
+from discreet.data.facts import Facts
 from discreet.data.frames import Library
-from discreet.data.release import Evidence
-from discreet.errors import EngineError, InputError
+from discreet.data.release import Evidence, Standing
+from discreet.errors import EngineError, InputError, RefusedError
+from discreet.ledger.memory import Memory
+from discreet.ledger.recording import standing_in
+from discreet.ledger.store import Ledger
 from discreet.microdata.decided import decided_keys, require_release
+from discreet.microdata.memory import (
+    EARLIER,
+    earlier_classes,
+    file_facts,
+    require_sums_safe,
+    with_earlier,
+)
 from discreet.microdata.methods import Anonymization
 from discreet.microdata.models import Model
 from discreet.microdata.models._base import ModelCheck
@@ -75,6 +88,66 @@ class Anonymized(MicrodataRelease):
     quasi: tuple[str, ...] = ()
     outcome: Outcome | None = None
     checks: tuple[ModelCheck, ...] = ()
+    standing: Standing | None = None
+
+    def title(self) -> str:
+        """Return what is promised by which keys."""
+        promised = ", ".join(model.name for model in self.models)
+        return f"{promised} by {', '.join(self.quasi)}"
+
+    def records(self) -> Dataset | None:
+        """Return the records before."""
+        return self.original
+
+    def facts(self, memory: Memory) -> Sequence[Facts]:
+        """Return the classes, and the sums of numbers that leave as they are."""
+        from discreet.microdata.pair import Pair
+
+        pair = Pair.of(self.original, self)
+        ks = [int(getattr(model, "k", 2)) for model in self.models]
+        released = self.dataset.arrow()
+        return file_facts(
+            self.original,
+            released,
+            np.asarray(pair.origin),
+            self.quasi,
+            [model.settings() for model in self.models],
+            memory,
+            untouched=[n for n in self.dataset.columns if n not in self.quasi],
+            k=max([2, *ks]),
+        )
+
+    def judge(self, memory: Memory) -> None:
+        """Refuse a file whose models do not hold in the joint classes with earlier files."""
+        classes = earlier_classes(memory)
+        if classes is not None:
+            self._require_joint(classes)
+        require_sums_safe(self.facts(memory), memory)
+
+    def _require_joint(self, classes: Any) -> None:
+        """Check every model in the joint classes. Any: an array of numbers."""
+        import pyarrow as pa
+
+        from discreet.microdata.pair import Pair
+        from discreet.microdata.verify import verified
+
+        if self._done.wildcard:
+            raise _unsafe_together("files with missing keys are not judged together with others")
+        origin = np.asarray(Pair.of(self.original, self).origin)
+        words = pa.array([f"c{number}" for number in np.asarray(classes)[origin].tolist()])
+        owned = self._done.dataset.with_columns({EARLIER: words})
+        checks = verified(
+            owned,
+            self.original,
+            self.models,
+            (*self.quasi, EARLIER),
+            wildcard=False,
+            starred=self._done.starred,
+            maps=self._done.maps,
+        )
+        failed = [check.model for check in checks if not check.holds]
+        if failed:
+            raise _unsafe_together(f"{', '.join(failed)} would not hold in the joint classes")
 
     @property
     def _done(self) -> Outcome:
@@ -310,6 +383,8 @@ def anonymize(
     quasi: Sequence[str] | None = None,
     verify: bool = True,
     numbered_up_to: int = 5_000_000,
+    ledger: str | Path | Ledger | None = None,
+    snapshot: str | None = None,
     progress: Progress = silent,
 ) -> Anonymized:
     """Return a file that keeps every model, changed as little as the method can.
@@ -329,6 +404,11 @@ def anonymize(
     numbered_up_to
         Files of up to this many records keep their row numbers, so that `frame` has the input's
         order and risk measures can pair records before and after.
+    ledger
+        The memory of earlier releases: models then hold in the joint classes, of those who share
+        their class in this file and in every earlier one.
+    snapshot
+        The name of this state of the records, for the ledger; a new one when they have changed.
 
     Examples
     --------
@@ -354,8 +434,65 @@ def anonymize(
     dataset, keys = decided_keys(as_dataset(data), quasi)
     require_release(dataset, changed=keys)
     way = Generalization() if method is None else method
+    if ledger is not None:
+        with Memory(ledger, dataset, snapshot=snapshot) as memory:
+            made = _remembered(dataset, promises, way, keys, memory, verify, progress)
+            return dataclasses.replace(made, standing=standing_in(memory))
+    return _anonymized(dataset, promises, way, keys, verify, numbered_up_to, progress)
+
+
+def _remembered(
+    dataset: Dataset,
+    promises: tuple[Model, ...],
+    way: Anonymization,
+    keys: tuple[str, ...],
+    memory: Memory,
+    verify: bool,
+    progress: Progress,
+) -> Anonymized:
+    """Anonymise so that every model holds in the joint classes with earlier files."""
+    from discreet.microdata.methods.generalization import Generalization
+
+    classes = earlier_classes(memory)
+    if classes is None or not isinstance(way, Generalization):
+        made = _anonymized(dataset, promises, way, keys, verify, dataset.count, progress)
+        made.judge(memory)
+        return made
+    # The earlier class is one more key, which no search may generalise.
+    held = with_earlier(dataset.numbered(), classes)
+    joint = dataclasses.replace(way, highest={**way.highest, EARLIER: 0})
+    outcome = joint.anonymize(held, promises, quasi=(*keys, EARLIER), progress=progress)
+    left = outcome.dataset.select([n for n in outcome.dataset.columns if n != EARLIER])
+    levels = {name: level for name, level in outcome.levels.items() if name != EARLIER}
+    outcome = dataclasses.replace(outcome, dataset=left, levels=levels)
+    made = _finished(dataset, promises, way, keys, outcome, verify)
+    made.judge(memory)
+    return made
+
+
+def _anonymized(
+    dataset: Dataset,
+    promises: tuple[Model, ...],
+    way: Anonymization,
+    keys: tuple[str, ...],
+    verify: bool,
+    numbered_up_to: int,
+    progress: Progress,
+) -> Anonymized:
+    """Anonymise without a memory."""
     held = dataset.numbered() if dataset.count <= numbered_up_to else dataset
     outcome = way.anonymize(held, promises, quasi=keys, progress=progress)
+    return _finished(dataset, promises, way, keys, outcome, verify)
+
+
+def _finished(
+    dataset: Dataset,
+    promises: tuple[Model, ...],
+    way: Anonymization,
+    keys: tuple[str, ...],
+    outcome: Outcome,
+    verify: bool,
+) -> Anonymized:
     outcome = dataclasses.replace(outcome, dataset=outcome.dataset.canonical())
     # People are counted by their unit, which is then taken out with the other identifiers.
     owned = _without_identifiers(outcome.dataset, but=dataset.unit)
@@ -371,6 +508,15 @@ def anonymize(
         quasi=keys,
         outcome=outcome,
         checks=checks,
+    )
+
+
+def _unsafe_together(why: str) -> RefusedError:
+    return RefusedError(
+        f"together with earlier files the file tells too much: {why}",
+        code="unsafe-together",
+        hint="use generalization with ledger=, which protects in the joint classes, or allow more "
+        "suppression",
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.data.facts import Facts, UncoveredFacts
 from discreet.data.release import Evidence, Release
 from discreet.dp.caution import cautions
 from discreet.errors import InputError, RefusedError
@@ -63,6 +64,20 @@ class MicrodataRelease(Release):
     #: What draws the order of the records and the people that risk and loss look at; secure where
     #: nothing is given.
     draws: dict[str, Randomness] = dataclasses.field(default_factory=dict, repr=False)
+
+    def title(self) -> str:
+        """Return what was done."""
+        done = ", ".join(method.name for method in self.methods) or "as it is"
+        return f"{self.dataset.name}: {done}"
+
+    def records(self) -> Dataset | None:
+        """Return the records before."""
+        return self.original
+
+    def facts(self, memory: Any) -> Sequence[Facts]:
+        """Return that no joint guarantee covers masked records. Any: as in the base."""
+        del memory
+        return (UncoveredFacts("records were masked without a model that holds jointly"),)
 
     @property
     def frame(self) -> Any:

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from discreet.data.dataset import Dataset, to_library
 from discreet.data.engines.interruption import check
+from discreet.data.facts import unpack_facts
 from discreet.data.schema import Role
 from discreet.data.sql import Catalog, Query, Statement, composed, finish, parse, read_statement
 from discreet.data.sql.reading import explained
@@ -25,7 +26,12 @@ from discreet.queries.answer import Answer, Explanation, ResultColumn
 from discreet.queries.composing import explained_together, together
 from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected
 from discreet.queries.lookups import catalog_of, wide
-from discreet.queries.opening import opened, settings_digest, snapshot_details
+from discreet.queries.opening import (
+    opened,
+    require_same_records,
+    settings_digest,
+    snapshot_details,
+)
 from discreet.queries.packing import packed, unpacked
 from discreet.queries.policies import Policies, Policy
 from discreet.queries.turns import Turns
@@ -309,7 +315,7 @@ class Gateway:
                     self._population.require_unchanged()
                     proposal = keeper.answer(query, user, ready)
                     check()  # an engine may finish what was ended: nobody waits for it
-                    draft = self._draft(proposal, query, user, settings)
+                    draft = self._draft(guard, proposal, query, user, settings)
                     due = () if charges else proposal.charges
                     ticket = self.ledger.submit(draft, due, after=seen)
                 except RefusedError:
@@ -334,8 +340,11 @@ class Gateway:
             "others were answered again and again while this was decided", code="busy"
         )
 
-    def _draft(self, proposal: Proposal, query: Query, user: str, settings: str) -> Draft:
+    def _draft(
+        self, guard: Guard, proposal: Proposal, query: Query, user: str, settings: str
+    ) -> Draft:
         details = {
+            "k": getattr(guard, "k", None),
             "spent": dict(proposal.spent),
             "error_95": dict(proposal.error_95),
             "withheld": proposal.withheld,
@@ -380,7 +389,8 @@ class Gateway:
                 yield
 
     def _is_behind(self, seen: Seen) -> bool:
-        return self.ledger.last(self.data.name, "exact") > seen.number
+        name = self.data.name
+        return max(self.ledger.last(name, kind) for kind in ("exact", "release")) > seen.number
 
     def _replay(self, keeper: Keeper, settings: str) -> None:
         """Bring a keeper up to date, while nobody decides."""
@@ -394,8 +404,18 @@ class Gateway:
             seen.lost = True
             keeper.forget()
             seen = self._seen[settings] = Seen()
-        for entry in self.ledger.history(self.data.name, after=seen.number, kind="exact"):
-            keeper.replay(entry, parse(entry.question, self.catalog), unpacked(entry.answer))
+        entries = [
+            entry
+            for kind in ("exact", "release")
+            for entry in self.ledger.history(self.data.name, after=seen.number, kind=kind)
+        ]
+        for entry in sorted(entries, key=lambda entry: entry.number):
+            if entry.kind == "release":
+                facts = unpack_facts(entry.answer)
+                require_same_records(entry, facts, self._population)
+                keeper.remember(facts)
+            else:
+                keeper.replay(entry, parse(entry.question, self.catalog), unpacked(entry.answer))
             seen.number = entry.number
 
     def _count(self, seen: Seen | None, step: int) -> None:

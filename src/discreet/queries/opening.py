@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from discreet.data.dataset import Dataset
+from discreet.data.facts import Facts, LinearFacts, unpack_facts
 from discreet.errors import RefusedError
+from discreet.ledger.entry import Entry
 from discreet.ledger.population import Population, open_population, require_unmarked
 from discreet.ledger.store import TELLING, Ledger
 from discreet.queries.guards._base import Guard
 
-__all__ = ["opened", "settings_digest", "snapshot_details"]
+__all__ = ["opened", "require_same_records", "settings_digest", "snapshot_details"]
 
 
 def opened(
@@ -28,11 +30,39 @@ def opened(
             require_unmarked(dataset)
             return Population()
         answers = {guard.answers for guard in guards}
-        return open_population(dataset, ledger, answers=answers, snapshot=snapshot)
+        found = open_population(dataset, ledger, answers=answers, snapshot=snapshot)
+        if "interval" in answers:
+            _require_no_tables(dataset, ledger)
+        return found
     except RefusedError:
         if place is not ledger:
             ledger.close()
         raise
+
+
+def require_same_records(entry: Entry, facts: Sequence[Facts], population: Population) -> None:
+    """Refuse to answer exactly beside a table of another snapshot: it would tell the difference."""
+    if not any(isinstance(fact, LinearFacts) for fact in facts) or population.snapshot is None:
+        return
+    if entry.details.get("snapshot") != population.snapshot.identity:
+        raise RefusedError(
+            f"the ledger holds a table of another snapshot (entry {entry.number}): exact answers "
+            "about these records would tell who came, went or changed",
+            code="changed-data",
+            hint="open the records that the table is of, or answer under Perturbation alone",
+        )
+
+
+def _require_no_tables(dataset: Dataset, ledger: Ledger) -> None:
+    """Refuse intervals beside exact tables of the same records."""
+    for entry in ledger.history(dataset.name, kind="release"):
+        if any(isinstance(fact, LinearFacts) for fact in unpack_facts(entry.answer)):
+            raise RefusedError(
+                f"the ledger holds a table of these records (entry {entry.number}): intervals are "
+                "not given beside exact sums",
+                code="intervals-and-releases",
+                hint="answer under Restriction or Perturbation",
+            )
 
 
 def settings_digest(guard: Guard, population: Population) -> str:

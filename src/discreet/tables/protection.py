@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 from typing import overload
 
 import numpy as np
@@ -13,13 +14,24 @@ from discreet.audit.rules import Rule
 from discreet.audit.rules.group_disclosure import GroupDisclosure, discloses_groups
 from discreet.data.linked import LinkedTables
 from discreet.data.table import Floats, Status, Table
+from discreet.dp.grant import charge
 from discreet.errors import InfeasibleError, InputError
+from discreet.ledger.memory import Memory
+from discreet.ledger.recording import standing_in
+from discreet.ledger.store import Ledger
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.tables.measures import Identity, grouped, told_apart
 from discreet.tables.methods import FAMILY, Protected, TableMethod
 from discreet.tables.published import OWN
 from discreet.tables.release import LinkedRelease, TableRelease
+from discreet.tables.remembering import (
+    Together,
+    dataset_of,
+    preferring,
+    protect_together,
+    titled,
+)
 
 __all__ = ["protect", "require_rules"]
 
@@ -32,6 +44,9 @@ def protect(
     *,
     rng: Randomness | None = ...,
     unsafe: bool = ...,
+    ledger: str | Path | Ledger | None = ...,
+    snapshot: str | None = ...,
+    like: str | int | None = ...,
     progress: Progress = ...,
 ) -> TableRelease: ...
 
@@ -44,6 +59,9 @@ def protect(
     *,
     rng: Randomness | None = ...,
     unsafe: bool = ...,
+    ledger: str | Path | Ledger | None = ...,
+    snapshot: str | None = ...,
+    like: str | int | None = ...,
     progress: Progress = ...,
 ) -> LinkedRelease: ...
 
@@ -55,6 +73,9 @@ def protect(
     *,
     rng: Randomness | None = None,
     unsafe: bool = False,
+    ledger: str | Path | Ledger | None = None,
+    snapshot: str | None = None,
+    like: str | int | None = None,
     progress: Progress = silent,
 ) -> TableRelease | LinkedRelease:
     """Mark the sensitive cells by the rules, protect them by the method, audit, and return the release.
@@ -75,6 +96,14 @@ def protect(
         The random source of methods that draw; secure by default.
     unsafe
         Whether the release may be written although it is not safe; its pages then say so.
+    ledger
+        The memory of earlier releases, with which the table is protected and judged: an open
+        ledger, a file or `postgresql://…`. What has differential privacy is charged to its grant
+        before noise is drawn.
+    snapshot
+        The name of this state of the records, for the ledger; a new one when they have changed.
+    like
+        An earlier release whose pattern is preferred, by its number or the name of its snapshot.
 
     Examples
     --------
@@ -96,6 +125,28 @@ def protect(
     if all(one.status is None for one in tables):
         require_rules(rules, method)
     rules = _with_defaults(rules, tables, method)
+    if ledger is not None:
+        with Memory(ledger, dataset_of(tables), snapshot=snapshot) as memory:
+            return _remembered(table, rules, method, rng, memory, like, unsafe, progress)
+    if like is not None:
+        raise InputError(
+            "like= names an earlier release of a ledger, and no ledger is given",
+            code="like-without-ledger",
+            hint="write ledger=",
+            parameter="like",
+        )
+    return _protected(table, rules, method, rng, unsafe, progress)
+
+
+def _protected(
+    table: Table | Sequence[Table],
+    rules: Sequence[Rule],
+    method: TableMethod,
+    rng: Randomness,
+    unsafe: bool,
+    progress: Progress,
+) -> TableRelease | LinkedRelease:
+    """Protect without a memory."""
     if not isinstance(table, Table):
         linked = _protect_linked(table, rules, method, rng, progress)
         if not unsafe:
@@ -108,6 +159,52 @@ def protect(
         return dataclasses.replace(release, accepts_unsafe=True)
     _require_safe(release)
     return release
+
+
+def _remembered(
+    table: Table | Sequence[Table],
+    rules: Sequence[Rule],
+    method: TableMethod,
+    rng: Randomness,
+    memory: Memory,
+    like: str | int | None,
+    unsafe: bool,
+    progress: Progress,
+) -> TableRelease | LinkedRelease:
+    """Charge, protect, and judge together with what a ledger remembers."""
+    tables = [table] if isinstance(table, Table) else list(table)
+    charged = None
+    if events := method.acting.events(tables[0]):
+        what = titled(tables, method)
+        charged = charge(memory.ledger, memory.dataset.name, events, what=what)
+    if not isinstance(table, Table):
+        linked = _protected(table, rules, method, rng, unsafe, progress)
+        assert isinstance(linked, LinkedRelease)
+        parts = tuple(dataclasses.replace(one, data=memory.dataset) for one in linked.releases)
+        linked = dataclasses.replace(linked, releases=parts)
+        linked.judge(memory)
+        return dataclasses.replace(linked, standing=standing_in(memory, charged))
+    if like is not None:
+        table = preferring(table, like, memory)
+    release = _protected(table, rules, method, rng, unsafe, progress)
+    assert isinstance(release, TableRelease)
+    if method.acting.risk == "intervals" and release.protected.lower is None:
+        found = protect_together(release, memory, rng=rng, progress=progress)
+        if found is not None:
+            release = _part(release, found)
+    else:
+        release.judge(memory)
+    return dataclasses.replace(release, data=memory.dataset, standing=standing_in(memory, charged))
+
+
+def _part(release: TableRelease, found: Together) -> TableRelease:
+    """Return a table's own part of a protection together with earlier releases."""
+    done = found.protected
+    if len(done.table) == found.own:
+        return dataclasses.replace(release, protected=done)
+    whole = TableRelease(done, release.method, release.rules, release.randomness)
+    (part,) = _split(whole, [release.table], [np.arange(found.own)])
+    return part
 
 
 def _with_defaults(

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from discreet.audit.intervals import Audit
-from discreet.data.release import Evidence, Release
+from discreet.data.dataset import Dataset
+from discreet.data.facts import Facts
+from discreet.data.release import Evidence, Release, Standing
 from discreet.errors import RefusedError
+from discreet.ledger.memory import Memory
 from discreet.progress import Progress, silent
 from discreet.tables.assessment import Assessment
 from discreet.tables.loss import TableLoss
@@ -32,6 +35,35 @@ class TableRelease(ProtectedTable, Release):
     only protect others. `loss`, `audit()` and `exposures()` are computed with the true values. All
     of these are for the curator: only what gives no value away goes into files.
     """
+
+    #: The records that were tabulated, and where the release was judged.
+    data: Dataset | None = None
+    standing: Standing | None = None
+
+    def title(self) -> str:
+        """Return what is shown by what."""
+        shown = "counts" if self.table.measure is None else str(self.table.measure)
+        return f"{shown} by {' × '.join(self.table.by)}"
+
+    def records(self) -> Dataset | None:
+        """Return the records that were tabulated."""
+        return self.data
+
+    def events(self) -> Mapping[str, int]:
+        """Return the privacy events of the method."""
+        return self.protected.events
+
+    def facts(self, memory: Memory) -> Sequence[Facts]:
+        """Return what the cells tell."""
+        from discreet.tables.memory import state_facts
+
+        return state_facts(self, memory)
+
+    def judge(self, memory: Memory) -> None:
+        """Refuse cells that tell too much together with earlier releases."""
+        from discreet.tables.remembering import require_safe_together
+
+        require_safe_together(self, memory)
 
     def write_files(self, folder: Path) -> None:
         """Write the cells (CSV, Parquet, Excel), the hierarchies and the page for readers."""
@@ -96,6 +128,24 @@ class LinkedRelease(Release):
     releases: tuple[TableRelease, ...]
     #: The cells of other measures, where several are protected together.
     others: tuple[TableRelease, ...] = ()
+    standing: Standing | None = None
+
+    def title(self) -> str:
+        """Return the titles of the tables."""
+        return "; ".join(release.title() for release in self.releases)
+
+    def records(self) -> Dataset | None:
+        """Return the records that were tabulated."""
+        return self.releases[0].data
+
+    def facts(self, memory: Memory) -> Sequence[Facts]:
+        """Return what the cells of all tables tell."""
+        return [fact for release in self.releases for fact in release.facts(memory)]
+
+    def judge(self, memory: Memory) -> None:
+        """Refuse cells that tell too much together with earlier releases."""
+        for release in self.releases:
+            release.judge(memory)
 
     def __repr__(self) -> str:
         return f"LinkedRelease({len(self.releases)} tables: {self.verdict})"

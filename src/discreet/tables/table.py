@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 from typing import overload
 
 from discreet.audit.rules import Rule
 from discreet.data import table as cells
 from discreet.data.dataset import Dataset
+from discreet.ledger.store import Ledger
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.tables import tabulation
@@ -41,10 +43,16 @@ class Table(cells.Table):
         *,
         rng: Randomness | None = None,
         unsafe: bool = False,
+        ledger: str | Path | Ledger | None = None,
+        snapshot: str | None = None,
+        like: str | int | None = None,
         progress: Progress = silent,
     ) -> TableRelease:
         """Mark the sensitive cells, protect them and return the release: see `discreet.protect`."""
-        return protect(self, rules, method, rng=rng, unsafe=unsafe, progress=progress)
+        return protect(
+            self, rules, method, rng=rng, unsafe=unsafe, ledger=ledger, snapshot=snapshot, like=like,
+            progress=progress,
+        )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

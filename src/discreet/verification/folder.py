@@ -10,6 +10,7 @@ from typing import Any
 from discreet.errors import EngineError, InputError
 from discreet.verification.findings import UNKNOWN, Finding, Verification, judged
 from discreet.verification.held import Held
+from discreet.verification.manifest import MANIFEST, check_manifest, read_public_key
 from discreet.verification.permuted import check_permuted
 from discreet.verification.records import check_records
 from discreet.verification.tables import check_table
@@ -24,7 +25,9 @@ _CHECKS: dict[str, Callable[[Path, Mapping[str, Any], Held], list[Finding]]] = {
 }
 
 
-def verify(folder: str | Path, *, held: Held | None = None) -> Verification:
+def verify(
+    folder: str | Path, *, held: Held | None = None, key: str | Path | None = None
+) -> Verification:
     """Read the files of a release again and judge whether they keep what was promised.
 
     Parameters
@@ -34,6 +37,8 @@ def verify(folder: str | Path, *, held: Held | None = None) -> Verification:
     held
         What only the curator has; without it some promises cannot be checked, and the result says
         which.
+    key
+        File with the public key that must have signed the manifest of each release.
 
     Examples
     --------
@@ -57,10 +62,12 @@ def verify(folder: str | Path, *, held: Held | None = None) -> Verification:
             hint="name the folder that a release was written into",
             file=place,
         )
+    public = None if key is None else read_public_key(key)
     findings: list[Finding] = []
     for evidence in stated:
         within = evidence.parent.relative_to(place).as_posix()
-        for finding in _release(evidence, held or Held()):
+        signed = check_manifest(evidence.parent, public)
+        for finding in (*signed, *_release(evidence, held or Held())):
             name = finding.file if within == "." else f"{within}/{finding.file}"
             findings.append(Finding(name, finding.promise, finding.verdict, finding.found))
     return Verification(tuple(findings))
@@ -94,6 +101,7 @@ def _release(evidence: Path, held: Held) -> list[Finding]:
             file=evidence,
         ) from None
     there = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+    there.discard(MANIFEST)
     more, less = len(there - listed), len(listed - there)
     wrong = f"{more:,} files more, {less:,} less" if more or less else None
     found = [judged(EVIDENCE, "the files that were written", wrong)]

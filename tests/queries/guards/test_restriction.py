@@ -15,7 +15,7 @@ import discreet as dc
 from discreet.attacks import Victim, attacks_on
 from discreet.errors import InputError
 from discreet.queries.guards._room import Room
-from tests.queries.history.reference import isolates
+from tests.audit.history.reference import isolates
 
 
 def people(rows, *, salary):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
+from discreet.data.facts import Facts
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.schema import Role
 from discreet.data.sql.query import Catalog, Measure, Query, raw_query
@@ -133,6 +134,9 @@ class Keeper(abc.ABC):
 
     def replay(self, entry: Entry, query: Query, rows: pa.Table) -> None:  # noqa: B027
         """Take an answer given earlier, or by another process, into the history."""
+
+    def remember(self, facts: Sequence[Facts]) -> None:  # noqa: B027
+        """Take what a release told everybody into the history."""
 
     def forget(self) -> None:  # noqa: B027
         """Drop the state, because an answer it counts was not recorded; the ledger is replayed."""

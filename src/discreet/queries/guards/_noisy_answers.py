@@ -16,6 +16,7 @@ from sqlglot import exp
 from discreet.data.engines.base import Relation
 from discreet.data.sql.query import Query, from_clause
 from discreet.dp.accountant import Accountant, delta_event, normal_event
+from discreet.dp.grant import granted
 from discreet.dp.mechanisms import FAMILY, Noise
 from discreet.dp.selection import Selection
 from discreet.errors import RefusedError
@@ -49,6 +50,8 @@ class Budgets:
     def __init__(self, guard: NoiseSettings, data: Protected, ledger: Ledger | None) -> None:
         self._guard, self._data, self._ledger = guard, data, ledger
         self.accountant = Accountant(guard.accountant, guard.delta)
+        #: What all releases about the dataset may spend together, where the curator said so.
+        self._grant = None if ledger is None else granted(ledger, data.name)
 
     def limit(self, scope: str) -> float:
         """Return the ε a budget may reach."""
@@ -67,7 +70,13 @@ class Budgets:
 
     def _charge(self, scope: str, events: Mapping[str, int]) -> Charge:
         limit = self.limit(scope) * (1 + 1e-9)
-        return Charge(scope, events, lambda total: self.accountant.epsilon(total) <= limit)
+        grant = self._grant if scope == "dataset" else None
+
+        def admits(total: Mapping[str, int]) -> bool:
+            within = self.accountant.epsilon(total) <= limit
+            return within and (grant is None or grant.admits(total))
+
+        return Charge(scope, events, admits)
 
     def _spent(self, user: str) -> dict[str, dict[str, int]]:
         scopes = self.scopes(user)

@@ -128,6 +128,12 @@ class Profiles:
             [*named, *missing], rows,
         )  # fmt: skip
 
+    def values(self, name: str) -> list[Any]:
+        """Return the value of a public column in each profile. Any: whatever it holds."""
+        rows = self.engine.fetch(self.engine.project(self.relation, [name, _ID]))
+        found: list[Any] = rows.sort_by(_ID).column(name).to_pylist()
+        return found
+
     # -- which profiles a question holds ---------------------------------------------------------
     def can_tell(self, query: Query) -> bool:
         """Whether a question's conditions and keys name public columns only."""

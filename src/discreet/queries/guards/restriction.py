@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
+from discreet.audit.history.auditor import Auditor, Decision, answer_groups, warm
+from discreet.data.facts import Facts, LinearFacts
 from discreet.data.sql.query import Measure, Query, from_clause
 from discreet.errors import EngineError, InputError, RefusedError
 from discreet.ledger.entry import Entry
@@ -29,7 +31,7 @@ from discreet.queries.guards._nearby import covering, nearest_answered
 from discreet.queries.guards._partition import partition
 from discreet.queries.guards._profiles import Profiles
 from discreet.queries.guards._room import Plan, Room
-from discreet.queries.history.auditor import Auditor, Decision, answer_groups, warm
+from discreet.queries.guards._tables import told_sets
 from discreet.queries.packing import packed
 from discreet.registry import parameter
 
@@ -520,6 +522,35 @@ class _Keeper(Keeper):
                     continue
                 here = self._with_value(measure, part)
                 self._learn(attribute, here, own=entry.policy == self._guard.digest)
+
+    def remember(self, facts: Sequence[Facts]) -> None:
+        for fact in facts:
+            if not isinstance(fact, LinearFacts):
+                continue
+            measure, _ = fact.quantity
+            attribute = "*" if measure is None else measure
+            attribute = self._family.get(attribute, attribute)
+            missing = measure is not None and measure in self._profiles.known
+            for inside in told_sets(fact, self._profiles):
+                if self._cells is not None:
+                    self._require_union(inside)
+                here = inside
+                if missing:
+                    here = inside[self._profiles.known[str(measure)][inside]]
+                self._learn(attribute, here, own=True)
+
+    def _require_union(self, inside: Ids) -> None:
+        """Refuse a table whose cells cut those of the partition: unions of these would tell more."""
+        assert self._cells is not None
+        held = np.bincount(self._cells[inside], minlength=len(self._sizes)) > 0
+        outside = np.ones(len(self._cells), dtype=bool)
+        outside[inside] = False
+        if held[np.unique(self._cells[outside])].any():
+            raise RefusedError(
+                "a table that the ledger remembers cuts the fixed cells of this gateway",
+                code="unjudged-table",
+                hint='write mode="history"',
+            )
 
     def _learn(self, attribute: str, here: Ids, *, own: bool) -> None:
         """Take an answer into the history, given under these settings or others.

@@ -59,6 +59,9 @@ class Protected:
     #: What only the curator may see.
     confidential: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
+    #: The privacy events of noise with differential privacy.
+    events: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
     @property
     def withheld(self) -> npt.NDArray[np.bool_]:
         """Which cells are not published."""
@@ -102,6 +105,14 @@ class TableMethod(Member):
         if shown.get("key") is not None:
             shown["key"] = "kept secret"
         return shown
+
+    def events(self, table: Table) -> Mapping[str, int]:
+        """Return the privacy events that `hide` will spend on a table, for the accountant.
+
+        Overridden by methods with differential privacy; asked before noise is drawn.
+        """
+        del table
+        return {}
 
     def prepare(self, table: Table, rules: Sequence[Rule]) -> Table:
         """Return the table with its sensitive cells marked: what `hide` is then given.

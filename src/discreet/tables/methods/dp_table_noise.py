@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from discreet.data.table import Bools, Floats, Table
+from discreet.dp.accountant import pure_event
 from discreet.dp.caution import caution
 from discreet.dp.noise import add_laplace
 from discreet.errors import InputError
@@ -92,6 +94,11 @@ class DPTableNoise(TableMethod):
                 parameter="bounds",
             )
 
+    def events(self, table: Table) -> Mapping[str, int]:
+        """Return one event: all views together are ε-differentially private."""
+        del table
+        return {pure_event(self.epsilon): 1}
+
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return the noisy additive table, over every combination of codes."""
         if table.statistic == "mean":
@@ -145,6 +152,7 @@ class DPTableNoise(TableMethod):
                 "noise": "Laplace, OpenDP",
                 "caution": caution(self.epsilon),
             },
+            events=self.events(table),
         )
 
     def _bounds(self) -> tuple[float, float]:

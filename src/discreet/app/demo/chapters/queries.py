@@ -11,7 +11,7 @@ from discreet.report import Rows
 TITLE = "Queries: the same questions under each guard, and what an attacker gets"
 ORDER = 50
 #: Its kernels take long to compile, so that is begun with the first chapter.
-COMPILED = "discreet.queries.history.auditor"
+COMPILED = "discreet.audit.history.auditor"
 
 QUESTIONS = (
     "SELECT COUNT(*) FROM people WHERE salary > 100000",

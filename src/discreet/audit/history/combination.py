@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit.history.field import Marks, Vector, lookup, masked, sum_of, values_at
+from discreet.audit.history.state import ATOMS, State
 from discreet.compiling import inner
-from discreet.queries.history.field import Marks, Vector, lookup, masked, sum_of, values_at
-from discreet.queries.history.state import ATOMS, State
 
 __all__ = ["Combination", "combination_at", "combined", "print_of", "value_at", "values_everywhere"]
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from discreet.queries.history.field import (
+from discreet.audit.history.field import (
     Blocks,
     Inverse,
     Marks,
@@ -17,7 +17,7 @@ from discreet.queries.history.field import (
     empty_inverse,
     secret_prime,
 )
-from discreet.queries.history.sketches import BUCKETS, sketch
+from discreet.audit.history.sketches import BUCKETS, sketch
 
 __all__ = ["ATOMS", "COLUMNS", "HINT", "RANK", "SMALL", "WORDS", "State", "blank", "grown"]
 

@@ -7,31 +7,31 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from discreet.compiling import inner, kernel
-from discreet.queries.history.bits import low_bit
-from discreet.queries.history.codewords import (
+from discreet.audit.history.bits import low_bit
+from discreet.audit.history.codewords import (
     are_low_weight,
     codeword,
     is_known,
     new_codewords,
     prints_left,
 )
-from discreet.queries.history.combination import (
+from discreet.audit.history.combination import (
     Combination,
     combination_at,
     combined,
     print_of,
     value_at,
 )
-from discreet.queries.history.field import Matrix, Vector, combine, negative, residue
-from discreet.queries.history.pivots import (
+from discreet.audit.history.field import Matrix, Vector, combine, negative, residue
+from discreet.audit.history.pivots import (
     find_pivot,
     find_pivot_elsewhere,
     lost_pivots,
     ones_at_pivots,
     taken_out,
 )
-from discreet.queries.history.state import ATOMS, RANK, SMALL, State
+from discreet.audit.history.state import ATOMS, RANK, SMALL, State
+from discreet.compiling import inner, kernel
 
 __all__ = ["KNOWN", "NEW", "UNSAFE", "Plan", "decide"]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.compiling import inner, kernel
-from discreet.queries.history.bits import low_bit
-from discreet.queries.history.deciding import NEW, UNSAFE, Plan, decide
-from discreet.queries.history.field import (
+from discreet.audit.history.bits import low_bit
+from discreet.audit.history.deciding import NEW, UNSAFE, Plan, decide
+from discreet.audit.history.field import (
     Vector,
     border,
     inverse,
@@ -17,9 +16,10 @@ from discreet.queries.history.field import (
     take_out,
     times,
 )
-from discreet.queries.history.low_weight import adopt, reduce_by_own
-from discreet.queries.history.sketches import sketch
-from discreet.queries.history.state import ATOMS, COLUMNS, RANK, SMALL, WORDS, State
+from discreet.audit.history.low_weight import adopt, reduce_by_own
+from discreet.audit.history.sketches import sketch
+from discreet.audit.history.state import ATOMS, COLUMNS, RANK, SMALL, WORDS, State
+from discreet.compiling import inner, kernel
 
 __all__ = ["accept", "lacks", "sweep"]
 

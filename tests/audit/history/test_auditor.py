@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.audit.history.reference import Elimination, Reference, has_low_weight, isolates, rank
 
-from discreet.queries.history.auditor import Auditor, answer_groups
-from discreet.queries.history.low_weight import has_low_weight_codeword
-from discreet.queries.history.sketches import BUCKETS, sketch
-from discreet.queries.history.state import RANK, SMALL
-from tests.queries.history.reference import Elimination, Reference, has_low_weight, isolates, rank
+from discreet.audit.history.auditor import Auditor, answer_groups
+from discreet.audit.history.low_weight import has_low_weight_codeword
+from discreet.audit.history.sketches import BUCKETS, sketch
+from discreet.audit.history.state import RANK, SMALL
 
 
 def play(n, k, questions):

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from discreet.queries.history.accepting import accept, lacks, sweep
-from discreet.queries.history.deciding import KNOWN, UNSAFE, Plan, decide
-from discreet.queries.history.sketches import BUCKETS
-from discreet.queries.history.state import ATOMS, RANK, WORDS, blank, grown
+from discreet.audit.history.accepting import accept, lacks, sweep
+from discreet.audit.history.deciding import KNOWN, UNSAFE, Plan, decide
+from discreet.audit.history.sketches import BUCKETS
+from discreet.audit.history.state import ATOMS, RANK, WORDS, blank, grown
 
 __all__ = ["Auditor", "Decision", "answer_groups", "warm"]
 

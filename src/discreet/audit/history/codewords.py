@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.compiling import inner
-from discreet.queries.history.combination import (
+from discreet.audit.history.combination import (
     Combination,
     combination_at,
     print_of,
     values_everywhere,
 )
-from discreet.queries.history.field import Matrix, Vector, negative, residue
-from discreet.queries.history.low_weight import (
+from discreet.audit.history.field import Matrix, Vector, negative, residue
+from discreet.audit.history.low_weight import (
     EFFORT,
     any_low_weight,
     is_low_weight,
     reduce_by_own,
 )
-from discreet.queries.history.sketches import candidates, sketch_of
-from discreet.queries.history.state import ATOMS, COLUMNS, WORDS, State
+from discreet.audit.history.sketches import candidates, sketch_of
+from discreet.audit.history.state import ATOMS, COLUMNS, WORDS, State
+from discreet.compiling import inner
 
 __all__ = ["are_low_weight", "codeword", "is_known", "new_codewords", "prints_left"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from discreet.audit.history.bits import low_bit
+from discreet.audit.history.field import Blocks, Marks, Vector, add_residue, residue
 from discreet.compiling import inner, kernel
-from discreet.queries.history.bits import low_bit
-from discreet.queries.history.field import Blocks, Marks, Vector, add_residue, residue
 
 __all__ = ["BUCKETS", "candidates", "sketch", "sketch_of"]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.compiling import inner
-from discreet.queries.history.combination import Combination, combination_at, values_everywhere
-from discreet.queries.history.field import (
+from discreet.audit.history.combination import Combination, combination_at, values_everywhere
+from discreet.audit.history.field import (
     Matrix,
     Place,
     Vector,
@@ -19,7 +18,8 @@ from discreet.queries.history.field import (
     row_of,
     times,
 )
-from discreet.queries.history.state import ATOMS, HINT, RANK, State
+from discreet.audit.history.state import ATOMS, HINT, RANK, State
+from discreet.compiling import inner
 
 __all__ = ["find_pivot", "find_pivot_elsewhere", "lost_pivots", "ones_at_pivots", "taken_out"]
 

@@ -15,9 +15,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.compiling import inner, kernel
-from discreet.queries.history.bits import bits_set, low_bit
-from discreet.queries.history.field import (
+from discreet.audit.history.bits import bits_set, low_bit
+from discreet.audit.history.field import (
     Marks,
     Matrix,
     Place,
@@ -27,6 +26,7 @@ from discreet.queries.history.field import (
     residue,
     secret_prime,
 )
+from discreet.compiling import inner, kernel
 
 __all__ = ["EFFORT", "adopt", "has_low_weight_codeword", "is_low_weight", "reduce_by_own"]
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit.history.bits import bits_set, low_bit, not_zero
 from discreet.compiling import inner, kernel
-from discreet.queries.history.bits import bits_set, low_bit, not_zero
 
 __all__ = [
     "Blocks",

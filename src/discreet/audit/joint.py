@@ -1,0 +1,241 @@
+"""Sets of people that releases tell together: tables, files and answers about one quantity.
+
+No set of fewer than k people may be told. This is decided from the sets of records alone, over
+atoms: records that no release tells apart.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.audit.answers import answered_sets
+from discreet.audit.atoms import SCALE, atoms_of, incidence, weights_of
+from discreet.audit.history.auditor import Auditor
+from discreet.data.engines.cell_codes import ancestors
+from discreet.data.facts import LinearFacts
+from discreet.data.roster import Roster
+from discreet.data.table import Table
+
+__all__ = ["JointSets", "Remembers", "cell_pairs"]
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Remembers(Protocol):
+    """What the memory of a ledger offers to a judgement."""
+
+    @property
+    def identity(self) -> str:
+        """The identity of this snapshot."""
+
+    @property
+    def roster(self) -> Roster:
+        """The records of this snapshot."""
+
+    @property
+    def rosters(self) -> dict[str, Roster]:
+        """The records of all snapshots."""
+
+    @property
+    def answers(self) -> Sequence[Any]:
+        """The exact answers that were given. Any: entries of the ledger."""
+
+    def linear(self) -> Sequence[tuple[Any, LinearFacts]]:
+        """Return the linear facts of earlier releases. Any: what names a release."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Told:
+    """Sets of records of one release, for the auditor."""
+
+    name: str
+    #: For each record of the universe the number of its part; −1 where it is in none.
+    parts: Ints
+    #: Pairs of a cell and a part that counts into it.
+    pairs: tuple[Ints, Ints]
+    #: The cells that are told exactly, and those that are withheld.
+    shown: Bools
+    withheld: Bools
+    k: int
+
+
+class JointSets:
+    """A new release against everything that a ledger remembers of the same quantity."""
+
+    def __init__(self, memory: Remembers, facts: LinearFacts) -> None:
+        self.memory, self.facts = memory, facts
+        alike = [(e, f) for e, f in memory.linear() if f.quantity == facts.quantity]
+        #: Earlier facts of the same quantity.
+        self.alike: list[tuple[Any, LinearFacts]] = alike
+        answers = answered_sets(memory, facts.quantity) if memory.answers else []
+        self._answers = answers
+        self.is_alone = not alike and not answers
+
+    # -- the universe ------------------------------------------------------------------------------
+    @functools.cached_property
+    def _universe(self) -> dict[str, Ints]:
+        """For each snapshot the numbers of its records among all records there ever were."""
+        now = self.memory.roster
+        found = {self.memory.identity: np.arange(len(now), dtype=np.int64)}
+        self._rosters = [now]
+        size = len(now)
+        for identity in dict.fromkeys(e.snapshot for e, _ in self.alike):
+            if identity in found:
+                continue
+            then = self.memory.rosters[identity]
+            numbers = np.full(len(then), -1, dtype=np.int64)
+            for known, roster in zip(list(found.values()), self._rosters, strict=True):
+                place = then.locate(roster)
+                numbers = np.where(
+                    (numbers < 0) & (place >= 0), known[np.maximum(place, 0)], numbers
+                )
+            new = numbers < 0
+            numbers[new] = size + np.arange(int(new.sum()))
+            size += int(new.sum())
+            found[identity] = numbers
+            self._rosters.append(then)
+        self._size = size
+        return found
+
+    def _spread(self, identity: str, members: Ints) -> Ints:
+        """Return members of a snapshot's records over all records there ever were."""
+        numbers = self._universe[identity]
+        whole = np.full(self._size, -1, dtype=np.int64)
+        whole[numbers] = members
+        return whole
+
+    @functools.cached_property
+    def _told(self) -> list[_Told]:
+        found = [_cells(e.name, f, self._spread(e.snapshot, f.members)) for e, f in self.alike]
+        own = self.memory.identity
+        for name, parts, pairs, count, k in self._answers:
+            shown = np.ones(count, dtype=bool)
+            found.append(_Told(name, self._spread(own, parts), pairs, shown, ~shown, k))
+        return found
+
+    @functools.cached_property
+    def _new(self) -> _Told:
+        spread = self._spread(self.memory.identity, self.facts.members)
+        return _cells("this table", self.facts, spread)
+
+    @functools.cached_property
+    def atoms(self) -> Ints:
+        """The atom of each record there ever was."""
+        several = [self._new.parts, *(told.parts for told in self._told)]
+        several.append(np.isin(np.arange(self._size), self._universe[self.memory.identity]) * 1)
+        return atoms_of(several)
+
+    @functools.cached_property
+    def _weights(self) -> Ints:
+        halved = None
+        units = np.arange(self._size, dtype=np.int64)
+        if all(len(roster.units) for roster in self._rosters) and self._rosters:
+            marks = np.zeros(self._size, np.int64)
+            for numbers, roster in zip(self._universe.values(), self._rosters, strict=True):
+                marks[numbers] = roster.units
+            _, units = np.unique(marks, return_inverse=True)
+            units = units.astype(np.int64).ravel()
+        elif len(self._universe) > 1:
+            times = np.zeros(self._size, np.int64)
+            for numbers in self._universe.values():
+                times[numbers] += 1
+            halved = times < len(self._universe)
+        return weights_of(self.atoms, units, halved)
+
+    # -- sets under k ------------------------------------------------------------------------------
+    def isolating(self, wanted: Bools) -> tuple[Bools, str]:
+        """Return which of the wanted cells would tell of fewer than k people, and beside what.
+
+        Larger cells are looked at first, so that what must be withheld is small. Cells that earlier
+        releases withhold must not follow from what is told either.
+        """
+        k = max([self.facts.k, *(told.k for told in self._told)])
+        # The auditor counts the sum over everybody as told; with somebody more it tells nothing.
+        auditor = Auditor(np.append(self._weights, 4 * k * SCALE), k * SCALE)
+        for told in self._told:
+            for inside in _sets(told, told.shown, self.atoms):
+                auditor.learn(inside)
+        hidden = [
+            (told.name, inside)
+            for told in self._told
+            for inside in _sets(told, told.withheld, self.atoms)
+            if not auditor.decide(inside).known
+        ]
+        refused = np.zeros(len(wanted), dtype=bool)
+        beside = ""
+        cells = np.flatnonzero(wanted)
+        own = dict(zip(cells.tolist(), _sets(self._new, wanted, self.atoms), strict=True))
+        order = sorted(own, key=lambda cell: -int(self._weights[own[cell]].sum()))
+        for cell in order:
+            if not len(own[cell]):
+                continue  # an empty cell tells of nobody
+            decision = auditor.decide(own[cell])
+            if not decision.safe:
+                refused[cell] = True
+                continue
+            if decision.known:
+                continue
+            named = next((n for n, inside in hidden if np.array_equal(inside, own[cell])), "")
+            if named:
+                refused[cell], beside = True, named
+                continue
+            auditor.accept(decision)
+        for name, inside in hidden:
+            if auditor.decide(inside).known:
+                # Some combination of told cells gives a withheld one: the smallest are taken back.
+                beside = name
+                refused |= self._touching(wanted & ~refused, inside)
+        return refused, beside or (self._told[0].name if self._told else "")
+
+    def _touching(self, wanted: Bools, inside: Ints) -> Bools:
+        """Return the cells that hold some but not all of a set, or lie within it."""
+        found = np.zeros(len(wanted), dtype=bool)
+        mine = set(inside.tolist())
+        total = len(np.unique(self.atoms))
+        for cell, atoms in zip(
+            np.flatnonzero(wanted).tolist(), _sets(self._new, wanted, self.atoms), strict=True
+        ):
+            share = mine.intersection(atoms.tolist())
+            found[cell] = bool(share) and len(atoms) < total and len(atoms) <= 2 * len(mine)
+        return found
+
+
+def cell_pairs(facts: LinearFacts) -> tuple[Ints, Ints]:
+    """Return pairs of a cell of the facts and a combination of codes that counts into it."""
+    dimensions = facts.dimensions
+    sizes = [len(dimension.codes) for dimension in dimensions]
+    keys, which = incidence(facts.combinations, [ancestors(d) for d in dimensions], sizes)
+    table = Table(dimensions, facts.codes.astype(np.int32), facts.lower)
+    cell = table.find(keys)
+    return cell[cell >= 0], which[cell >= 0]
+
+
+def _cells(name: str, facts: LinearFacts, parts: Ints) -> _Told:
+    return _Told(name, parts, cell_pairs(facts), facts.exact, facts.withheld, facts.k)
+
+
+def _sets(told: _Told, chosen: Bools, atoms: Ints) -> list[Ints]:
+    """Return for each chosen cell the atoms in it."""
+    inside = told.parts >= 0
+    both = np.unique(np.stack([told.parts[inside], atoms[inside]], axis=1), axis=0)
+    size = int(max(told.pairs[1].max(initial=-1), both[:, 0].max(initial=-1))) + 1
+    start = np.searchsorted(both[:, 0], np.arange(size + 1))
+    cell, part = told.pairs
+    wanted = chosen[cell]
+    cell, part = cell[wanted], part[wanted]
+    order = np.argsort(cell, kind="stable")
+    cell, part = cell[order], part[order]
+    ends = np.searchsorted(cell, np.arange(len(chosen) + 1))
+    found = []
+    for one in np.flatnonzero(chosen):
+        parts = part[ends[one] : ends[one + 1]]
+        several = [both[start[p] : start[p + 1], 1] for p in parts.tolist()]
+        found.append(np.unique(np.concatenate(several)) if several else np.zeros(0, np.int64))
+    return found

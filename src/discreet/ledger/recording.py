@@ -1,0 +1,170 @@
+"""Recording a release: judged with all earlier ones, durable before a file appears."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from discreet.data.facts import BudgetFacts, Facts
+from discreet.data.release import Release, Standing
+from discreet.data.signing import signed
+from discreet.errors import InputError, RefusedError
+from discreet.ledger.entry import Draft, Entry, StaleError
+from discreet.ledger.memory import Memory, record_release
+from discreet.ledger.store import Ledger
+from discreet.verification.manifest import MANIFEST, file_digests, written
+
+__all__ = ["Recording", "standing_in"]
+
+#: A release that others overtake is judged again, so many times.
+_RETRIES = 20
+#: The format of manifests.
+_FORMAT = 1
+
+
+def standing_in(memory: Memory, charged: int | None = None) -> Standing:
+    """Return what a release keeps of the memory that it was judged by."""
+    return Standing(memory.ledger.identity(), memory.identity, memory.after, charged)
+
+
+class Recording:
+    """A release on its way into a ledger and out of the house.
+
+    `record` is called with the folder while nobody can see it, `published` when it is in its place.
+    A run that is killed between the two leaves an entry without the second: recorded, perhaps not
+    published.
+    """
+
+    def __init__(
+        self,
+        release: Release,
+        ledger: str | Path | Ledger | None,
+        *,
+        snapshot: str | None = None,
+        sign: str | Path | None = None,
+        audience: str = "public",
+        conditions: Sequence[str] = (),
+    ) -> None:
+        if audience not in ("public", "controlled"):
+            raise InputError(
+                f"there is no audience {audience!r}",
+                code="unknown-audience",
+                hint="write public, or controlled",
+                parameter="audience",
+            )
+        self._release, self._sign = release, sign
+        self._audience, self._conditions = audience, list(conditions)
+        self._entry: Entry | None = None
+        self._memory: Memory | None = None
+        if ledger is None:
+            return
+        records = release.records()
+        if records is None:
+            raise InputError(
+                "the release was made of ready cells: there are no records to know it again by",
+                code="no-records",
+                hint="tabulate the records, or write it without a ledger",
+            )
+        self._memory = Memory(ledger, records, snapshot=snapshot)
+        try:
+            self._require_standing(self._memory)
+        except BaseException:
+            self._memory.close()
+            raise
+
+    def _require_standing(self, memory: Memory) -> None:
+        standing = self._release.standing
+        if self._release.events() and (standing is None or standing.charged is None):
+            raise RefusedError(
+                "the release has differential privacy and was not charged before noise was drawn",
+                code="uncharged-release",
+                hint="make it with ledger=, so that it is charged first",
+            )
+        if standing is None:
+            return
+        if standing.ledger != memory.ledger.identity():
+            raise RefusedError(
+                "the release was judged by another ledger",
+                code="another-ledger",
+                hint="write it with the ledger that it was made with",
+            )
+        if standing.snapshot != memory.identity:
+            raise RefusedError(
+                "the records have changed since the release was made",
+                code="changed-data",
+                hint="make it again",
+            )
+
+    def record(self, folder: Path) -> None:
+        """Record the release, and write its manifest into the folder."""
+        files = file_digests(folder)
+        entry = None
+        if self._memory is not None:
+            entry = self._entry = self._recorded(self._memory, files)
+        manifest: dict[str, Any] = {
+            "format": _FORMAT,
+            "kind": self._release.evidence().kind,
+            "audience": self._audience,
+            "conditions": self._conditions,
+            "files": files,
+        }
+        if entry is not None:
+            manifest["entry"] = {"number": entry.number, "hash": entry.hash}
+        if self._sign is not None:
+            manifest = signed(manifest, self._sign)
+        (folder / MANIFEST).write_text(written(manifest), encoding="utf-8")
+
+    def _recorded(self, memory: Memory, files: Mapping[str, str]) -> Entry:
+        release, standing = self._release, self._release.standing
+        judged = standing.after if standing is not None else -1
+        digest = hashlib.sha256(json.dumps(dict(files), sort_keys=True).encode()).hexdigest()
+        for _ in range(_RETRIES):
+            if judged != memory.after:
+                release.judge(memory)
+                judged = memory.after
+            facts = self._facts(memory)
+            try:
+                return record_release(
+                    memory,
+                    kind=release.evidence().kind,
+                    title=release.title(),
+                    digest=digest,
+                    facts=facts,
+                    audience=self._audience,
+                )
+            except StaleError:
+                memory.refresh()
+        raise RefusedError(
+            "others release without pause, so that no judgement holds until it is recorded",
+            code="ledger-busy",
+            hint="try again",
+        )
+
+    def _facts(self, memory: Memory) -> list[Facts]:
+        standing, events = self._release.standing, self._release.events()
+        facts = list(self._release.facts(memory))
+        if events:
+            assert standing is not None
+            assert standing.charged is not None
+            facts.append(BudgetFacts(dict(events), standing.charged))
+        return facts
+
+    def published(self) -> None:
+        """Record that the files are in their place."""
+        if self._memory is None or self._entry is None:
+            return
+        number = self._entry.number
+        self._memory.ledger.record(
+            Draft(
+                self._memory.dataset.name, "curator", "published", str(number),
+                self._entry.hash, "published", {"number": number},
+            )
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Let go of the ledger."""
+        if self._memory is not None:
+            self._memory.close()

@@ -1,0 +1,384 @@
+"""Tables and what was released before: facts of a table, and the judgement of all of them together.
+
+Two things are looked at. No set of fewer than k people may be told: this is decided from the sets of
+records alone, as for the answers of a gateway. And every sensitive cell of every table of this
+snapshot must keep its protection interval, over sums of atoms: records that no table tells apart.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from discreet.audit.atoms import atoms_of
+from discreet.audit.joint import JointSets, cell_pairs
+from discreet.audit.outsider.feasible import complete
+from discreet.audit.rules import FAMILY as RULES
+from discreet.data.engines.results import code_text
+from discreet.data.facts import Facts, LinearFacts, UncoveredFacts
+from discreet.data.linked import JointTable
+from discreet.data.table import Dimension, Status, Table
+from discreet.errors import RefusedError
+from discreet.ledger.memory import Memory
+from discreet.tables.tabulation import mean_count
+
+if TYPE_CHECKING:
+    from discreet.tables.protected_table import ProtectedTable
+
+__all__ = ["JointJudgement", "state_facts"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+def state_facts(release: ProtectedTable, memory: Memory) -> list[Facts]:
+    """Return what a protected table tells."""
+    if release.method.acting.risk == "noise":
+        return []
+    table, done = release.table, release.protected
+    if release.method.acting.risk != "intervals" and done.lower is None:
+        return [UncoveredFacts(f"values were changed by {release.method.name}")]
+    lower = np.where(done.withheld, np.nan, done.value)
+    upper = lower.copy()
+    if done.lower is not None and done.upper is not None:
+        lower, upper = np.asarray(done.lower), np.asarray(done.upper)
+    sums = facts_of(table, release.rules, lower, upper, memory, attacker=release.attacker)
+    if table.statistic != "mean":
+        return [sums]
+    # A mean is printed with its number of records: both are told.
+    number = np.where(np.isnan(lower), np.nan, mean_count(table))
+    counts = dataclasses.replace(
+        sums, statistic="count", measure=None, lower=number, upper=number.copy()
+    )
+    return [dataclasses.replace(sums, statistic="sum"), counts]
+
+
+def facts_of(
+    table: Table,
+    rules: Sequence[Any],
+    lower: Floats,
+    upper: Floats,
+    memory: Memory,
+    *,
+    attacker: str = "outsider",
+) -> LinearFacts:
+    """Return the facts of a table whose cells are told within bounds. Any: rules."""
+    source = getattr(table, "source", None)
+    members, combinations = _members(table, memory)
+    return LinearFacts(
+        statistic=table.statistic,
+        measure=table.measure,
+        by=table.by,
+        hierarchies=tuple(
+            tuple(tuple((str(c), str(p)) for c, p in h.pairs()) for h in d.hierarchies)
+            for d in table.dimensions
+        ),
+        codes=table.codes.astype(np.int64),
+        lower=np.asarray(lower, dtype=np.float64),
+        upper=np.asarray(upper, dtype=np.float64),
+        rules=tuple(rule.settings() for rule in rules),
+        k=smallest_set(rules),
+        attacker=attacker,
+        unit=None if source is None else source.unit,
+        weight=None if source is None else source.weight,
+        missing=None if source is None else source.missing,
+        members=members,
+        combinations=combinations,
+    )
+
+
+def smallest_set(rules: Sequence[Any]) -> int:
+    """Return k: no fewer people than this may be told of as one. Any: rules."""
+    return max([2, *(int(rule.n) for rule in rules if rule.name == "minimum-frequency")])
+
+
+def _members(table: Table, memory: Memory) -> tuple[Ints, Ints]:
+    """Return each record's combination of codes, in roster order, and the combinations."""
+    source = getattr(table, "source", None)
+    places = []
+    for dimension in table.dimensions:
+        codes = _codes(memory, source, dimension)
+        places.append(codes)
+    stacked = np.stack(places, axis=1)
+    outside = (stacked < 0).any(axis=1)
+    combinations, members = np.unique(stacked, axis=0, return_inverse=True)
+    return np.where(outside, -1, members.ravel()).astype(np.int64), combinations.astype(np.int64)
+
+
+def _codes(memory: Memory, source: Any, dimension: Dimension) -> Ints:
+    """Return the place of each record's code; −1 for a missing value that has no code."""
+    roster = memory.roster
+    dataset = roster.dataset if source is None or source.dataset is memory.dataset else None
+    if dataset is None:  # recoded: rows are the same, in the same order
+        column = source.dataset.arrow([dimension.name]).column(0).take(roster.order)
+        _require_function(roster.column(dimension.name), column)
+    else:
+        column = roster.column(dimension.name)
+    coded = column.combine_chunks().dictionary_encode()
+    missing = -1
+    if source is not None and source.missing is not None:
+        missing = dimension.index.get(source.missing, -1)
+    index = [
+        missing if value is None else dimension.index.get(code_text(value), -1)
+        for value in coded.dictionary.to_pylist()
+    ]
+    lookup = np.array([*index, missing], dtype=np.int64)
+    found = coded.indices.fill_null(len(index)).to_numpy(zero_copy_only=False)
+    return lookup[found]
+
+
+def _require_function(before: Any, after: Any) -> None:
+    """Refuse records that cannot be told again after recoding. Any: Arrow columns."""
+    pairs = set(zip(before.to_pylist(), after.to_pylist(), strict=True))
+    if len(pairs) != len({one for one, _ in pairs}):
+        raise RefusedError(
+            "the records behind the recoded table do not come in a fixed order",
+            code="unknown-records",
+            hint="write the recoded column into the records, and tabulate those",
+        )
+
+
+class JointJudgement(JointSets):
+    """A new table against everything that a ledger remembers of the same quantity."""
+
+    def __init__(self, memory: Memory, facts: LinearFacts) -> None:
+        super().__init__(memory, facts)
+        self._memory = memory
+
+    # -- protection intervals ----------------------------------------------------------------------
+    def joint(self, marked: Table) -> tuple[JointTable, Bools] | None:
+        """Return all cells with the atoms below them, and which of them stay withheld.
+
+        The cells of the new table come first. Cells of other snapshots are sensitive where all
+        their records are still there unchanged; else their values are not known any more. None
+        where there is no earlier table.
+        """
+        if not self.alike:
+            return None
+        records = self._records(marked)
+        tables = [_detailed(marked, self.facts, self._new.parts, records)]
+        for (_, fact), told in zip(self.alike, self._told, strict=False):
+            own = Table(
+                fact.dimensions,
+                fact.codes.astype(np.int32),
+                np.zeros(len(fact.lower)),
+                statistic=marked.statistic,
+                measure=marked.measure,
+                confidential=marked.confidential,
+            )
+            found = _detailed(own, fact, told.parts, records)
+            tables.append(_marked_again(found, fact))
+        facts = [self.facts, *(fact for _, fact in self.alike)]
+        parts = [self._new.parts, *(t.parts for t in self._told[: len(self.alike)])]
+        atoms = atoms_of(parts)
+        bottom = _atom_table(atoms, records, tables[0])
+        whole, withheld = _stack(tables, facts, parts, atoms, bottom)
+        if np.isfinite(whole.value).all():
+            return whole, withheld
+        return whole.replace(value=complete(whole, withheld | np.isnan(whole.value))), withheld
+
+    def _records(self, like: Table) -> _Records:
+        """Return what is known of all records there ever were; the amounts of some are not."""
+        roster = self._memory.roster
+        now = self._universe[self._memory.identity]
+        size, weight = self._size, self.facts.weight
+        ones = np.ones(len(roster))
+        amount, factor = np.full(size, np.nan), np.ones(size)
+        counts = like.statistic == "count"
+        amount[now] = ones if counts else _numbers(roster.column(str(like.measure)))
+        if counts and weight is None:
+            amount[:] = 1.0  # a record that is gone still counted one
+        if weight is not None:
+            factor[now] = _numbers(roster.column(weight))
+        units = np.arange(size, dtype=np.int64)
+        if self.facts.unit is not None and len(roster.units):
+            marks = np.full(size, -1, dtype=np.int64)
+            for numbers, one in zip(self._universe.values(), self._rosters, strict=True):
+                if len(one.units):
+                    marks[numbers] = one.units
+            _, known = np.unique(marks, return_inverse=True)
+            units = known.astype(np.int64).ravel()
+        wide = 2 if like.contributions is None else like.contributions.shape[1]
+        return _Records(amount, factor, units, wide)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Records:
+    """All records there ever were: amounts, weights, and whose they are."""
+
+    amount: Floats
+    factor: Floats
+    units: Ints
+    #: How many of the largest contributions are kept.
+    wide: int
+
+    def largest(self, place: Ints, record: Ints, size: int) -> tuple[Ints, Floats, Ints]:
+        """Return for each of so many places the number of units, the largest amounts and whose."""
+        import pandas as pd
+
+        frame = pd.DataFrame({"p": place, "u": self.units[record], "x": self.amount[record]})
+        each = frame.groupby(["p", "u"], sort=False)["x"].sum(min_count=1).reset_index()
+        each = each.sort_values("x", key=lambda x: -x.abs(), kind="stable", na_position="first")
+        rank = each.groupby("p", sort=False).cumcount().to_numpy()
+        chosen = rank < self.wide
+        top = np.zeros((size, self.wide))
+        who = np.full((size, self.wide), -1, dtype=np.int64)
+        at = each["p"].to_numpy()[chosen], rank[chosen]
+        top[at], who[at] = each["x"].to_numpy()[chosen], each["u"].to_numpy()[chosen]
+        return np.bincount(each["p"].to_numpy(), minlength=size).astype(np.int64), top, who
+
+
+def _detailed(table: Table, facts: LinearFacts, parts: Ints, records: _Records) -> Table:
+    """Return a table with sums, counts and contributors taken from the records themselves."""
+    inside = np.flatnonzero(parts >= 0)
+    order = inside[np.argsort(parts[inside], kind="stable")]
+    cell, part = cell_pairs(facts)
+    size = int(max(part.max(initial=-1), parts.max(initial=-1))) + 1
+    start = np.searchsorted(parts[order], np.arange(size + 1))
+    many = start[part + 1] - start[part]
+    step = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+    record = order[np.repeat(start[part], many) + step]
+    place = np.repeat(cell, many)
+    # A unit with several records in a cell is one contributor.
+    count, top, who = records.largest(place, record, len(table))
+    amount = records.amount[record] * records.factor[record]
+    value = np.bincount(place, weights=amount, minlength=len(table))
+    if np.isfinite(table.value).all() and table.count is not None:
+        value = table.value  # as it was tabulated
+    return table.replace(value=value, count=count, contributions=top, contributors=who)
+
+
+def _marked_again(table: Table, facts: LinearFacts) -> Table:
+    """Return an earlier table with its sensitive cells, as far as their values are still known."""
+    known = np.isfinite(table.value) & np.isfinite(np.asarray(table.contributions)).all(axis=1)
+    size = len(table)
+    safe = table.replace(
+        value=np.where(known, table.value, 0.0),
+        contributions=np.where(known[:, None], np.asarray(table.contributions), 0.0),
+    )
+    status, lower, upper = np.zeros(size, np.int8), np.zeros(size), np.zeros(size)
+    for stated in facts.rules:
+        found = _rule(stated).judge(safe)
+        hit = found.sensitive & known & facts.withheld
+        status[hit] = Status.PRIMARY
+        lower = np.where(hit, np.maximum(lower, found.lower), lower)
+        upper = np.where(hit, np.maximum(upper, found.upper), upper)
+    told = ~facts.withheld
+    value = np.where(told, facts.lower, np.where(known, table.value, np.nan))
+    return safe.replace(value=value, status=status, lower=lower, upper=upper)
+
+
+def _rule(stated: Any) -> Any:
+    """Return a rule from its settings. Any: as JSON has it."""
+    values = {name: value for name, value in stated.items() if name != "name"}
+    return RULES.get(stated["name"])(**values)
+
+
+def _stack(
+    tables: Sequence[Table],
+    facts: Sequence[LinearFacts],
+    parts: Sequence[Ints],
+    atoms: Ints,
+    bottom: Table,
+) -> tuple[JointTable, Bools]:
+    """Return the cells of several tables and the atoms as one table, and which stay withheld."""
+    sizes = [len(table) for table in tables]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    size = int(starts[-1]) + len(bottom)
+    blocks = []
+    for start, table, fact, part in zip(starts, tables, facts, parts, strict=False):
+        own = table.equations.tocoo()
+        blocks.append(
+            sparse.csr_matrix((own.data, (own.row, own.col + start)), shape=(own.shape[0], size))
+        )
+        blocks.append(_leaves(table, fact, part, int(start), atoms, int(starts[-1]), size))
+    first = tables[0]
+    codes = np.zeros((size, len(first.dimensions) + 1), dtype=np.int32)
+    codes[: sizes[0], :-1] = first.codes
+    codes[sizes[0] :, -1] = np.arange(1, size - sizes[0] + 1)
+    words = ("Total", *(f"#{n}" for n in range(1, size - sizes[0] + 1)))
+    other = Dimension("earlier", words, np.full((1, len(words)), -1, dtype=np.int32))
+    everything = [*tables, bottom]
+
+    def joined(name: str) -> Any:
+        return np.concatenate([getattr(table, name) for table in everything])
+
+    withheld, never = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
+    if first.never is not None:
+        never[: sizes[0]] = first.never
+    for start, fact in zip(starts[1:-1], facts[1:], strict=True):
+        withheld[start : start + len(fact.lower)] = fact.withheld
+        never[start : start + len(fact.lower)] = ~fact.withheld
+    withheld[starts[-1] :] = True
+    cost = first.cost
+    joint = JointTable(
+        dimensions=(*first.dimensions, other),
+        codes=codes,
+        value=joined("value"),
+        count=joined("count"),
+        contributions=joined("contributions"),
+        contributors=joined("contributors"),
+        lower=joined("lower"),
+        upper=joined("upper"),
+        cost=None if cost is None else np.concatenate([cost, np.zeros(size - sizes[0])]),
+        status=joined("status"),
+        statistic=first.statistic,
+        measure=first.measure,
+        never=never,
+        confidential=first.confidential,
+        whole=True if first.is_whole else None,
+        relations=sparse.vstack(blocks, format="csr"),
+    )
+    return joint, withheld
+
+
+def _leaves(
+    table: Table, fact: LinearFacts, parts: Ints, start: int, atoms: Ints, bottom: int, size: int
+) -> sparse.csr_matrix:
+    """Return one equation for each combination of codes: its cell is the sum of its atoms."""
+    keys = np.zeros(len(fact.combinations), np.int64)
+    for place, dimension in enumerate(table.dimensions):
+        keys = keys * len(dimension.codes) + fact.combinations[:, place]
+    cell = table.find(keys)
+    pairs = np.unique(np.stack([parts, atoms], axis=1), axis=0)
+    pairs = pairs[pairs[:, 0] >= 0]
+    pairs = pairs[cell[pairs[:, 0]] >= 0]
+    used, row = np.unique(pairs[:, 0], return_inverse=True)
+    rows = np.concatenate([np.arange(len(used)), row.ravel()])
+    columns = np.concatenate([cell[used] + start, pairs[:, 1] + bottom])
+    signs = np.concatenate([np.ones(len(used)), -np.ones(len(pairs))])
+    return sparse.csr_matrix((signs, (rows, columns)), shape=(len(used), size))
+
+
+def _atom_table(atoms: Ints, records: _Records, like: Table) -> Table:
+    """Return the atoms as cells: their sums, counts and largest contributions."""
+    size = int(atoms.max(initial=-1)) + 1
+    every = np.arange(len(atoms), dtype=np.int64)
+    count, top, who = records.largest(atoms, every, size)
+    nothing = np.zeros(size)
+    return Table(
+        (Dimension("atom", ("Total",), np.array([[-1]], dtype=np.int32)),),
+        np.zeros((size, 1), dtype=np.int32),
+        np.bincount(atoms, weights=records.amount * records.factor, minlength=size),
+        count=count,
+        contributions=np.nan_to_num(top),
+        contributors=who,
+        lower=nothing,
+        upper=nothing.copy(),
+        status=np.zeros(size, np.int8),
+        statistic=like.statistic,
+    )
+
+
+def _numbers(column: Any) -> Floats:
+    """Return an Arrow column as numbers, nothing for missing ones."""
+    import pyarrow.compute as pc
+
+    filled = pc.fill_null(pc.cast(column, "float64"), 0.0)
+    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -1,0 +1,203 @@
+"""Protecting a table with everything that was released before it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.audit.intervals import audit_table
+from discreet.data.facts import LinearFacts
+from discreet.data.table import Status, Table
+from discreet.errors import InfeasibleError, InputError, RefusedError
+from discreet.ledger.memory import Memory
+from discreet.progress import Progress
+from discreet.randomness import Randomness
+from discreet.tables.memory import JointJudgement, facts_of, state_facts
+from discreet.tables.methods import Protected, TableMethod
+from discreet.tables.methods.suppression import Suppression
+from discreet.tables.protected_table import ProtectedTable
+
+__all__ = [
+    "Together", "dataset_of", "preferring", "protect_together", "require_safe_together", "titled",
+]  # fmt: skip
+
+Bools = npt.NDArray[np.bool_]
+
+#: How often cells that would tell too much together are withheld and the rest protected again.
+_ROUNDS = 5
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Together:
+    """A table protected together with earlier ones: all cells, and how many of them are its own."""
+
+    protected: Protected
+    own: int
+
+
+def require_safe_together(release: ProtectedTable, memory: Memory) -> None:
+    """Refuse a protected table that tells too much together with earlier releases."""
+    for fact in state_facts(release, memory):
+        if not isinstance(fact, LinearFacts):
+            continue
+        joint = JointJudgement(memory, fact)
+        if joint.is_alone:
+            continue
+        found = _wrong(joint, release.table, fact)
+        if found:
+            raise RefusedError(
+                f"together with {found} the table tells too much",
+                code="unsafe-together",
+                hint="protect it with ledger=, so that it is protected together with what was "
+                "released before",
+            )
+
+
+def _wrong(joint: JointJudgement, table: Table, fact: LinearFacts) -> str:
+    """Return the name of an earlier release beside which something is told; empty if nothing is."""
+    refused, beside = joint.isolating(fact.exact)
+    if refused.any():
+        return beside
+    stacked = joint.joint(table)
+    if stacked is None or table.status is None:
+        return ""
+    whole, withheld = stacked
+    shown = ~withheld
+    shown[: len(table)] = ~fact.withheld
+    audit = audit_table(whole, published=shown, attacker=fact.attacker)
+    return "" if audit.safe else _beside(joint)
+
+
+def _beside(joint: JointJudgement) -> str:
+    return ", ".join(dict.fromkeys(earlier.name for earlier, _ in joint.alike))
+
+
+def protect_together(
+    release: ProtectedTable, memory: Memory, *, rng: Randomness, progress: Progress
+) -> Together | None:
+    """Return the table protected together with earlier releases; None where it is safe as it is."""
+    table, method = release.table, release.method
+    fact = _told(release, memory, ~release.protected.withheld)
+    joint = JointJudgement(memory, fact)
+    if joint.is_alone or not _wrong(joint, table, fact):
+        return None
+    if not isinstance(method.acting, Suppression) or method.acting is not method:
+        raise InfeasibleError(
+            f"together with {_beside(joint) or 'earlier answers'} the table tells too much, and "
+            f"{method.name} does not protect tables together with earlier ones",
+            code="unsafe-together",
+            hint="use suppression, or a method with differential privacy",
+        )
+    refused, beside = joint.isolating(np.ones(len(table), dtype=bool))
+    for _ in range(_ROUNDS):
+        done = _hidden(joint, table, method, refused, rng=rng, progress=progress)
+        shown = ~done.protected.withheld[: len(table)]
+        more, named = joint.isolating(shown)
+        if not more.any():
+            return done
+        refused, beside = refused | more, named
+    raise InfeasibleError(
+        f"no pattern is safe together with {beside}",
+        code="unsafe-together",
+        hint="merge categories, or release with differential privacy",
+        cells=[" × ".join(table.labels(int(cell))) for cell in np.flatnonzero(refused)[:5]],
+    )
+
+
+def _hidden(
+    joint: JointJudgement,
+    table: Table,
+    method: Suppression,
+    refused: Bools,
+    *,
+    rng: Randomness,
+    progress: Progress,
+) -> Together:
+    """Withhold cells of a table so that all sensitive cells of all tables are protected."""
+    stacked = joint.joint(table)
+    if stacked is None:  # nothing but answers, or other snapshots: sets of records alone
+        done = method.hide(table, rng=rng, progress=progress, withheld=refused)
+        return Together(done, len(table))
+    whole, withheld = stacked
+    withheld[: len(table)] |= refused
+    free = dataclasses.replace(method, never=(), prefer=())
+    try:
+        done = free.hide(whole, rng=rng, progress=progress, withheld=withheld)
+    except InfeasibleError as error:
+        cells = [str(name).removesuffix(" × Total") for name in error.facts.get("cells", ())]
+        raise InfeasibleError(
+            f"no pattern is safe together with {_beside(joint)}: {len(cells)} sensitive cells "
+            f"clash with what it tells{': ' + '; '.join(cells[:5]) if cells else ''}",
+            code="unsafe-together",
+            hint="merge categories, leave out an attribute, or release with differential privacy",
+            cells=cells,
+        ) from None
+    audit = audit_table(whole, published=~done.withheld, attacker=method.attacker)
+    if not audit.safe:
+        own = [cell for cell in audit.cells[~audit._safe].tolist() if cell < len(table)]
+        names = [" × ".join(table.labels(cell)) for cell in own[:5]]
+        raise InfeasibleError(
+            f"no pattern is safe together with {_beside(joint)}: {audit.unsafe} sensitive cells "
+            "would be told too closely" + (f", such as {'; '.join(names)}" if names else ""),
+            code="unsafe-together",
+            hint="merge categories, leave out an attribute, or release with differential privacy",
+            cells=names,
+        )
+    return Together(done, len(table))
+
+
+def _told(release: ProtectedTable, memory: Memory, shown: Bools) -> LinearFacts:
+    value = np.where(shown, release.protected.value, np.nan)
+    return facts_of(
+        release.table, release.rules, value, value.copy(), memory, attacker=release.attacker
+    )
+
+
+def preferring(table: Table, like: str | int, memory: Memory) -> Table:
+    """Return the table with the cells marked that an earlier release withheld: best withheld again."""
+    chosen = [
+        fact
+        for earlier, fact in memory.linear()
+        if str(like) in (str(earlier.number), memory.snapshot_name(earlier.snapshot))
+        and fact.by == table.by
+    ]
+    if not chosen:
+        raise InputError(
+            f"the ledger holds no table by {' × '.join(table.by)} under {like!r}",
+            code="unknown-release",
+            hint="write the number of a release, as `discreet ledger releases` shows it, or the "
+            "name of its snapshot",
+            parameter="like",
+        )
+    fact = chosen[-1]
+    words = [dimension.codes for dimension in fact.dimensions]
+    hidden = {
+        tuple(word[code] for word, code in zip(words, row, strict=True))
+        for row in fact.codes[fact.withheld].tolist()
+    }
+    status = np.zeros(len(table), np.int8) if table.status is None else table.status.copy()
+    for cell in range(len(table)):
+        if status[cell] == Status.SAFE and table.labels(cell) in hidden:
+            status[cell] = Status.SECONDARY
+    return table.replace(status=status)
+
+
+def titled(tables: Sequence[Table], method: TableMethod) -> str:
+    """Return what a charge is for."""
+    return f"{method.name}: " + "; ".join(" × ".join(table.by) for table in tables)
+
+
+def dataset_of(tables: Sequence[Any]) -> Any:
+    """Return the records behind tables. Any: tables that remember them, or not."""
+    source = getattr(tables[0], "source", None)
+    if source is None:
+        raise InputError(
+            "a ready-made table has no records to know it again by in a ledger",
+            code="no-records",
+            hint="tabulate the records, or leave out ledger",
+        )
+    return source.dataset
