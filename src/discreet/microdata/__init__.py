@@ -11,6 +11,7 @@ __getattr__, __all__ = lazy(
         "RiskBelow": "discreet.microdata.assessment",
         "SyntheticRelease": "discreet.microdata.synthetic_release",
         "anonymize": "discreet.microdata.anonymization",
+        "combine": "discreet.microdata.combining",
         "frontier": "discreet.microdata.exploration",
         "judge": "discreet.microdata.judgement",
         "mask": "discreet.microdata.pipeline",

@@ -31,6 +31,7 @@ __all__ = [
     "Unpaired",
     "judge",
     "like",
+    "linkage_risk",
     "synthetic_risk",
     "synthetic_utility",
 ]
@@ -38,10 +39,10 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class SyntheticRisk(Report):
-    """What attacks on a synthetic file gain, beside what they gain on a bootstrap of the original."""
+    """What attacks on a synthetic file gain, beside what they gain where they must succeed."""
 
     found: RiskReport
-    #: The same attacks on original records drawn with replacement: they must succeed.
+    #: The same attacks on original records drawn with replacement, or as they are.
     bootstrap: RiskReport
     remedy: str = ""
 
@@ -56,6 +57,8 @@ class SyntheticRisk(Report):
     @property
     def verdict(self) -> str:
         """The risk in one sentence."""
+        if not any("low" in finding.facts for finding in self.found.findings):
+            return f"people linked to their records: {self.found.verdict}"
         if not self.leaks:
             return "none of the attacks gains anything beyond chance: " + ", ".join(
                 f.measure for f in self.found.findings
@@ -65,8 +68,8 @@ class SyntheticRisk(Report):
         return f"the file leaks ({', '.join(self.leaks)}): {words}{more}"
 
     def rows(self) -> Rows:
-        """Return one line per attack, the bootstrap's figure beside it."""
-        return ("attack", "gain", "gain on a bootstrap", "leaks", "meaning"), [
+        """Return one line per attack, beside it the figure of the control, which must be high."""
+        return ("attack", "gain", "gain on the control", "leaks", "meaning"), [
             (
                 f.measure,
                 f.value,
@@ -196,6 +199,15 @@ def synthetic_risk(
         for file in (released, copies)
     )
     return SyntheticRisk(found, control, remedy)
+
+
+def linkage_risk(original: Dataset, released: Dataset, *, rng: Randomness) -> SyntheticRisk:
+    """Return how many people are linked to records that stay in their places."""
+    from discreet.microdata.risks.record_linkage import RecordLinkage
+
+    ways = [RecordLinkage("exact"), RecordLinkage("distance")]
+    found, control = (risk(original, file, measures=ways, rng=rng) for file in (released, original))
+    return SyntheticRisk(found, control)
 
 
 def independent_columns(original: Dataset, *, rng: Randomness) -> float:

@@ -33,8 +33,7 @@ def measured_sections(
     pairs = [(a, b) for n, a in enumerate(names) for b in names[n + 1 :]]
     apart = distances(columns, pairs)
     shares = [row for name in names for row in _shares(name, columns[name])]
-    attack = risk["membership"].facts
-    return [
+    parts = [
         Section("What was lost", table=utility),
         Section(
             "Columns side by side",
@@ -52,18 +51,17 @@ def measured_sections(
         else Section("Pairs of columns", "There is only one column."),
         Section(
             "What an intruder gains",
-            "The method was fitted anew to one half of the records, drawn by lot; people of the other "
-            "half are the control. A bootstrap, which copies people, stands beside it: there every "
-            "attack must succeed.",
+            "The control is a file in which every attack must succeed: a bootstrap, which copies "
+            "people, or the original. Where records are nobody's, the method was fitted anew to one "
+            "half of the records, drawn by lot; people of the other half tell what is chance.",
             table=risk,
         ),
-        Section(
-            "Telling who is in the file",
-            f"AUC {attack['AUC']:.3f} [{attack['low']:.3f}, {attack['high']:.3f}]; the diagonal is "
-            "chance.",
-            picture=curve(attack["ROC"]),
-        ),
     ]
+    attack = next((f.facts for f in risk.found.findings if f.measure == "membership"), None)
+    if attack is not None:
+        words = f"AUC {attack['AUC']:.3f} [{attack['low']:.3f}, {attack['high']:.3f}]; the diagonal is chance."
+        parts.append(Section("Telling who is in the file", words, picture=curve(attack["ROC"])))
+    return parts
 
 
 def _shares(name: str, column: tuple[Any, Any, int]) -> list[dict[str, Any]]:

@@ -84,9 +84,11 @@ class SyntheticRelease(MicrodataRelease):
         Both halves are drawn by lot, and the generator is fitted anew: people of the other half are
         like those in the file in everything but that the generator never saw them.
         """
-        from discreet.microdata.judgement import like, synthetic_risk
+        from discreet.microdata.judgement import like, linkage_risk, synthetic_risk
 
         rng = self.draws.get("risk") or Randomness.secure()
+        if self.corresponds:
+            return linkage_risk(self.original, self.dataset, rng=rng)
         names = list(self.dataset.columns)
         rows = self.original.arrow()
         order = rng.permutation(rows.num_rows)
@@ -102,7 +104,10 @@ class SyntheticRelease(MicrodataRelease):
         )
 
     def risk(self) -> SyntheticRisk:  # type: ignore[override]  # attacks of their own, half and half
-        """Return what intruders gain: half-and-half design, beside a bootstrap that leaks."""
+        """Return what intruders gain: half-and-half design, beside a bootstrap that leaks.
+
+        Where records stay in their places, intruders link people to them instead.
+        """
         return self._risk
 
     @functools.cached_property
@@ -154,7 +159,7 @@ class SyntheticRelease(MicrodataRelease):
             "identifiers removed": list(self._removed),
             "row order": "drawn by lot",
             "sets": len(self.files),
-            "kind": method.kind,
+            "inference": method.inference,
             "keeps": self.keeps,
             "promise": self.promise,
             **self.notes,
@@ -242,7 +247,7 @@ class SyntheticRelease(MicrodataRelease):
                 ),
                 ("kept", self.keeps),
                 ("promise", self.promise),
-                ("how to combine files", self.synthesizer.kind),
+                ("how to combine files", self.synthesizer.inference),
             ],
         )
         parts = [Section("What was done", table=done)]

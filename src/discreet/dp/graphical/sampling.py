@@ -71,4 +71,4 @@ def rounded(weights: Numbers, sizes: Codes, *, rng: Randomness) -> Codes:
     start = rng.uniform(len(weights))[:, None]
     marks = np.floor(through + start)
     added = np.diff(marks, axis=1, prepend=np.floor(start))
-    return (counts + added).astype(np.int64)
+    return np.asarray(counts + added, np.int64)

@@ -61,7 +61,7 @@ class Synthesizer(Member):
     seedable: ClassVar[bool] = True
 
     @property
-    def kind(self) -> Kind:
+    def inference(self) -> Kind:
         """Which rule combines estimates from several files."""
         return "simple"
 

@@ -55,7 +55,7 @@ class PrivateSynthesizer(Synthesizer):
         super().__post_init__()
 
     @property
-    def kind(self) -> Kind:
+    def inference(self) -> Kind:
         """No rule combines estimates: the noise is not what the rules are about."""
         return "none"
 

@@ -103,10 +103,11 @@ class Variable:
         return written.index(str(value))
 
 
-def variables(dataset: Dataset, names: Sequence[str]) -> list[Variable]:
+def variables(dataset: Dataset, names: Sequence[str], *, in_order: bool = False) -> list[Variable]:
     """Return columns as variables, their records in an order of their own.
 
-    Sorted by all values, so that what is drawn does not depend on the order of the file.
+    Sorted by all values, so that what is drawn does not depend on the order of the file; or in the
+    order of the file, where records stay in their places.
     """
     rows = dataset.arrow(names)
     if rows.num_rows < 2 or rows.num_rows < len(names):
@@ -129,5 +130,7 @@ def variables(dataset: Dataset, names: Sequence[str]) -> list[Variable]:
         numeric = number and dataset.schema[name].type is not Type.NOMINAL
         places = np.where(places < 0, len(values), places)
         found.append(Variable(name, values, places, numeric))
+    if in_order:
+        return found
     order = np.lexsort([variable.places for variable in reversed(found)])
     return [dataclasses.replace(v, places=v.places[order]) for v in found]

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from discreet.dp.graphical.domain import Clique, Numbers
 from discreet.dp.graphical.estimation import Model, estimate, measured
 from discreet.dp.spending import Spending
 from discreet.errors import InputError
@@ -73,7 +74,7 @@ class MST(PrivateSynthesizer):
     ) -> tuple[Model, list[str]]:
         columns = range(len(tables.sizes))
         third = float(spending.grant) / 3
-        found = []
+        found: list[tuple[Clique, Numbers, float]] = []
         for place in columns:
             progress("columns", place, len(columns))
             counts, deviation = spending.noisy(tables.counts((place,)), third / len(columns))
