@@ -34,7 +34,11 @@ def pairs(seed: int, size: int = 60) -> dict[str, Pair]:
 
 
 def pair(original: pd.DataFrame, released: pd.DataFrame) -> Pair:
-    return Pair.of(people.dataset(original), people.dataset(released))
+    # People like those in the file who are not in it, for attacks that compare both.
+    others = people.frame(97, len(original))
+    return Pair.of(
+        people.dataset(original), people.dataset(released), holdout=people.dataset(others)
+    )
 
 
 def measured(measure: Any, files: Pair) -> Finding:

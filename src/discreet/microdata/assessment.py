@@ -110,6 +110,7 @@ class _Risk(_Measured):
         keys: Sequence[str] | None = None,
         measures: Sequence[RiskMeasure] | None = None,
         population: Any = None,
+        holdout: Any = None,
         rng: Randomness | None = None,
         progress: Progress = silent,
     ) -> RiskReport:
@@ -128,6 +129,9 @@ class _Risk(_Measured):
         population
             Size of the population that the file is a sample of, where the schema has no weight; or
             the population itself, a dataset, frame or path of a file with the same keys.
+        holdout
+            Records like the original ones that the release was not made from; measures that set
+            what an intruder says of people in the file against what they say of others need it.
         rng
             Draws the people whom linking intruders look for.
 
@@ -141,13 +145,15 @@ class _Risk(_Measured):
         >>> report["re-identification"].facts["smallest class"]
         3
         """
-        pair = Pair.of(original, released, keys=keys, population=population)
+        pair = Pair.of(original, released, keys=keys, population=population, holdout=holdout)
         chosen = tuple(default_measures() if measures is None else measures)
         rng = rng or Randomness.secure()
         findings, skipped = [], {}
         for done, measure in enumerate(chosen):
             progress("risk", done, len(chosen))
-            if measure.applies(pair):
+            if measure.needs_origin and not pair.paired:
+                skipped[measure.name] = "released records that each come from an original one"
+            elif measure.applies(pair):
                 findings.append((measure, measure.measure(pair, rng=rng)))
             else:
                 skipped[measure.name] = measure.needs

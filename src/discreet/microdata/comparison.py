@@ -50,6 +50,7 @@ def utility(
     measures: Sequence[UtilityMeasure] | None = None,
     analyses: Sequence[UtilityMeasure] = (),
     keys: Sequence[str] | None = None,
+    holdout: Any = None,
     rng: Randomness | None = None,
     progress: Progress = silent,
 ) -> UtilityReport:
@@ -66,6 +67,9 @@ def utility(
         `dc.ContingencyTables(by=["job", "sex"])`, or `dc.Analysis("mean pay", function)`.
     keys
         The columns an intruder knows; the quasi-identifiers by default.
+    holdout
+        Records like the original ones that the release was not made from, for models to be tested
+        on.
     rng
         Draws the records that models learn from.
 
@@ -76,19 +80,22 @@ def utility(
     >>> utility(raw, raw).value
     0.0
     """
+    from discreet.microdata.utilities.marginals import Marginals
     from discreet.microdata.utilities.value_loss import ValueLoss
 
-    pair = Pair.of(original, released, keys=keys)
+    pair = Pair.of(original, released, keys=keys, holdout=holdout)
     chosen = [*(default_measures() if measures is None else measures), *analyses]
     rng = rng or Randomness.secure()
     found = []
     for done, measure in enumerate(chosen):
         progress("utility", done, len(chosen))
-        if measure.applies(pair):
+        if (pair.paired or not measure.needs_origin) and measure.applies(pair):
             found.append(measure.compare(pair, rng=rng))
     progress("utility", len(chosen), len(chosen))
-    overall = next((c for c in found if c.measure == ValueLoss.name), None)
-    overall = overall or ValueLoss().compare(pair, rng=rng)
+    # Values are lost one by one where records correspond, and in tables where they do not.
+    main: UtilityMeasure = ValueLoss() if pair.paired else Marginals()
+    overall = next((c for c in found if c.measure == main.name), None)
+    overall = overall or main.compare(pair, rng=rng)
     return UtilityReport(overall.value, overall.meaning, tuple(found))
 
 

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from discreet.data.atomic import atomic_directory, written_files
-from discreet.data.dataset import as_dataset
+from discreet.data.dataset import Dataset, as_dataset
 from discreet.errors import DiscreetError, InputError, nearest
 from discreet.microdata.assessment import risk
 from discreet.microdata.comparison import utility
+from discreet.microdata.judgement import Unpaired, like
 from discreet.microdata.masking import Masking
 from discreet.microdata.pipeline import mask
 from discreet.microdata.risks._base import RiskMeasure
+from discreet.microdata.synthesis import synthesize
+from discreet.microdata.synthesizers import Synthesizer
 from discreet.microdata.utilities._base import UtilityMeasure
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
@@ -22,7 +25,8 @@ from discreet.report import Report, Rows
 
 __all__ = ["Candidate", "RiskUtilityMap", "frontier"]
 
-Candidates = Sequence[Masking | Sequence[Masking]] | Mapping[str, Masking | Sequence[Masking]] | Any
+Way = Masking | Synthesizer | Sequence[Masking]
+Candidates = Sequence[Way] | Mapping[str, Way] | Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +81,8 @@ class RiskUtilityMap(Report):
             {m["name"]: {k: v for k, v in m.items() if k != "name" and v not in (None, [], ())}}
             for m in self[name].methods
         ]
+        if self[name].methods and self[name].methods[0]["name"] in _synthesizers():
+            return {"releases": [{"name": "microdata", "kind": "synthesize", "method": methods[0]}]}
         return {"releases": [{"name": "microdata", "kind": "mask", "methods": methods}]}
 
     def picture(self) -> str:
@@ -100,7 +106,7 @@ class RiskUtilityMap(Report):
         words = "Down is safer, left is more useful; no candidate beats those on the line on both."
         settings: Rows = (
             ("candidate", "policy"),
-            [(c.name, str(self.policy(c.name)["releases"][0]["methods"])) for c in self.candidates],
+            [(c.name, _said(self.policy(c.name)["releases"][0])) for c in self.candidates],
         )
         sections = [
             Section("Risk and loss", words, picture=self.picture()),
@@ -145,11 +151,14 @@ def frontier(
         A dataset or a frame. Any: every library has its own frame.
     candidates
         Masking methods, lists of them applied in order, or finished releases (such as those of
-        `dc.anonymize`); as a list or by name.
+        `dc.anonymize`); as a list or by name. Where one of them is a synthesizer, whose records
+        are nobody's, all are compared on half of the records, drawn by lot, with the other half as
+        people who are not in the file.
     risk_measures
-        The largest of these is the risk; by default exact and nearest-neighbour linkage.
+        The largest of these is the risk; by default exact and nearest-neighbour linkage, and
+        membership where there is a synthesizer.
     loss_measure
-        The loss; by default the mean loss of a value.
+        The loss; by default the mean loss of a value, and of marginals where there is a synthesizer.
 
     Examples
     --------
@@ -160,25 +169,50 @@ def frontier(
     >>> [(c.name, round(c.risk, 2)) for c in found.front]
     [('microaggregation k=2', 0.5), ('microaggregation k=5', 0.2)]
     """
+    from discreet.microdata.risks.membership import Membership
     from discreet.microdata.risks.record_linkage import RecordLinkage
+    from discreet.microdata.utilities.marginals import Marginals
     from discreet.microdata.utilities.value_loss import ValueLoss
 
     dataset = as_dataset(data)
     rng = rng or Randomness.secure()
-    dangers = risk_measures or [RecordLinkage("exact"), RecordLinkage("distance")]
-    loss = loss_measure or ValueLoss()
     named = _named(candidates)
+    unpaired = any(isinstance(way, Synthesizer) for way in named.values())
+    dangers = risk_measures or (
+        [Membership()] if unpaired else [RecordLinkage("exact"), RecordLinkage("distance")]
+    )
+    loss = loss_measure or (Marginals() if unpaired else ValueLoss())
+    inside, outside = _halves(dataset, rng) if unpaired else (dataset, None)
     found = []
     for done, (name, way) in enumerate(named.items()):
         progress("explore", done, len(named))
-        found.append(_evaluated(dataset, name, way, dangers, loss, rng))
+        found.append(_evaluated(inside, outside, name, way, dangers, loss, rng))
     progress("explore", len(named), len(named))
-    label = "people linked" if risk_measures is None else ", ".join(m.name for m in dangers)
+    usual = "people told to be in the file" if unpaired else "people linked"
+    label = usual if risk_measures is None else ", ".join(m.name for m in dangers)
     return RiskUtilityMap(label, loss.name, tuple(_marked(found)))
 
 
+def _synthesizers() -> set[str]:
+    from discreet.registry import members
+
+    return set(members("synthesizer"))
+
+
+def _said(release: Mapping[str, Any]) -> str:
+    return str(release.get("methods") or release.get("method"))
+
+
+def _halves(dataset: Dataset, rng: Randomness) -> tuple[Dataset, Dataset]:
+    """Return two halves of the records, drawn by lot."""
+    rows = dataset.arrow()
+    order, half = rng.permutation(rows.num_rows), rows.num_rows // 2
+    return like(dataset, rows.take(order[:half])), like(dataset, rows.take(order[half : 2 * half]))
+
+
 def _evaluated(
-    dataset: Any,
+    dataset: Dataset,
+    outside: Dataset | None,
     name: str,
     way: Any,
     dangers: Sequence[RiskMeasure],
@@ -186,15 +220,21 @@ def _evaluated(
     rng: Randomness,
 ) -> Candidate:
     # Any: a pipeline of masking methods or a release of any kind.
-    is_pipeline = isinstance(way, tuple)
-    settings = (
-        tuple(m.settings() for m in way)
-        if is_pipeline
-        else tuple(way.evidence().settings.get("methods", ()))
-    )
+    is_pipeline, is_drawn = isinstance(way, tuple), isinstance(way, Synthesizer)
+    if is_pipeline or is_drawn:
+        settings = tuple(m.settings() for m in (way if is_pipeline else (way,)))
+    else:
+        settings = tuple(way.evidence().settings.get("methods", ()))
     try:
-        release = mask(dataset, way, rng=rng) if is_pipeline else way
-        danger = risk(dataset, release, measures=dangers, rng=rng)
+        release = way
+        if is_pipeline:
+            release = mask(dataset, way, rng=rng)
+        elif is_drawn:
+            release = synthesize(dataset, way, rng=rng)
+        if outside is not None:
+            # Whoever was left out is compared with the records as they leave, in no order.
+            release = Unpaired(as_dataset(release))
+        danger = risk(dataset, release, measures=dangers, holdout=outside, rng=rng)
         lost = utility(dataset, release, measures=[loss], rng=rng)
     except DiscreetError as error:
         # One impossible candidate must not hide the others.
@@ -223,12 +263,16 @@ def _named(candidates: Any) -> dict[str, Any]:
     # Any: see `frontier`.
     if isinstance(candidates, Mapping):
         return {name: _pipeline(way) for name, way in candidates.items()}
-    given = [candidates] if isinstance(candidates, Masking) else list(candidates)
+    one = isinstance(candidates, Masking | Synthesizer)
+    given = [candidates] if one else list(candidates)
     if not given:
         raise InputError("no candidate is given", code="missing-method")
     named: dict[str, Any] = {}
     for way in map(_pipeline, given):
-        name = " + ".join(map(_label, way)) if isinstance(way, tuple) else str(way)
+        if isinstance(way, tuple | Synthesizer):
+            name = " + ".join(map(_label, way if isinstance(way, tuple) else (way,)))
+        else:
+            name = str(way)
         unique, number = name, 2
         while unique in named:
             unique, number = f"{name} ({number})", number + 1
@@ -242,7 +286,7 @@ def _pipeline(way: Any) -> Any:
     return tuple(way) if isinstance(way, list | tuple) else way
 
 
-def _label(method: Masking) -> str:
+def _label(method: Masking | Synthesizer) -> str:
     """Return name and parameters that differ from the defaults, columns left out."""
     parts = [
         f"{item.name}={getattr(method, item.name):g}"

@@ -47,6 +47,11 @@ class Pair:
         Size of the population the original is a sample of, where it is one.
     everyone
         The population itself, where there is a file of it with the same keys.
+    holdout
+        Records like the original ones that nobody has used: what an intruder says of them, too,
+        follows from what everybody may know.
+    paired
+        Whether each released record comes from one original; synthetic ones come from none.
 
     Examples
     --------
@@ -66,6 +71,8 @@ class Pair:
     keys: tuple[str, ...]
     population: float | None = None
     everyone: Dataset | None = None
+    holdout: Dataset | None = None
+    paired: bool = True
 
     @classmethod
     def of(
@@ -75,26 +82,34 @@ class Pair:
         *,
         keys: Sequence[str] | None = None,
         population: Any = None,
+        holdout: Any = None,
+        paired: bool | None = None,
     ) -> Pair:
         """Pair the records of two files; without a second one the original is released as it is.
 
-        The population may be its size, or a file of it with the keys as they were before. Any:
-        datasets, releases or frames.
+        The population may be its size, or a file of it with the keys as they were before. Records
+        correspond unless `paired` says otherwise or the release is synthetic. Any: datasets,
+        releases or frames.
         """
         from discreet.data.dataset import as_dataset
 
         before = as_dataset(original)
         after = before if released is None else as_dataset(released)
-        origin = _origin(before, after)
+        if paired is None:
+            paired = bool(getattr(released, "corresponds", True))
+        origin = _origin(before, after) if paired else np.arange(len(after))
+        unused = None if holdout is None else as_dataset(holdout)
+        if unused is not None:
+            unused.relation.require(*(c for c in before.columns if c in after.columns))
         given = (keys,) if isinstance(keys, str) else tuple(keys or ())
         for name in given:
             before.schema[name]
         known = given or _known(before, after)
         if population is None or isinstance(population, int | float):
-            return cls(before, after, origin, known, population)
+            return cls(before, after, origin, known, population, holdout=unused, paired=paired)
         everyone = as_dataset(population)
         everyone.relation.require(*known)
-        return cls(before, after, origin, known, float(len(everyone)), everyone)
+        return cls(before, after, origin, known, float(len(everyone)), everyone, unused, paired)
 
     @property
     def schema(self) -> Schema:
@@ -134,6 +149,11 @@ class Pair:
             self._after[name] = _column(self.released, name)
         return self._after[name]
 
+    def unused(self, name: str) -> pa.Array:
+        """Return a column of the records that nobody has used."""
+        assert self.holdout is not None
+        return _column(self.holdout, name)
+
     def is_numeric(self, name: str) -> bool:
         """Whether a column holds numbers before and after that are not codes of categories."""
         column = self.schema[name]
@@ -143,8 +163,15 @@ class Pair:
 
     def numbers(self, name: str) -> tuple[Numbers, Numbers]:
         """Return a numeric column before, in the order of the release, and after."""
-        before = numbers(self.before(name), name=name)[self.origin]
+        before = self.own(numbers(self.before(name), name=name))
         return before, numbers(self.after(name), name=name)
+
+    def own(self, values: Any) -> Any:
+        """Return original values in the order of the release; as they are without any order.
+
+        Any: an array of any type.
+        """
+        return values[self.origin] if self.paired else values
 
     @functools.cached_property
     def size(self) -> int:
@@ -234,7 +261,7 @@ class Pair:
         first, second = places[: len(before)], places[len(before) :]
         width = len(words)
         fresh = np.setdiff1d(second[second >= 0], first)
-        if fresh.size and not self.is_numeric(name):
+        if fresh.size and self.paired and not self.is_numeric(name):
             own = first[self.origin]
             known = (own >= 0) & (second >= 0)
             pairs, counts = np.unique(own[known] * width + second[known], return_counts=True)

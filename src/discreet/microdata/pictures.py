@@ -7,7 +7,7 @@ from typing import Any
 
 from discreet.page import svg
 
-__all__ = ["bars", "scatter"]
+__all__ = ["bars", "curve", "heat_map", "paired_bars", "scatter"]
 
 #: Size of a map, and the height of a line of its labels.
 _WIDTH, _HEIGHT, _LINE = 560, 360, 13
@@ -110,3 +110,81 @@ def _complete(spec: dict[str, Any]) -> dict[str, Any]:
         "config": {"view": {"stroke": None}, "axis": {"grid": True, "gridColor": "#eef1f4"}},
         **spec,
     }
+
+
+def paired_bars(shares: Sequence[Mapping[str, Any]]) -> str:
+    """Return small charts, one per column, of shares in two files.
+
+    Any: texts and numbers under `column`, `class`, `file` and `share`.
+    """
+    spec = {
+        "data": {"values": list(shares)},
+        "mark": {"type": "bar"},
+        "encoding": {
+            "facet": {"field": "column", "type": "nominal", "columns": 4, "title": None},
+            "x": {"field": "class", "type": "nominal", "sort": None, "axis": None},
+            "xOffset": {"field": "file"},
+            "y": {"field": "share", "type": "quantitative", "title": None},
+            "color": {
+                "field": "file",
+                "type": "nominal",
+                "title": None,
+                "scale": {"range": ["#b8c4cf", "#0b6e75"]},
+                "legend": {"orient": "top"},
+            },
+        },
+        "resolve": {"scale": {"x": "independent", "y": "independent"}},
+    }
+    sized = {"width": 130, "height": 90}
+    return svg(_complete({**spec, **sized}))
+
+
+def heat_map(cells: Sequence[Mapping[str, Any]]) -> str:
+    """Return a map of the distances between pairs of columns: `one`, `two` and `value`."""
+    place = {"type": "nominal", "title": None, "sort": None}
+    spec = {
+        "data": {"values": list(cells)},
+        "mark": {"type": "rect"},
+        "encoding": {
+            "x": {"field": "one", **place, "axis": {"labelAngle": -40}},
+            "y": {"field": "two", **place},
+            "color": {
+                "field": "value",
+                "type": "quantitative",
+                "title": "distance",
+                "scale": {"range": ["#eef6f6", "#0b6e75"]},
+            },
+        },
+        "width": {"step": 34},
+        "height": {"step": 24},
+    }
+    return svg(_complete(spec))
+
+
+def curve(points: Sequence[Sequence[float]]) -> str:
+    """Return the ROC curve of an attack, beside the diagonal of chance."""
+    axis = {"type": "quantitative", "scale": {"domain": [0, 1]}}
+    place = {
+        "x": {"field": "false", "title": "people outside called members", **axis},
+        "y": {"field": "true", "title": "people inside called members", **axis},
+    }
+    lines = [
+        {"line": "attack", "false": float(false), "true": float(true)} for false, true in points
+    ]
+    lines += [{"line": "chance", "false": v, "true": v} for v in (0.0, 1.0)]
+    spec = {
+        "data": {"values": lines},
+        "mark": {"type": "line"},
+        "encoding": {
+            **place,
+            "color": {
+                "field": "line",
+                "type": "nominal",
+                "title": None,
+                "scale": {"range": ["#0b6e75", "#b8c4cf"]},
+            },
+        },
+        "width": 300,
+        "height": 300,
+    }
+    return svg(_complete(spec))

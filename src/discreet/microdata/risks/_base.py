@@ -63,6 +63,8 @@ class RiskMeasure(Member):
     needs: ClassVar[str] = "records with a column that an intruder knows"
     #: Whether the value is the share of records that an intruder identifies.
     identifies: ClassVar[bool] = False
+    #: Whether released records must correspond to original ones; synthetic ones do not.
+    needs_origin: ClassVar[bool] = True
     #: How far two measurements of the same files may lie apart, where models are trained on them.
     noise: ClassVar[float] = 1e-9
 

@@ -34,6 +34,8 @@ class Comparison(Report):
 class UtilityMeasure(Member):
     """Base of every utility measure."""
 
+    #: Whether released records must correspond to original ones; synthetic ones do not.
+    needs_origin: ClassVar[bool] = True
     #: What is measured at most where nothing was lost; above 0 where models are trained.
     noise: ClassVar[float] = 0.0
 

@@ -37,6 +37,7 @@ class Propensity(UtilityMeasure):
     reference: ClassVar[str] = "Woo, Reiter, Oganian and Karr, JPC 2009; Snoke et al., JRSS A 2018"
 
     noise: ClassVar[float] = 0.2
+    needs_origin: ClassVar[bool] = False
 
     model: str = parameter("trees", help="the classifier", choices=("trees", "logistic"))
     rows: int = parameter(20_000, help="records of each file used at most", low=10)

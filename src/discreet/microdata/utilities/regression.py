@@ -35,6 +35,7 @@ class Regression(UtilityMeasure):
 
     name: ClassVar[str] = "regression"
     reference: ClassVar[str] = "Karr et al., The American Statistician 2006"
+    needs_origin: ClassVar[bool] = False
 
     target: str | None = parameter(None, help="column explained")
     on: tuple[str, ...] = parameter((), help="columns that explain")
@@ -80,8 +81,9 @@ class Regression(UtilityMeasure):
         return self.comparison(value, words, facts)
 
     def _designs(self, pair: Pair) -> tuple[tuple[np.ndarray, np.ndarray], list[str]]:
-        constant = np.ones((pair.size, 1))
-        names, left, right = ["(constant)"], [constant], [constant]
+        counts = len(pair.own(np.arange(len(pair.original)))), pair.size
+        left, right = ([np.ones((count, 1))] for count in counts)
+        names = ["(constant)"]
         for name in self.on:
             if pair.is_numeric(name):
                 before, after = pair.numbers(name)
@@ -90,7 +92,7 @@ class Regression(UtilityMeasure):
                 names.append(name)
                 continue
             first, second, _ = pair.comparable(name)
-            own = first[pair.origin]
+            own = pair.own(first)
             used = np.unique(np.concatenate([own, second]))
             used = used[used >= 0][1:]
             left.append(_indicators(own, used))

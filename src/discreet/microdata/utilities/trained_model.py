@@ -13,7 +13,7 @@ from discreet.microdata.utilities._base import Comparison, UtilityMeasure
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
-__all__ = ["TrainedModel"]
+__all__ = ["TrainedModel", "accuracy"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +71,7 @@ class TrainedModel(UtilityMeasure):
             ("release", after, told, known[1]),
         ):
             use = train[is_known[train]]
-            reached[name] = _accuracy(rows[use], values[use], before[test], true[test], numeric)
+            reached[name] = accuracy(rows[use], values[use], before[test], true[test], numeric)
         base = 0.0 if numeric else float(np.bincount(true[test].astype(int)).max() / test.size)
         gain = reached["original"] - base
         lost = (reached["original"] - reached["release"]) / gain if gain > 0 else 0.0
@@ -92,9 +92,10 @@ def _values(pair: Pair, name: str) -> tuple[np.ndarray, np.ndarray]:
     return np.where(own < 0, np.nan, own), np.where(second < 0, np.nan, second.astype(float))
 
 
-def _accuracy(
+def accuracy(
     rows: np.ndarray, values: np.ndarray, test: np.ndarray, true: np.ndarray, numeric: bool
 ) -> float:
+    """Return the share of right guesses, or of variance explained, of a model on other records."""
     if values.size < 10 or test.size == 0:
         return 0.0
     if np.unique(values).size < 2:

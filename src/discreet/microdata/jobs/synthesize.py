@@ -1,0 +1,78 @@
+"""The job `synthesize`: records drawn from a model of the file."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, ClassVar
+
+from discreet.microdata.jobs._records import RecordsJob
+from discreet.microdata.synthesizers import Synthesizer
+from discreet.progress import Progress
+from discreet.registry import parameter
+
+if TYPE_CHECKING:
+    from discreet.data.dataset import Dataset
+    from discreet.microdata.synthetic_release import SyntheticRelease
+    from discreet.randomness import Randomness
+
+__all__ = ["Synthesize"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Synthesize(RecordsJob):
+    """Draw synthetic records from a model of the file and release them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import discreet as dc
+    >>> people = dc.read(pd.DataFrame({"age": [20, 30] * 9}), roles={"age": "quasi"})
+    >>> len(Synthesize(dc.CART(), records=5).run(people).frame)
+    5
+    """
+
+    name: ClassVar[str] = "synthesize"
+    command: ClassVar[str] = "microdata synthesize"
+    output: ClassVar[str] = "out/synthetic"
+    example: ClassVar[str] = (
+        "discreet microdata synthesize people.csv --method 'cart min_leaf=50' --role name=identifier "
+        "--rest quasi -o out"
+    )
+
+    method: Synthesizer = parameter(
+        help="the synthesizer: 'NAME parameter=value …', such as 'cart min_leaf=50' or "
+        "'aim epsilon=1 delta=1e-9'",
+        option="--method/-m",
+    )
+    sets: int | None = parameter(None, help="how many files", low=1, high=1000)
+    records: int | None = parameter(None, help="how many records each file has", low=1)
+    ledger: str | None = parameter(
+        None, help="where a private method is charged before it draws noise", file="ledger"
+    )
+    budget: float | None = parameter(
+        None, help="the largest total epsilon that the ledger may reach", above=0
+    )
+
+    def check(self, data: Dataset) -> None:
+        """Check the method against the columns."""
+        from discreet.microdata.synthesis import require_synthesis
+
+        require_synthesis(data, self.method)
+
+    def perform(
+        self, data: Dataset, *, rng: Randomness | None, progress: Progress
+    ) -> SyntheticRelease:
+        """Draw the records."""
+        from discreet.microdata.synthesis import synthesize
+
+        release = synthesize(
+            data,
+            self.method,
+            m=self.sets,
+            n=self.records,
+            ledger=self.ledger,
+            budget=self.budget,
+            rng=rng,
+            progress=progress,
+        )
+        return dataclasses.replace(release, format=self.format)

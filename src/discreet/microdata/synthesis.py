@@ -1,0 +1,137 @@
+"""Synthesise: a model of the file, and records drawn from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from discreet.data.dataset import Dataset, as_dataset
+from discreet.data.frames import Library
+from discreet.errors import InputError
+from discreet.microdata.charging import charge
+from discreet.microdata.decided import require_release
+from discreet.microdata.judgement import like
+from discreet.microdata.synthesizers import Synthesizer
+from discreet.microdata.synthesizers._base import released_columns
+from discreet.microdata.synthetic_release import SyntheticRelease
+from discreet.progress import Progress, silent
+from discreet.randomness import Randomness
+
+__all__ = ["require_synthesis", "synthesize"]
+
+#: More files than this are a mistake.
+_MOST_SETS = 1_000
+
+
+def synthesize(
+    data: Any,
+    method: Synthesizer | None = None,
+    *,
+    m: int | None = None,
+    n: int | None = None,
+    ledger: Any = None,
+    budget: float | None = None,
+    rng: Randomness | None = None,
+    progress: Progress = silent,
+) -> SyntheticRelease:
+    """Return files of synthetic records, with what they keep and what protects people.
+
+    Parameters
+    ----------
+    data
+        A dataset or a frame. Any: every library has its own frame.
+    method
+        The synthesizer; see `discreet methods synthesizer`. `dc.CART()` by default.
+    m
+        How many files; one by default.
+    n
+        How many records each; as many as the original has by default, and as noise says it has
+        where the promise is differential privacy.
+    ledger
+        Where a private method is charged before it draws any noise: a path, an address or a ledger.
+    budget
+        The largest total ε that the ledger may reach for this dataset; a run beyond it is refused.
+    rng
+        The source of randomness; secure by default, and a release made with a seeded one cannot be
+        written.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import discreet as dc
+    >>> people = dc.read(
+    ...     pd.DataFrame({"age": [20, 60] * 50, "job": ["student", "retired"] * 50}),
+    ...     roles={"age": "quasi", "job": "other"},
+    ... )
+    >>> made = synthesize(people, dc.CART(min_leaf=5), m=2, n=30)
+    >>> [len(file) for file in made.sets], made.frame.columns.tolist()
+    ([30, 30], ['age', 'job'])
+    """
+    chosen = method
+    if chosen is None:
+        from discreet.microdata.synthesizers.cart import CART
+
+        chosen = CART()
+    if not isinstance(chosen, Synthesizer):
+        raise InputError(
+            f"a synthesizer is needed here, found {type(chosen).__name__}",
+            code="malformed-member",
+            hint="write method=dc.CART(), dc.AIM(epsilon=1, delta=1e-9), …",
+        )
+    several = _sets(m, chosen)
+    if n is not None and n < 1:
+        raise InputError(f"n must be at least 1, found {n}", code="parameter-range", parameter="n")
+    dataset = as_dataset(data)
+    require_synthesis(dataset, chosen)
+    if n is not None and chosen.corresponds and n != len(dataset):
+        raise InputError(
+            f"{chosen.name} gives a record for each original one, so n cannot be chosen",
+            code="parameter-range",
+            hint="leave out n",
+            parameter="n",
+        )
+    rng = rng or Randomness.secure()
+    chosen.prepare(dataset)
+    spent = chosen.budget()
+    if spent is not None:
+        charge(dataset, chosen, spent, ledger=ledger, limit=budget)
+    fitted = chosen.fit(dataset, rng=rng, progress=progress)
+    size = n if n is not None else fitted.size
+    files = tuple(_file(dataset, fitted.draw(size, rng=rng)) for _ in range(several))
+    return SyntheticRelease(
+        dataset,
+        files[0],
+        (),
+        rng.kind,
+        notes=dict(fitted.notes),
+        draws={purpose: rng.spawn() for purpose in ("order", "risk", "loss")},
+        method=chosen,
+        files=files,
+        spent=spent,
+    )
+
+
+def require_synthesis(dataset: Dataset, method: Synthesizer) -> None:
+    """Raise an InputError if columns were not decided on or the method does not fit them."""
+    method.check(dataset)
+    hidden = [name for name in dataset.columns if name not in released_columns(dataset)]
+    changed = () if method.protection == "measured" else released_columns(dataset)
+    require_release(dataset, kept=hidden, changed=changed)
+
+
+def _sets(m: int | None, method: Synthesizer) -> int:
+    found = m if m is not None else method.sets or 1
+    if not 1 <= found <= _MOST_SETS:
+        raise InputError(
+            f"m must be between 1 and {_MOST_SETS:,}, found {found}",
+            code="parameter-range",
+            parameter="m",
+        )
+    return found
+
+
+def _file(dataset: Dataset, rows: Any) -> Dataset:
+    # Any: an Arrow table.
+    made = like(dataset, rows)
+    # A file is written by its own library, not by the one that read a database.
+    return dataclasses.replace(made, library=Library.for_release(dataset.library))

@@ -1,0 +1,114 @@
+"""What every synthesizer is: a dataset is learned from once, then any number of files is drawn.
+
+`fit` is all that sees the records. A method with a formal promise draws its noise there and
+nowhere else, so that every file drawn afterwards costs nothing more.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from discreet.errors import InputError
+from discreet.progress import Progress, silent
+from discreet.randomness import Randomness
+from discreet.registry import Member
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.data.dataset import Dataset
+
+__all__ = ["Budget", "Fitted", "Kind", "Synthesizer", "released_columns"]
+
+#: Which rule combines several synthetic files: see `discreet.microdata.combining`.
+Kind = Literal["simple", "proper", "fully", "partially", "none"]
+
+
+class Fitted(abc.ABC):
+    """What a synthesizer learned: it draws files without looking at the records again."""
+
+    #: Facts about the fit that may leave, for the evidence.
+    notes: dict[str, object]
+    #: How many records a file has where nobody says: as the original, or as noise says it has.
+    size: int
+
+    @abc.abstractmethod
+    def draw(self, n: int, *, rng: Randomness) -> pa.Table:
+        """Return n records."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """What a fit costs: the promise to one unit, and the events that a ledger counts."""
+
+    epsilon: float
+    delta: float
+    rho: float
+    events: dict[str, int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Synthesizer(Member):
+    """Base of every synthesizer."""
+
+    #: What protects people: a formal promise, measured attacks, or that only statistics are used.
+    protection: ClassVar[Literal["dp", "measured", "statistics"]] = "measured"
+    #: Whether every released record stands in the place of one original record.
+    corresponds: ClassVar[bool] = False
+    #: Whether the same `rng` gives the same records; OpenDP draws from a source of its own.
+    seedable: ClassVar[bool] = True
+
+    @property
+    def inference(self) -> Kind:
+        """Which rule combines estimates from several files."""
+        return "simple"
+
+    @property
+    @abc.abstractmethod
+    def keeps(self) -> str:
+        """What of the original the records keep, in words."""
+
+    @property
+    def promise(self) -> str:
+        """What protects people, in one sentence."""
+        return (
+            "no formal promise: what an intruder gains is measured by attacks, and only those "
+            "attacks were tried"
+        )
+
+    @property
+    def sets(self) -> int | None:
+        """How many files the method itself asks for; None leaves it to the caller."""
+        return None
+
+    def untouched(self, dataset: Dataset) -> tuple[str, ...]:
+        """Return the columns that leave as they are."""
+        return ()
+
+    def budget(self) -> Budget | None:
+        """Return what a fit costs, where it has a formal promise."""
+        return None
+
+    def check(self, dataset: Dataset) -> None:
+        """Raise an InputError if the method does not fit the columns; looks at no value."""
+        if not released_columns(dataset):
+            raise InputError(
+                "every column is an identifier, so nothing is left to synthesise",
+                code="nothing-to-release",
+                hint="correct the roles",
+            )
+
+    def prepare(self, dataset: Dataset) -> None:
+        """Raise an InputError if the records themselves do not fit, before anything is charged."""
+
+    @abc.abstractmethod
+    def fit(self, dataset: Dataset, *, rng: Randomness, progress: Progress = silent) -> Fitted:
+        """Learn from the records."""
+
+
+def released_columns(dataset: Dataset) -> tuple[str, ...]:
+    """Return the columns that a synthetic file has: all but identifiers."""
+    hidden = {*dataset.schema.identifiers, dataset.unit}
+    return tuple(name for name in dataset.columns if name not in hidden)

@@ -1,0 +1,149 @@
+"""Numbers drawn anew with the moments of others: regressions, orthogonal noise, rotations."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.errors import InputError
+from discreet.microdata.columns import Numbers, codes, is_number, numbers
+from discreet.microdata.synthesizers._base import released_columns
+from discreet.randomness import Randomness
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.data.dataset import Dataset
+
+__all__ = ["Regressed", "orthogonal", "regressed", "require_numeric", "with_cross_product"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Regressed:
+    """Confidential numbers explained by the columns that are kept."""
+
+    rows: pa.Table
+    names: tuple[str, ...]
+    #: An orthonormal basis of the constant and the columns kept.
+    basis: Numbers
+    fitted: Numbers
+    residuals: Numbers
+
+    def table(self, values: Numbers) -> pa.Table:
+        """Return the records with other values of the confidential columns."""
+        import pyarrow as pa
+
+        found = self.rows
+        for place, name in enumerate(self.names):
+            at = found.column_names.index(name)
+            # Whole numbers become decimals: rounding would break the moments that are promised.
+            kind = self.rows.schema.field(name).type
+            kind = kind if pa.types.is_floating(kind) else pa.float64()
+            found = found.set_column(at, name, pa.array(values[:, place]).cast(kind))
+        return found
+
+
+def require_numeric(dataset: Dataset, names: Sequence[str], method: str) -> None:
+    """Raise an InputError unless columns hold numbers and are released."""
+    if not names:
+        raise InputError(
+            f"{method} needs at least one column", code="missing-parameter", hint="name columns"
+        )
+    for name in names:
+        dataset.schema[name]
+        if name not in released_columns(dataset):
+            raise InputError(
+                f"column {name!r} is an identifier and is not synthesised",
+                code="identifier-column",
+                column=name,
+            )
+        if not is_number(dataset.relation.schema.field(name).type):
+            raise InputError(
+                f"{method} works on numbers, and column {name!r} holds none",
+                code="not-numeric",
+                hint="choose numeric columns, or cart for categories",
+                column=name,
+            )
+
+
+def regressed(dataset: Dataset, names: Sequence[str], *, explain: bool = True) -> Regressed:
+    """Return columns regressed on all others, or on a constant alone."""
+    rows = dataset.arrow(released_columns(dataset)).combine_chunks()
+    goal = np.stack([_known(rows, name) for name in names], axis=1)
+    design = [np.ones(rows.num_rows)]
+    if explain:
+        for name in rows.column_names:
+            if name not in names:
+                design += _explaining(rows, name)
+    kept = np.stack(design, axis=1)
+    if rows.num_rows < kept.shape[1] + 2 * len(names) + 1:
+        raise InputError(
+            f"{rows.num_rows:,} records are too few to explain {len(names)} columns by "
+            f"{kept.shape[1]} terms",
+            code="too-few-records",
+            hint="keep fewer columns, or fewer categories of them",
+        )
+    scale = np.maximum(np.abs(kept).max(axis=0), 1e-300)
+    left, sizes, _ = np.linalg.svd(kept / scale, full_matrices=False)
+    basis = left[:, sizes > 1e-10 * sizes[0]]  # columns that repeat others explain no more
+    fitted = basis @ (basis.T @ goal)
+    residuals = goal - fitted
+    residuals -= basis @ (basis.T @ residuals)
+    spread = residuals / np.maximum(np.linalg.norm(residuals, axis=0), 1e-300)
+    least = float(np.linalg.svd(spread, compute_uv=False)[-1])
+    size = np.linalg.norm(goal - goal.mean(axis=0), axis=0)
+    flat = np.linalg.norm(residuals, axis=0) <= 1e-9 * np.maximum(size, 1e-300)
+    if flat.any() or least < 1e-7:
+        which = names[int(np.argmax(flat))] if flat.any() else ", ".join(names)
+        raise InputError(
+            f"column {which!r} follows from other columns, so nothing of it can be drawn anew"
+            if flat.any()
+            else f"columns {which} follow from each other",
+            code="collinear-columns",
+            hint="leave out columns that are sums or multiples of others",
+        )
+    return Regressed(rows, tuple(names), basis, fitted, residuals)
+
+
+def orthogonal(rng: Randomness, rows: int, columns: int, to: Numbers) -> Numbers:
+    """Return normal noise orthogonal to an orthonormal basis."""
+    noise = rng.normal(rows * columns).reshape(rows, columns)
+    for _ in range(2):  # the second time takes away what rounding left
+        noise = noise - to @ (to.T @ noise)
+    return noise
+
+
+def with_cross_product(noise: Numbers, wanted: Numbers) -> Numbers:
+    """Return noise rotated and scaled so that its cross-product is exactly the one wanted."""
+    basis, _ = np.linalg.qr(noise)
+    sizes, axes = np.linalg.eigh(wanted)
+    root = axes * np.sqrt(np.maximum(sizes, 0.0))
+    return np.asarray(basis @ root.T)
+
+
+def _known(rows: pa.Table, name: str) -> Numbers:
+    found = numbers(rows.column(name), name=name)
+    if np.isnan(found).any():
+        raise InputError(
+            f"column {name!r} has missing values, whose moments nothing can keep",
+            code="missing-values",
+            hint="fill or leave out these records, or use cart",
+            column=name,
+        )
+    return found
+
+
+def _explaining(rows: pa.Table, name: str) -> list[Numbers]:
+    """Return a kept column as regressors: a number as it is, categories as indicators."""
+    column = rows.column(name)
+    if is_number(column.type):
+        found = numbers(column, name=name)
+        missing = np.isnan(found)
+        if not missing.any():
+            return [found]
+        return [np.where(missing, 0.0, found), missing.astype(float)]
+    places, values = codes(column)
+    return [(places == place).astype(float) for place in range(-1, len(values) - 1)]

@@ -1,0 +1,136 @@
+"""Columns as trees and regressions see them: places among sorted values, missing ones last."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.data.schema import Type
+from discreet.errors import InputError
+from discreet.microdata.columns import Numbers, Places, codes, is_date, is_number
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.data.dataset import Dataset
+
+__all__ = ["Variable", "variables"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Variable:
+    """One column of the original: for each record the place of its value.
+
+    Missing values have the place after the last, so that one split tells them from all others.
+    """
+
+    name: str
+    #: The different values, sorted; none of them is missing.
+    values: pa.Array
+    places: Places
+    #: Whether distances between values mean something.
+    numeric: bool
+
+    @property
+    def width(self) -> int:
+        """Number of places, that of missing values included."""
+        return len(self.values) + 1
+
+    @property
+    def missing(self) -> Places:
+        """Where values are missing."""
+        return np.flatnonzero(self.places == len(self.values))
+
+    @functools.cached_property
+    def scale(self) -> Numbers:
+        """The values as numbers, of numeric columns; not-a-number for the place of missing ones."""
+        import pyarrow as pa
+
+        kind = self.values.type
+        if is_date(kind):
+            days = self.values.cast(pa.timestamp("us")).cast(pa.int64())
+            found = days.to_numpy(zero_copy_only=False).astype(np.float64)
+        else:
+            found = self.values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        return np.append(np.asarray(found, np.float64), np.nan)
+
+    @functools.cached_property
+    def decimals(self) -> int:
+        """The fewest decimals, up to nine, that write every value."""
+        known = self.scale[:-1]
+        for count in range(9):
+            if np.allclose(known, np.round(known, count), rtol=0, atol=1e-9):
+                return count
+        return 9
+
+    def taken(self, places: Places) -> pa.Array:
+        """Return the values at places, in the column's own type."""
+        import pyarrow as pa
+
+        known = places < len(self.values)
+        chosen = pa.array(np.where(known, places, 0), mask=~known)
+        return self.values.take(chosen)
+
+    def numbers(self, values: Numbers) -> pa.Array:
+        """Return numbers in the column's own type, missing where they are not numbers."""
+        import pyarrow as pa
+
+        kind = self.values.type
+        mask = np.isnan(values)
+        known = np.where(mask, 0.0, values)
+        if is_date(kind):
+            return pa.array(known.astype(np.int64), mask=mask).cast(pa.timestamp("us")).cast(kind)
+        if pa.types.is_integer(kind):
+            return pa.array(np.rint(known).astype(np.int64), mask=mask).cast(kind)
+        return pa.array(known, pa.float64(), mask=mask).cast(kind, safe=False)
+
+    def place_of(self, value: Any) -> int:
+        """Return the place of a value that somebody wrote. Any: as in a rule."""
+        if value is None:
+            return len(self.values)
+        written = [str(known) for known in self.values.to_pylist()]
+        if str(value) not in written:
+            raise InputError(
+                f"a rule gives column {self.name!r} a value that the column does not have",
+                code="unknown-value",
+                hint="write one of the column's own values, spelled as in the file",
+                column=self.name,
+            )
+        return written.index(str(value))
+
+
+def variables(dataset: Dataset, names: Sequence[str], *, in_order: bool = False) -> list[Variable]:
+    """Return columns as variables, their records in an order of their own.
+
+    Sorted by all values, so that what is drawn does not depend on the order of the file; or in the
+    order of the file, where records stay in their places.
+    """
+    rows = dataset.arrow(names)
+    if rows.num_rows < 2 or rows.num_rows < len(names):
+        raise InputError(
+            f"{rows.num_rows:,} records are too few to learn {len(names)} columns from",
+            code="too-few-records",
+            hint="give at least as many records as columns, or fewer columns",
+        )
+    found = []
+    for name in names:
+        places, values = codes(rows.column(name))
+        if len(values) == 0:
+            raise InputError(
+                f"column {name!r} holds no value at all",
+                code="all-missing",
+                hint="leave the column out: give it the role identifier",
+                column=name,
+            )
+        number = is_number(values.type) or is_date(values.type)
+        numeric = number and dataset.schema[name].type is not Type.NOMINAL
+        places = np.where(places < 0, len(values), places)
+        found.append(Variable(name, values, places, numeric))
+    if in_order:
+        return found
+    order = np.lexsort([variable.places for variable in reversed(found)])
+    return [dataclasses.replace(v, places=v.places[order]) for v in found]

@@ -1,0 +1,172 @@
+"""Hybrid data: between the original and a synthetic file, with the original's moments."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from discreet.errors import InputError
+from discreet.microdata.columns import Numbers
+from discreet.microdata.synthesizers._base import Fitted, Kind, Synthesizer, released_columns
+from discreet.microdata.synthesizers._moments import (
+    Regressed,
+    orthogonal,
+    regressed,
+    require_numeric,
+    with_cross_product,
+)
+from discreet.progress import Progress, silent
+from discreet.randomness import Randomness
+from discreet.registry import parameter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.data.dataset import Dataset
+
+__all__ = ["Hybrid"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Hybrid(Synthesizer):
+    """Mix numbers with synthetic ones so that means and covariances stay exact.
+
+    With `alpha` the residuals of the regression on the other columns are mixed: α of the original
+    and √(1 − α²) of noise orthogonal to it, with the same covariances; α = 0 is IPSO-C, α = 1 the
+    original. With `k` records are grouped by MDAV, and each group is drawn anew with its own means
+    and covariances (R-microhybrid), which also keeps higher moments nearly. Whole numbers become
+    decimals.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import discreet as dc
+    >>> rows = pd.DataFrame({"a": [1.0, 5, 2, 8, 9, 4, 7, 3], "b": [2.0, 1, 4, 3, 9, 9, 5, 1]})
+    >>> data = dc.read(rows, roles={"a": "quasi", "b": "confidential"})
+    >>> made = dc.synthesize(data, Hybrid(["a", "b"], k=4)).frame
+    >>> bool((made.cov() - rows.cov()).abs().max().max() < 1e-9)
+    True
+    """
+
+    name: ClassVar[str] = "hybrid"
+    reference: ClassVar[str] = (
+        "Muralidhar and Sarathy, TDP 2008; Domingo-Ferrer and González-Nicolás, 2010"
+    )
+    corresponds: ClassVar[bool] = True
+
+    columns: tuple[str, ...] = parameter(help="numbers that are mixed")
+    alpha: float | None = parameter(
+        None, help="share of the original, from 0 (none) to 1 (all of it)", low=0, below=1
+    )
+    k: int | None = parameter(None, help="records in a group at least; 20 by default", low=3)
+
+    def __post_init__(self) -> None:
+        given: Any = self.columns
+        names = (given,) if isinstance(given, str) else tuple(given)
+        object.__setattr__(self, "columns", names)
+        super().__post_init__()
+        if self.alpha is not None and self.k is not None:
+            raise InputError(
+                "hybrid takes alpha or k, not both",
+                code="contradicting-parameters",
+                hint="write alpha=0.5 to mix residuals, or k=20 to draw groups anew",
+                parameter="alpha",
+            )
+
+    @property
+    def inference(self) -> Kind:
+        """Records are mixed, which no rule is about."""
+        return "none"
+
+    @property
+    def keeps(self) -> str:
+        """What the records keep."""
+        names = ", ".join(self.columns)
+        if self.alpha is not None:
+            return f"the other columns as they are; means and covariances of {names} exactly"
+        return (
+            f"the other columns as they are; means and covariances of {names} exactly, overall and "
+            "within each group; higher moments nearly"
+        )
+
+    def untouched(self, dataset: Dataset) -> tuple[str, ...]:
+        """Return the columns that leave as they are."""
+        return tuple(n for n in released_columns(dataset) if n not in self.columns)
+
+    def check(self, dataset: Dataset) -> None:
+        """Check that the columns hold numbers."""
+        super().check(dataset)
+        require_numeric(dataset, self.columns, self.name)
+
+    def fit(self, dataset: Dataset, *, rng: Randomness, progress: Progress = silent) -> Fitted:
+        """Regress, or group the records."""
+        del rng, progress
+        self.check(dataset)
+        if self.alpha is not None:
+            return _Mixed(regressed(dataset, self.columns), float(self.alpha))
+        return _Grouped(regressed(dataset, self.columns, explain=False), self.k or 20)
+
+
+class _Mixed(Fitted):
+    """Residuals mixed with noise orthogonal to them."""
+
+    def __init__(self, model: Regressed, alpha: float) -> None:
+        self._model, self._alpha = model, alpha
+        self.size = model.rows.num_rows
+        self.notes = {}
+
+    def draw(self, n: int, *, rng: Randomness) -> pa.Table:
+        """Return the records mixed."""
+        model, own = self._model, self._model.residuals
+        basis = np.concatenate([model.basis, np.linalg.qr(own)[0]], axis=1)
+        noise = with_cross_product(orthogonal(rng, len(own), own.shape[1], basis), own.T @ own)
+        mixed = self._alpha * own + np.sqrt(1 - self._alpha**2) * noise
+        return model.table(model.fitted + mixed)
+
+
+class _Grouped(Fitted):
+    """Groups of similar records, each with its own means and covariances."""
+
+    def __init__(self, model: Regressed, k: int) -> None:
+        from discreet.microdata.masking._mdav import mdav
+
+        rows = model.rows.num_rows
+        if rows < k:
+            raise InputError(
+                f"{rows:,} records make no group of {k}",
+                code="too-few-records",
+                hint="write a smaller k",
+                parameter="k",
+            )
+        values = model.fitted + model.residuals
+        self._model, self._values = model, values
+        self._group = np.asarray(mdav(model.residuals / model.residuals.std(axis=0), k))
+        self.size = rows
+        self.notes = {"groups": int(self._group.max()) + 1}
+
+    def draw(self, n: int, *, rng: Randomness) -> pa.Table:
+        """Return every group drawn anew."""
+        found = np.empty_like(self._values)
+        sizes = np.bincount(self._group)
+        order = np.argsort(self._group, kind="stable")
+        start = np.cumsum(sizes) - sizes
+        for size in np.unique(sizes):  # groups of one size together: thousands of small ones
+            rows = order[start[sizes == size][:, None] + np.arange(size)]
+            found[rows] = _again(self._values[rows], rng)
+        return self._model.table(found)
+
+
+def _again(groups: Numbers, rng: Randomness) -> Numbers:
+    """Return groups (group, record, column) with the same means and covariances."""
+    many, size, columns = groups.shape
+    middle = groups.mean(axis=1, keepdims=True)
+    away = groups - middle
+    rank = min(size - 1, columns)
+    noise = rng.normal(many * size * rank).reshape(many, size, rank)
+    noise -= noise.mean(axis=1, keepdims=True)
+    basis, _ = np.linalg.qr(noise)
+    basis -= basis.mean(axis=1, keepdims=True)
+    _, sizes, axes = np.linalg.svd(away, full_matrices=False)
+    return np.asarray(middle + basis @ (sizes[:, :rank, None] * axes[:, :rank]))

@@ -1,0 +1,260 @@
+"""A release of synthetic records: one file or several, what they keep, what protects people."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.data.release import Evidence
+from discreet.dp.caution import caution
+from discreet.errors import RefusedError
+from discreet.microdata.columns import is_number
+from discreet.microdata.release import MicrodataRelease
+from discreet.microdata.synthesizers._base import Budget, Synthesizer
+from discreet.randomness import Randomness
+from discreet.report import Rows
+from discreet.verification import Held
+
+if TYPE_CHECKING:
+    from discreet.data.dataset import Dataset
+    from discreet.microdata.comparison import UtilityReport
+    from discreet.microdata.judgement import SyntheticRisk
+    from discreet.page import Section
+
+__all__ = ["SyntheticRelease"]
+
+#: Attacks on fewer records tell nothing.
+_FEWEST = 40
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SyntheticRelease(MicrodataRelease):
+    """Synthetic records with their evidence.
+
+    `frame` has the first file and `sets` all of them. Where the promise is differential privacy,
+    nothing that is computed from the original records is written: risk and utility are for the
+    curator.
+    """
+
+    method: Synthesizer | None = None
+    files: tuple[Dataset, ...] = ()
+    #: What was spent, where the promise is formal.
+    spent: Budget | None = None
+
+    @property
+    def synthesizer(self) -> Synthesizer:
+        """How the records were made."""
+        assert self.method is not None
+        return self.method
+
+    @property
+    def corresponds(self) -> bool:
+        """Whether every record stands in the place of an original one."""
+        return self.synthesizer.corresponds
+
+    @property
+    def sets(self) -> list[Any]:
+        """All files, each as a frame in the type that went in. Any: three libraries have frames."""
+        return [file.frame for file in self.files]
+
+    @property
+    def keeps(self) -> str:
+        """What of the original the records keep, in words."""
+        return self.synthesizer.keeps
+
+    @property
+    def promise(self) -> str:
+        """What protects people, in one sentence."""
+        return self.synthesizer.promise
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the promise is differential privacy."""
+        return self.synthesizer.protection == "dp"
+
+    @functools.cached_property
+    def _risk(self) -> SyntheticRisk:
+        """The attacks, tried on a file that the method makes of one half of the records.
+
+        Both halves are drawn by lot, and the generator is fitted anew: people of the other half are
+        like those in the file in everything but that the generator never saw them.
+        """
+        from discreet.microdata.judgement import like, linkage_risk, synthetic_risk
+
+        rng = self.draws.get("risk") or Randomness.secure()
+        if self.corresponds:
+            return linkage_risk(self.original, self.dataset, rng=rng)
+        names = list(self.dataset.columns)
+        rows = self.original.arrow()
+        order = rng.permutation(rows.num_rows)
+        half = rows.num_rows // 2
+        one, other = (
+            like(self.original, rows.take(np.sort(part)))
+            for part in (order[:half], order[half : 2 * half])
+        )
+        drawn = self.synthesizer.fit(one, rng=rng).draw(half, rng=rng)
+        again = like(one, drawn.select(names))
+        return synthetic_risk(
+            one.select(names), again, other.select(names), remedy=self.remedy, rng=rng
+        )
+
+    def risk(self) -> SyntheticRisk:  # type: ignore[override]  # attacks of their own, half and half
+        """Return what intruders gain: half-and-half design, beside a bootstrap that leaks.
+
+        Where records stay in their places, intruders link people to them instead.
+        """
+        return self._risk
+
+    @functools.cached_property
+    def _utility(self) -> UtilityReport:
+        from discreet.microdata.judgement import synthetic_utility
+
+        rng = self.draws.get("loss") or Randomness.secure()
+        return synthetic_utility(self.original, self.dataset, rng=rng)
+
+    def utility(self) -> UtilityReport:
+        """Return what the first file lost against the original."""
+        return self._utility
+
+    @property
+    def remedy(self) -> str:
+        """What to do where the file leaks, in words."""
+        leaf = self.notes.get("smallest leaf")
+        if isinstance(leaf, int) and leaf < 50:
+            return f"leaves of {leaf} records are small: write min_leaf=50, or use aim"
+        if self.is_private:
+            return "lower epsilon"
+        return "synthesise with aim, whose promise is formal, or with larger leaves or groups"
+
+    @property
+    def verdict(self) -> str:
+        """The release in one sentence of plain words."""
+        if self.is_private:
+            assert self.spent is not None
+            warned = caution(self.spent.epsilon)
+            return (
+                f"synthetic records with the promise: {self.promise}"
+                + (f"; {warned}" if warned else "")
+                + "; what they lost is measured for the curator only"
+            )
+        told = self._measured_words
+        return f"synthetic records: {told}; {self.promise}"
+
+    @property
+    def _measured_words(self) -> str:
+        if len(self.original) < _FEWEST:
+            return "too few records to try an attack on"
+        return f"{self.risk().verdict}; {self.utility().verdict}"
+
+    def evidence(self) -> Evidence:
+        """Return what was done and measured; of a private release nothing that was measured."""
+        method = self.synthesizer
+        settings: dict[str, Any] = {
+            "methods": [method.settings()],
+            "identifiers removed": list(self._removed),
+            "row order": "drawn by lot",
+            "sets": len(self.files),
+            "inference": method.inference,
+            "keeps": self.keeps,
+            "promise": self.promise,
+            **self.notes,
+        }
+        risk: dict[str, Any] = {}
+        loss: dict[str, Any] = {}
+        if self.spent is not None:
+            risk["privacy"] = {
+                "epsilon": self.spent.epsilon,
+                "delta": self.spent.delta,
+                "rho": self.spent.rho,
+            }
+        else:
+            settings["original records"] = len(self.original)
+            if len(self.original) >= _FEWEST:
+                risk |= {f.measure: dict(f.facts) for f in self.risk().found.findings}
+                loss = {c.measure: c.value for c in self.utility().comparisons}
+        return Evidence("synthetic", settings, risk, loss, self.verdict, self.randomness)
+
+    def promises(self) -> Sequence[Mapping[str, Any]]:
+        """Return the columns and the number of records of each file."""
+        return [
+            {
+                "kind": "records",
+                "file": name,
+                "columns": list(file.columns),
+                "numbers": [f.name for f in file.relation.schema if is_number(f.type)],
+                "records": len(file),
+                "counted": "records",
+            }
+            for name, file in zip(self.file_names, self.files, strict=True)
+        ]
+
+    def held(self) -> Held:
+        """Return nothing: the promise is about the records written."""
+        return Held()
+
+    @property
+    def file_names(self) -> list[str]:
+        """Names of the written files."""
+        if len(self.files) == 1:
+            return [self.file_name]
+        return [f"{self.dataset.name}-{n}.{self.suffix}" for n in range(1, len(self.files) + 1)]
+
+    def write_files(self, folder: Path) -> None:
+        """Write every file in an order drawn by lot, and a page about them."""
+        if self.randomness == "seeded":
+            raise RefusedError(
+                "a seeded random source can be replayed, so it is refused for a release",
+                code="seeded-randomness",
+                hint="leave out rng, or pass rng=Randomness.secure()",
+            )
+        for name, file in zip(self.file_names, self.files, strict=True):
+            mixed = dataclasses.replace(self, dataset=file).shuffled(rng=self.draws.get("order"))
+            mixed.write(folder / name, format=self.suffix)
+        (folder / "report.html").write_text(self.page(), encoding="utf-8")
+
+    def page(self) -> str:
+        """Return the report as a page for people."""
+        from discreet.page import Page
+
+        return Page(
+            f"Synthetic records {self.dataset.name}",
+            self.sections(),
+            verdict=self.verdict,
+            lead=f"{len(self.files)} file{'s' * (len(self.files) > 1)} of "
+            f"{len(self.dataset):,} records, {len(self.dataset.columns)} columns",
+            footer="No record is anybody's; the order of the records was drawn by lot.",
+        ).html()
+
+    def sections(self) -> list[Section]:
+        """Return the parts of the page: what was done, what it keeps, what intruders gain."""
+        from discreet.microdata.synthetic_pages import measured_sections
+        from discreet.page import Section
+
+        settings = self.synthesizer.settings()
+        done: Rows = (
+            ("what", "how"),
+            [
+                ("method", settings.pop("name")),
+                *(
+                    (name, str(value))
+                    for name, value in settings.items()
+                    if value not in (None, {})
+                ),
+                ("kept", self.keeps),
+                ("promise", self.promise),
+                ("how to combine files", self.synthesizer.inference),
+            ],
+        )
+        parts = [Section("What was done", table=done)]
+        if self.is_private:
+            words = "Measures that look at the original records are not private: they are not here."
+            return [*parts, Section("What was lost", words)]
+        if len(self.original) < _FEWEST:
+            return parts
+        measured = measured_sections(self.original, self.dataset, self.risk(), self.utility())
+        return [*parts, *measured]
