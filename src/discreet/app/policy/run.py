@@ -26,6 +26,7 @@ from discreet.data.dataset import Dataset
 from discreet.data.files import require_file
 from discreet.data.job import Job
 from discreet.data.keys import read_key_file
+from discreet.data.parts import part_files
 from discreet.dp.caution import cautions
 from discreet.errors import InputError, nearest
 from discreet.progress import Progress, silent
@@ -358,7 +359,10 @@ def _files(used: Iterable[Declaration]) -> list[Path]:
             for file in declared.files(use):
                 name = database_file(file) if file.lower().startswith("duckdb:") else file
                 found += [name] if name is not None and not is_address(name) else []
-    return [file for file in map(Path, dict.fromkeys(found)) if file.is_file()]
+    files: list[Path] = []
+    for place in map(Path, dict.fromkeys(found)):
+        files += part_files(place) if place.is_dir() else [place]
+    return [file for file in files if file.is_file()]
 
 
 def _shown(file: Path, folder: Path) -> str:
