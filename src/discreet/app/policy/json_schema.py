@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin
 
 from discreet.app.policy.load import SECTIONS, kinds
-from discreet.app.policy.model import Policy, Server
+from discreet.app.policy.model import About, Policy, Server
 from discreet.data.source import Source
 from discreet.registry import Declaration, Member, Parameter, Record, families, members
 from discreet.report import plain
@@ -19,7 +19,11 @@ __all__ = ["policy_schema"]
 def policy_schema() -> dict[str, Any]:
     """Return the schema: data, jobs, services and members from what they declare."""
     server = Server.model_json_schema(ref_template="#/$defs/{model}")
-    definitions = server.pop("$defs", {}) | {"Source": _parameters(Source), "Server": server}
+    definitions = server.pop("$defs", {}) | {
+        "Source": _parameters(Source),
+        "Server": server,
+        "About": About.model_json_schema(),
+    }
     for family in families():
         definitions[f"family-{family}"] = _family(family)
     sections = {
@@ -37,6 +41,7 @@ def policy_schema() -> dict[str, Any]:
             "data": {"$ref": "#/$defs/Source"},
             **sections,
             "server": {"$ref": "#/$defs/Server"},
+            "about": {"$ref": "#/$defs/About"},
             "extensions": {"type": "array", "items": {"type": "string"}},
         },
         "$defs": definitions,
