@@ -130,7 +130,7 @@ def test_wrong_words_about_a_good_file(tmp_path, options, code):
 
 
 def test_no_such_file_and_a_folder(tmp_path):
-    for path, code in ((tmp_path / "none.csv", "no-file"), (tmp_path, "not-a-file")):
+    for path, code in ((tmp_path / "none.csv", "no-file"), (tmp_path, "no-file")):
         with pytest.raises(InputError) as caught:
             read(path)
         assert caught.value.code == code

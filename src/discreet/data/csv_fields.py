@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import re
 from collections import Counter
@@ -10,7 +11,20 @@ from pathlib import Path
 
 from discreet.errors import InputError
 
-__all__ = ["MISSING", "decimal_mark", "has_header", "require_names", "type_of", "wider"]
+__all__ = [
+    "MISSING",
+    "UNSURE",
+    "decimal_mark",
+    "grouping",
+    "has_header",
+    "is_empty_column",
+    "require_names",
+    "type_of",
+    "wider",
+]
+
+#: The type of dates that may be read with the day or with the month first.
+UNSURE = "date:?"
 
 #: Texts that mean "no value", where a file uses them.
 MISSING = frozenset({"NA", "N/A", "n/a", "<NA>", "NaN", "nan", "null", "NULL", "?", "."})
@@ -21,6 +35,18 @@ _ZEROS = re.compile(r"[+-]?0\d+")
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
 _TIME = re.compile(_DATE.pattern + r"[ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?")
+_WRITTEN = re.compile(r"(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})( \d{1,2}:\d{2}(:\d{2})?)?")
+#: Thousands and decimal marks that people write together.
+_GROUPED = (
+    (".", ","),
+    (",", "."),
+    ("'", "."),
+    ("’", "."),
+    (" ", ","),
+    (" ", "."),
+    ("\u00a0", ","),
+    ("\u202f", ","),
+)
 _BOOLEAN = frozenset({"true", "false", "True", "False", "TRUE", "FALSE"})
 
 
@@ -44,7 +70,8 @@ def require_names(names: Sequence[str], file: Path, line: int) -> None:
             raise InputError(
                 f"column {place + 1} has no name",
                 code="empty-column-name",
-                hint="name it in the header, or read with header=False",
+                hint="name it in the header, or read with "
+                f"skip={line}, header=False: the columns are then column_1, column_2, …",
                 file=file,
                 line=line,
             )
@@ -54,7 +81,8 @@ def require_names(names: Sequence[str], file: Path, line: int) -> None:
         raise InputError(
             f"the header names {twice!r} {times[twice]} times",
             code="duplicate-columns",
-            hint="give every column its own name",
+            hint="give every column its own name, or read with "
+            f"skip={line}, header=False: the columns are then column_1, column_2, …",
             file=file,
             line=line,
             column=twice,
@@ -72,6 +100,89 @@ def decimal_mark(columns: Sequence[Sequence[str]], delimiter: str) -> str:
     return "."
 
 
+def _grouped(thousands: str, decimal: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"[+-]?(\d+|\d{{1,3}}({re.escape(thousands)}\d{{3}})+)({re.escape(decimal)}\d+)?"
+    )
+
+
+def grouping(columns: Sequence[Sequence[str]], decimal: str | None) -> tuple[str, str] | None:
+    """Return the thousands mark of the numbers, and the decimal mark that goes with it.
+
+    1.234 may be either, so a column counts that holds 1.234,5 or 1.234.567, or whose mark can be no
+    decimal mark.
+
+    >>> grouping([["1.234,50", "12,00"]], None), grouping([["1.234"]], None)
+    (('.', ','), None)
+    """
+    for values in columns:
+        for thousands, mark in _GROUPED:
+            if decimal not in (None, "", mark) or not values:
+                continue
+            pattern = _grouped(thousands, mark)
+            if not all(pattern.fullmatch(value) for value in values):
+                continue
+            shown = [value for value in values if thousands in value]
+            sure = thousands not in ".,"
+            if shown and (sure or any(v.count(thousands) > 1 or mark in v for v in shown)):
+                return thousands, mark
+    return None
+
+
+def is_empty_column(name: str, values: Sequence[str]) -> bool:
+    """Whether a column has neither a name nor a value, as behind a delimiter that ends each line."""
+    return not name.strip() and not any(value.strip() for value in values)
+
+
+def _date_format(values: Sequence[str], order: str | None) -> str | None:
+    """Return the type of dates as people write them: 31/12/1999, 31.12.1999 14:05, 1999/12/31.
+
+    Which of day and month comes first is told by a value above 12, by a full stop between them, or
+    by the caller (`order`: day or month); otherwise it is not sure.
+    """
+    first = _WRITTEN.fullmatch(values[0])
+    if first is None:
+        return None
+    mark, time = first.group(2), first.group(5)
+    year_first = len(first.group(1)) == 4
+    clock = "" if time is None else " %H:%M:%S" if first.group(6) else " %H:%M"
+    parts = []
+    for value in values:
+        found = _WRITTEN.fullmatch(value)
+        if found is None or found.group(2) != mark or (found.group(5) is None) != (time is None):
+            return None
+        if bool(found.group(6)) != bool(first.group(6)):
+            return None
+        numbers = [found.group(1), found.group(3), found.group(4)]
+        if len(numbers[0 if year_first else 2]) != 4 or len(numbers[2 if year_first else 0]) > 2:
+            return None
+        parts.append([int(number) for number in numbers])
+    kind = "datetime:" if clock else "date:"
+    if year_first:
+        fits = all(_is_date(*part) for part in parts)
+        return f"{kind}%Y{mark}%m{mark}%d{clock}" if fits else None
+    day = all(_is_date(year, month, day) for day, month, year in parts)
+    month = all(_is_date(year, month, day) for month, day, year in parts)
+    if order is not None:
+        day, month = day and order == "day", month and order == "month"
+    elif day and month and mark == ".":
+        month = False
+    if day and month:
+        return UNSURE
+    if not day and not month:
+        return None
+    start = f"%d{mark}%m" if day else f"%m{mark}%d"
+    return f"{kind}{start}{mark}%Y{clock}"
+
+
+def _is_date(year: int, month: int, day: int) -> bool:
+    try:
+        datetime.date(year, month, day)
+    except ValueError:
+        return False
+    return True
+
+
 def type_of(
     values: Sequence[str],
     decimal: str,
@@ -79,8 +190,14 @@ def type_of(
     place: int,
     records: Sequence[tuple[int, list[str]]],
     file: Path,
+    *,
+    thousands: str = "",
+    dates: str | None = None,
 ) -> str:
-    """Return the type of a column from its distinct values, or say in which line it is broken."""
+    """Return the type of a column from its distinct values, or say in which line it is broken.
+
+    Dates that are not ISO are of the type ``date:%d/%m/%Y``, or `UNSURE`.
+    """
 
     def line_of(wanted: str) -> int | None:
         found = next((line for line, fields in records if fields[place] == wanted), 0)
@@ -98,6 +215,11 @@ def type_of(
         return "text"  # codes such as 01, 007: zeros in front would be lost
     if all(_INTEGER.fullmatch(value) for value in values):
         return "integer"
+    written = _date_format(values, dates)
+    if written is not None:
+        return written
+    if thousands and all(_grouped(thousands, decimal).fullmatch(value) for value in values):
+        return "number"
     finite = [value for value in values if not _INFINITE.fullmatch(value)]
     if not finite or not all(_POINT.fullmatch(v) or _COMMA.fullmatch(v) for v in finite):
         return "text"
@@ -117,7 +239,8 @@ def type_of(
         raise InputError(
             f"column {name!r} mixes decimal commas and decimal points",
             code="mixed-decimals",
-            hint="write all numbers with one decimal mark",
+            hint="write all numbers with one decimal mark, or read them as text: "
+            f"types={{{name!r}: 'nominal'}}",
             file=file,
             line=line_of(bad_mark),
             column=name,
@@ -130,6 +253,9 @@ def wider(one: str | None, other: str) -> str:
     if one is None or one == other:
         return other
     pair = {one, other}
+    if UNSURE in pair:
+        (known,) = pair - {UNSURE}
+        return known if known.startswith(("date:", "datetime:")) else "text"
     if pair == {"integer", "number"}:
         return "number"
     return "datetime" if pair == {"date", "datetime"} else "text"

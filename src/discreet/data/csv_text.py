@@ -22,7 +22,9 @@ __all__ = [
     "decode",
     "find_delimiter",
     "find_encoding",
+    "is_binary",
     "lines_of",
+    "magic",
     "nul_byte",
     "numbered",
     "records_of",
@@ -37,18 +39,50 @@ _CHUNKS = 6
 _DELIMITERS = ("\t", "|", ";", ",")
 #: Codecs of texts that no file is written in.
 _ESCAPES = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"}
-_MAGIC = {
-    b"PAR1": "a Parquet file",
-    b"ARROW1": "an Arrow file",
-    b"FEA1": "a Feather file",
-    b"PK\x03\x04": "a ZIP archive or an Excel workbook",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
-    b"\x1f\x8b": "a gzip archive",
-    b"%PDF": "a PDF document",
-    b"$FL2": "an SPSS file",
-    b"<stata_dta>": "a Stata file",
-    b"\x89PNG": "a picture",
-}
+#: First bytes, what they are, and the format or suffix that reads them.
+_MAGIC: tuple[tuple[bytes, str, str | None], ...] = (
+    (b"PAR1", "a Parquet file", "parquet"),
+    (b"ARROW1", "an Arrow file", "arrow"),
+    (b"FEA1", "a Feather file", "arrow"),
+    (b"\xd0\xcf\x11\xe0", "an Excel workbook", "excel"),
+    (b"\x1f\x8b", "a gzip archive", ".gz"),
+    (b"BZh", "a bzip2 archive", ".bz2"),
+    (b"\xfd7zXZ", "an xz archive", ".xz"),
+    (b"%PDF", "a PDF document", None),
+    (b"$FL2", "an SPSS file", "spss"),
+    (b"$FL3", "an SPSS file", "spss"),
+    (b"<stata_dta>", "a Stata file", "stata"),
+    (b"HEADER RECORD*******LIB", "a SAS transport file", "sas"),
+    (b"\x89PNG", "a picture", None),
+    (b"\xff\xd8\xff", "a picture", None),
+)
+#: Names inside a ZIP archive that tell what it is.
+_PACKED = (
+    (b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet", "an OpenDocument sheet", "ods"),
+    (b"xl/", "an Excel workbook", "excel"),
+    (b"[Content_Types].xml", "an Excel workbook", "excel"),
+    (b"word/", "a text document", None),
+)
+
+
+def magic(head: bytes) -> tuple[str, str | None] | None:
+    """Return what a file's first bytes say it is, and the format or suffix that reads it.
+
+    >>> magic(b"PAR1...."), magic(b"a,b")
+    (('a Parquet file', 'parquet'), None)
+    """
+    if head.startswith(b"PK\x03\x04"):
+        found = [(word, kind) for mark, word, kind in _PACKED if mark in head]
+        return found[0] if found else ("a ZIP archive", ".zip")
+    return next(((word, kind) for mark, word, kind in _MAGIC if head.startswith(mark)), None)
+
+
+def is_binary(head: bytes) -> bool:
+    """Whether bytes are no text of any encoding."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return False
+    controls = sum(head[:4096].count(byte) for byte in (*range(1, 9), *range(14, 27)))
+    return controls > len(head[:4096]) // 50 + 1
 
 
 def sample(file: Path) -> tuple[list[bytes], bool]:
@@ -69,18 +103,17 @@ def sample(file: Path) -> tuple[list[bytes], bool]:
 
 def refuse_binary(head: bytes, file: Path) -> None:
     """Say what a file is that is not text."""
-    kind = next((word for magic, word in _MAGIC.items() if head.startswith(magic)), None)
-    if kind is None and not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        controls = sum(head[:4096].count(byte) for byte in (*range(1, 9), *range(14, 27)))
-        if controls > len(head[:4096]) // 50 + 1:
-            kind = "binary data"
-    if kind is not None:
-        raise InputError(
-            f"this is {kind}, not a CSV file",
-            code="binary-file",
-            hint="give text, or the file under the suffix of its own format",
-            file=file,
-        )
+    found = magic(head[:4096])
+    if found is None and not is_binary(head):
+        return
+    kind, reader = found or ("binary data", None)
+    if reader is None:
+        hint = "export the table in it as CSV, Parquet or an Excel workbook"
+    elif reader.startswith("."):
+        hint = f"end the file's name with {reader}, such as people.csv{reader}"
+    else:
+        hint = f"say format={reader!r}"
+    raise InputError(f"this is {kind}, not a CSV file", code="binary-file", hint=hint, file=file)
 
 
 def _is_text(encoding: str) -> bool:

@@ -22,6 +22,7 @@ from discreet.data.engines.base import ROW, Engine, Relation
 from discreet.data.frames import to_library
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.origin import Origin, origin_of
+from discreet.data.reading import Reading
 from discreet.data.schema import Column, Role, Schema, Type
 from discreet.errors import InputError
 from discreet.randomness import Randomness
@@ -66,6 +67,8 @@ class Dataset:
     format: str | None = None
     #: The file or table the records were read from; none for frames.
     origin: Origin | None = None
+    #: How the file was read, with every guess; none for frames and tables.
+    reading: Reading | None = None
 
     @property
     def engine(self) -> Engine:
@@ -177,6 +180,7 @@ class Dataset:
             library or self.library,
             self.format,
             self.origin,
+            self.reading,
         )
 
     def select(self, columns: Sequence[str]) -> Dataset:
@@ -329,8 +333,9 @@ def read(
     Parameters
     ----------
     source
-        A path (CSV, Parquet, Arrow, Feather, SPSS, Stata, SAS), a frame of pandas (without its
-        index), polars or pyarrow, `"postgresql://…#schema.table"`, `"spark://…#table"`, a Spark
+        A path (CSV, Parquet, Arrow, Feather, Excel, OpenDocument, SPSS, Stata, SAS, fixed width;
+        compressed or not), a folder or a pattern such as ``"people-*.csv"`` (files with the same
+        columns, read as one), a frame of pandas (without its index), polars or pyarrow, `"postgresql://…#schema.table"`, `"spark://…#table"`, a Spark
         frame, or a dataset.
         Any: every library has its own frame.
     roles, types, hierarchies, unit, weight
@@ -354,10 +359,15 @@ def read(
     engine
         An engine or its URL; DuckDB inside the process by default.
     format
-        csv, parquet, arrow, spss, stata or sas, where the suffix does not say.
+        csv, parquet, arrow, excel, ods, spss, stata, sas or fixed-width, where the suffix does not
+        say.
     options
-        How a CSV file is written, where it is not found right: `delimiter`, `encoding`,
-        `decimal`, `quote`, `header`, `na`. Any: texts, and a boolean.
+        How a file is written, where it is not found right. CSV: `delimiter`, `encoding`, `decimal`,
+        `thousands`, `quote`, `header`, `na`, `skip` and `footer` (lines above the header and below
+        the last record), `dates` ("day" or "month" first). Workbooks: `sheet`, `header`, `skip`,
+        `footer`, `dates`. SPSS, Stata, SAS: `labels` (read labels instead of codes). Fixed width:
+        `metadata` (the `.rda` file), `encoding`. What was found is in `Dataset.reading`. Any: texts,
+        numbers and booleans.
 
     Examples
     --------
@@ -387,8 +397,9 @@ def read(
     if isinstance(source, Dataset):
         rows, library, found = source.relation, source.library, source.name
         schema, file_kind, origin = source.schema, source.format, source.origin
+        reading = source.reading
     else:
-        rows, library, found = open_source(source, engine, format, options, texts)
+        rows, library, found, reading = open_source(source, engine, format, options, texts)
         require_names(rows.columns)
         file_kind, origin = source_format(source, format), origin_of(source)
         schema = _left_out(rows) if roles or rest is not None else _inferred(rows)
@@ -403,7 +414,7 @@ def read(
         bounds=bounds,
     )
     known = found if name is None else name
-    dataset = Dataset(rows, schema, known, library, file_kind, origin)
+    dataset = Dataset(rows, schema, known, library, file_kind, origin, reading)
     if weight is not None:
         require_weights(dataset)
     if not trees:

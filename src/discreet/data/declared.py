@@ -1,4 +1,4 @@
-"""Hierarchies as people declare them: a file, nested names, intervals, rarity.
+"""Hierarchies as people declare them: a file, nested names, or made from the values of a column.
 
 The command line, the policy file and Python all come through here.
 """
@@ -11,7 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from discreet.data.codes import code_text
 from discreet.data.hierarchy import Hierarchy
+from discreet.data.hierarchy_builders import (
+    date_levels,
+    order_levels,
+    prefix_levels,
+    quantile_cuts,
+    redaction_levels,
+    standard_levels,
+)
 from discreet.errors import InputError
 from discreet.registry import Record, build, parameter
 
@@ -30,9 +39,17 @@ Declared = tuple["Hierarchy | HierarchySource", ...]
 Frequencies = Callable[[str], Mapping[Any, int]]
 
 
+#: Where a hierarchy comes from; exactly one is declared.
+_SOURCES = (
+    *("file", "levels", "widths", "cuts", "rare", "dates", "prefixes", "redact", "standard"),
+    *("order", "quantiles"),
+)
+_LISTS = ("widths", "cuts", "dates", "prefixes", "order")
+
+
 @dataclasses.dataclass(frozen=True)
 class HierarchySource(Record):
-    """A hierarchy of an attribute: from a file, nested names, intervals, or by rarity.
+    """A hierarchy of an attribute: from a file, nested names, or made from the column's values.
 
     Examples
     --------
@@ -52,16 +69,42 @@ class HierarchySource(Record):
     )
     cuts: tuple[float, ...] | None = parameter(None, help="cut points of intervals")
     rare: int | None = parameter(None, help="merge values rarer than this", low=1)
+    dates: tuple[Literal["month", "quarter", "year", "decade"], ...] | None = parameter(
+        None, help="periods above dates, ISO weeks or years"
+    )
+    prefixes: tuple[int, ...] | None = parameter(
+        None, help="lengths of prefixes of codes, longest first"
+    )
+    redact: int | None = parameter(
+        None, help="how many characters are hidden from the end, one per level", low=1
+    )
+    standard: Literal["icd-10", "nace", "nuts"] | None = parameter(
+        None, help="codes of a known system: ICD-10, NACE (ISIC) or NUTS"
+    )
+    order: tuple[str, ...] | None = parameter(
+        None, help="ordered categories, least first; neighbours are joined two by two"
+    )
+    quantiles: int | None = parameter(
+        None, help="classes of about equal size, between low and high", low=2, high=1000
+    )
+    low: float | None = parameter(None, help="public lower end of the classes")
+    high: float | None = parameter(None, help="public upper end of the classes")
     total: str = parameter("Total", help="the name of the root")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        sources = ("file", "levels", "widths", "cuts", "rare")
-        if sum(getattr(self, source) is not None for source in sources) != 1:
+        if sum(getattr(self, source) is not None for source in _SOURCES) != 1:
             raise InputError(
-                "give exactly one of " + ", ".join(sources),
+                "give exactly one of " + ", ".join(_SOURCES),
                 code="hierarchy-source",
                 hint="write age: {widths: [5, 10]} or region: region.hrc",
+            )
+        ends = self.low is not None and self.high is not None and self.low < self.high
+        if self.quantiles is not None and not ends:
+            raise InputError(
+                "classes made from the records need ends that are public",
+                code="hierarchy-ends",
+                hint="write quantiles: 5, low: 0, high: 100; the records' own ends would be told",
             )
 
     @classmethod
@@ -71,8 +114,9 @@ class HierarchySource(Record):
 
     @property
     def is_of_codes(self) -> bool:
-        """Whether it groups texts; intervals group numbers."""
-        return self.widths is None and self.cuts is None
+        """Whether it groups texts; intervals group numbers, and periods group dates."""
+        numeric = (self.widths, self.cuts, self.quantiles, self.dates)
+        return all(setting is None for setting in numeric)
 
     def open(self, column: str, frequencies: Frequencies) -> Hierarchy:
         """Return the hierarchy; only intervals and rarity look at the records."""
@@ -84,6 +128,15 @@ class HierarchySource(Record):
         if self.rare is not None:
             named = {str(value): count for value, count in counts.items() if value is not None}
             return Hierarchy.from_rare(named, self.rare, total=self.total)
+        rows = self._rows([code_text(value) for value in counts if value is not None])
+        if rows is not None:
+            if not rows:
+                raise InputError(
+                    f"column {column!r} has no values to make a hierarchy of",
+                    code="hierarchy-empty",
+                    column=column,
+                )
+            return Hierarchy.from_level_rows(rows)
         numbers = [value for value in counts if isinstance(value, int | float)]
         if not numbers:
             raise InputError(
@@ -92,6 +145,12 @@ class HierarchySource(Record):
                 hint="give its hierarchy by file or levels",
                 column=column,
             )
+        if self.quantiles is not None:
+            known = {value: counts[value] for value in numbers}
+            assert self.low is not None  # checked when it was declared
+            assert self.high is not None
+            cuts = quantile_cuts(known, self.quantiles, self.low, self.high)
+            return Hierarchy.from_intervals(cuts, values=numbers, total=self.total)
         if self.cuts is not None:
             return Hierarchy.from_intervals(self.cuts, values=numbers, total=self.total)
         return Hierarchy.from_intervals(
@@ -101,6 +160,19 @@ class HierarchySource(Record):
             values=numbers,
             total=self.total,
         )
+
+    def _rows(self, values: list[str]) -> list[list[str]] | None:
+        """Return the level table that a builder makes of values; None where none is declared."""
+        values = sorted(set(values))
+        if self.dates is not None:
+            return date_levels(values, self.dates, self.total)
+        if self.prefixes is not None:
+            return prefix_levels(values, self.prefixes, self.total)
+        if self.redact is not None:
+            return redaction_levels(values, self.redact, self.total)
+        if self.standard is not None:
+            return standard_levels(values, self.standard, self.total)
+        return None if self.order is None else order_levels(self.order, values, self.total)
 
 
 def read_hierarchy(
@@ -123,12 +195,17 @@ def read_hierarchy(
 
 
 def _csv_kind(path: Path) -> str:
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            first = file.readline()
-    except OSError:
+    """Return pairs where the first line says so, or where parents are children further on."""
+    from discreet.data.files import read_rows
+
+    if not path.is_file():
         return "pairs"  # whose reader says that the file is missing
-    return "pairs" if "parent" in first.lower() else "arx"
+    rows = [[field.strip() for field in fields] for _, fields in read_rows(path)]
+    if not rows or any(len(fields) != 2 for fields in rows):
+        return "pairs" if rows and "parent" in " ".join(rows[0]).lower() else "arx"
+    children, parents = ({fields[at] for fields in rows} for at in (0, 1))
+    is_chain = bool((children & parents) - {"*"})
+    return "pairs" if is_chain or "" in parents or "parent" in rows[0][1].lower() else "arx"
 
 
 def declared(given: Mapping[str, Any] | None) -> dict[str, Declared]:
@@ -178,7 +255,7 @@ def parse_hierarchies(given: Sequence[str]) -> dict[str, HierarchySource]:
         words = shlex.split(text)
         while len(words) > 1 and words[-1].partition("=")[0] in known and "=" in words[-1]:
             key, _, value = words.pop().partition("=")
-            settings[key] = value.split(",") if key in ("widths", "cuts") else value
+            settings[key] = value.split(",") if key in _LISTS else value
         name, _, file = " ".join(words).partition("=")
         settings["file"] = file or None
         if not name or not any(settings.values()):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from discreet.data.infer import Summary, judge, summaries
+from discreet.data.names import meaning
+from discreet.data.reading import Reading
 from discreet.data.schema import Role
 from discreet.report import Report, Rows, text_table
 
@@ -16,8 +19,14 @@ if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
     from discreet.data.engines.base import Relation
 
-__all__ = ["ColumnDescription", "Description", "Exposure", "describe", "exposure"]
+__all__ = ["Alarm", "ColumnDescription", "Description", "Exposure", "describe", "exposure"]
 
+
+#: Characters in a line of a terminal, and of a name in a table of columns.
+WIDTH = 80
+_NAME = 20
+#: From this share of different values on, numbers tell most people apart.
+_NEAR_UNIQUE = 0.5
 
 #: Why a column has its role, where somebody said so.
 GIVEN = "given by the curator"
@@ -35,6 +44,14 @@ class ColumnDescription(Report):
     uniqueness: float
     role: str
     reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Alarm(Report):
+    """A column to look at before anything else, and why."""
+
+    column: str
+    why: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +82,10 @@ class Description(Report):
     unit: str | None
     weight: str | None
     exposure: Exposure | None
+    #: Free text, names, coordinates and near-unique numbers.
+    alarms: tuple[Alarm, ...] = ()
+    #: How the file was read; none for frames and tables.
+    reading: Reading | None = None
 
     def rows(self) -> Rows:
         """Return one line per column."""
@@ -76,7 +97,11 @@ class Description(Report):
         return header, body
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: {self.records:,} records", "", text_table(*self.rows())]
+        lines = [f"{self.name}: {self.records:,} records, {len(self.columns)} columns"]
+        if self.alarms:
+            lines += ["", "Look at these first:"]
+            lines += [line for one in self.alarms for line in _wrapped(one.column, one.why)]
+        lines += ["", *_column_lines(self.columns)]
         special = [
             f"{word}: {column}"
             for word, column in (("unit", self.unit), ("weight", self.weight))
@@ -86,9 +111,36 @@ class Description(Report):
             lines += ["", "suggested " + ", ".join(special)]
         if self.exposure is not None:
             lines += ["", _told(self.exposure)]
+        if self.reading is not None:
+            lines += ["", str(self.reading), *self.reading.questions]
         if any(c.reason != GIVEN for c in self.columns):
             lines += ["", "Roles are suggestions: you decide, with roles=… or in a policy file."]
         return "\n".join(lines)
+
+
+def _wrapped(name: str, text: str) -> list[str]:
+    """Return a name and what is said of it, in lines of at most 80 characters."""
+    return textwrap.wrap(f"{name}: {text}", WIDTH, initial_indent="  ", subsequent_indent="      ")
+
+
+def _column_lines(columns: Sequence[ColumnDescription]) -> list[str]:
+    """Return one line per column, and its reason on further lines where it is long."""
+    header = ("column", "type", "distinct", "missing", "unique", "role")
+    body = [
+        (_cut(c.name), c.type, c.distinct, c.missing, _share(c.uniqueness), c.role) for c in columns
+    ]
+    table = text_table(header, body).splitlines()
+    at = max(map(len, table)) + 2
+    lines = [table[0].ljust(at) + "why"]
+    for line, column in zip(table[1:], columns, strict=True):
+        first, *rest = textwrap.wrap(column.reason, max(WIDTH - at, 16)) or [""]
+        lines.append((line.ljust(at) + first).rstrip())
+        lines += [" " * at + more for more in rest]
+    return lines
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _NAME else name[: _NAME - 1] + "…"
 
 
 def describe(dataset: Dataset) -> Description:
@@ -102,13 +154,13 @@ def describe(dataset: Dataset) -> Description:
     >>> from discreet import demo
     >>> from discreet.data.dataset import read
     >>> print(describe(read(demo.salaries_arrow(), name="salaries")))
-    salaries: 15 records
+    salaries: 15 records, 4 columns
     <BLANKLINE>
-    column  type     distinct  missing  uniqueness  role          why
-    id      nominal        15        0  100.00%     identifier    the name says 'id'
-    salary  numeric        10        0  66.67%      confidential  the name says 'salary'
-    sector  nominal         3        0  20.00%      quasi         the name says 'sector'
-    region  nominal         2        0  13.33%      quasi         the name says 'region'
+    column  type     distinct  missing  unique   role          why
+    id      nominal        15        0  100.00%  identifier    the name says 'id'
+    salary  numeric        10        0  66.67%   confidential  the name says 'salary'
+    sector  nominal         3        0  20.00%   quasi         the name says 'sector'
+    region  nominal         2        0  13.33%   quasi         the name says 'region'
     <BLANKLINE>
     suggested unit: id
     <BLANKLINE>
@@ -146,7 +198,32 @@ def describe(dataset: Dataset) -> Description:
         unit=dataset.schema.unit or guessed.unit,
         weight=dataset.schema.weight or guessed.weight,
         exposure=exposure(dataset.relation, quasi) if quasi and _any_records(found) else None,
+        alarms=_alarms(dataset, found, columns),
+        reading=dataset.reading,
     )
+
+
+def _alarms(
+    dataset: Dataset, found: Sequence[Summary], columns: Sequence[ColumnDescription]
+) -> tuple[Alarm, ...]:
+    """Return what must be looked at first: values that name people, places, near-unique numbers."""
+    from discreet.data.decisions import identifying
+
+    named = identifying(dataset, [summary.name for summary in found])
+    alarms = [Alarm(name, f"its values {what}") for name, what in named.items()]
+    for summary, column in zip(found, columns, strict=True):
+        if summary.name in named or column.role == Role.IDENTIFIER.value:
+            continue
+        if summary.kind == "number" and meaning(summary.name, "place"):
+            alarms.append(Alarm(summary.name, "coordinates, as the name says: where somebody is"))
+        elif (
+            summary.kind in ("integer", "number")
+            and summary.present >= 20
+            and summary.uniqueness >= _NEAR_UNIQUE
+        ):
+            share = f"{summary.uniqueness:.0%} of the numbers differ"
+            alarms.append(Alarm(summary.name, f"{share}: they tell people apart"))
+    return tuple(alarms)
 
 
 def _any_records(found: Sequence[Summary]) -> bool:
@@ -218,6 +295,5 @@ def _told(found: Exposure) -> str:
         line("is expected to guess right for", found.expected_reidentifications),
     ]
     names = ", ".join(found.columns)
-    return f"Somebody who knows the {quasi} of a person ({names}):\n" + text_table(
-        ("", "", ""), body
-    )
+    head = textwrap.fill(f"Somebody who knows the {quasi} of a person ({names}):", WIDTH)
+    return head + "\n" + text_table(("", "", ""), body)

@@ -196,6 +196,18 @@ class Hierarchy:
         return built.with_na(na)
 
     @classmethod
+    def from_level_rows(cls, rows: Iterable[Sequence[str]], *, name: str = "") -> Hierarchy:
+        """Make a hierarchy from one row per value: its name at every level, the root last.
+
+        >>> Hierarchy.from_level_rows([["10115", "10*", "Total"]]).generalize("10115", 1)
+        '10*'
+        """
+        from discreet.data import hierarchy_sources as sources
+
+        table, lines = sources.level_rows(enumerate(rows, start=1), None, None)
+        return cls._from_tree(sources.tree(table, lines, None), name)
+
+    @classmethod
     def from_rare(
         cls,
         values: Mapping[str, int] | Iterable[str],

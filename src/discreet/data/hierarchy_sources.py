@@ -44,7 +44,7 @@ def triples(source: Any, file: Place) -> Iterator[Triple]:
         from discreet.data.files import read_rows
 
         rows = read_rows(source)
-        if rows and [field.strip().lower() for field in rows[0][1]] == ["child", "parent"]:
+        if rows and _is_header(rows):
             rows = rows[1:]
         for line, fields in rows:
             if len(fields) != 2:
@@ -55,7 +55,11 @@ def triples(source: Any, file: Place) -> Iterator[Triple]:
                     file=source,
                     line=line,
                 )
-            yield line, fields[0].strip(), fields[1].strip()
+        named = [(line, child.strip(), parent.strip()) for line, (child, parent) in rows]
+        root = _unlisted_root(named)
+        if root is not None:
+            yield 0, root, ""
+        yield from named
         return
     if hasattr(source, "columns") or hasattr(source, "column_names"):
         source = frame_rows(source, 2, file)
@@ -66,6 +70,26 @@ def triples(source: Any, file: Place) -> Iterator[Triple]:
             )
         child, parent = ("" if part is None else str(part) for part in pair)
         yield line, child, parent
+
+
+def _is_header(rows: Sequence[tuple[int, Sequence[str]]]) -> bool:
+    """Whether the first line names the columns: child,parent, or two words that are no codes."""
+    first = [field.strip() for field in rows[0][1]]
+    if [field.lower() for field in first] == ["child", "parent"]:
+        return True
+    if len(first) != 2 or not all(first) or len(rows) < 3:
+        return False
+    codes = {field.strip() for _, fields in rows[1:] for field in fields}
+    others = [(line, fields[0].strip(), fields[-1].strip()) for line, fields in rows[1:]]
+    has_root = any(parent == "" for _, _, parent in others) or _unlisted_root(others) is not None
+    return has_root and not codes & set(first)
+
+
+def _unlisted_root(pairs: Sequence[Triple]) -> str | None:
+    """Return the one parent that is nobody's child, where no line names a root."""
+    children = {child for _, child, _ in pairs}
+    above = {parent for _, _, parent in pairs} - children
+    return above.pop() if len(above) == 1 and "" not in above else None
 
 
 def frame_rows(frame: Any, width: int | None, file: Place) -> list[tuple[Any, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from discreet.data.declared import HierarchySource
 from discreet.data.schema import Role, Type
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
 
 __all__ = ["Source"]
+
+#: Settings that `read` takes under the same name where they are given.
+_READ = (
+    *("engine", "format", "sheet", "delimiter", "encoding", "decimal", "thousands", "dates"),
+    *("skip", "footer", "header", "labels", "metadata"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +42,8 @@ class Source(Record):
     spelled: ClassVar[str] = "source"
 
     source: str = parameter(
-        help="a file (CSV, Parquet, Arrow, SPSS, Stata, SAS), postgresql://…#table or "
+        help="a file (CSV, Parquet, Arrow, Excel, ODS, SPSS, Stata, SAS, fixed width; also "
+        "compressed), a folder of files with the same columns, postgresql://…#table or "
         "spark://…#table",
         option="FILE",
         file="read",
@@ -76,11 +83,30 @@ class Source(Record):
     bounds: Mapping[str, tuple[float, float]] = parameter(
         {}, help="least and largest value a column can have, whatever the records hold"
     )
-    format: str | None = parameter(None, help="csv, parquet, …, where the suffix does not say")
+    format: str | None = parameter(
+        None, help="csv, excel, fixed-width, …, where the suffix does not say"
+    )
+    sheet: str | None = parameter(None, help="of a workbook, where several hold records")
     delimiter: str | None = parameter(None, help="of a CSV file, if it is not found right")
     encoding: str | None = parameter(None, help="of a CSV file: utf-8, utf-16, latin-1, cp1252")
     decimal: str | None = parameter(None, help="decimal mark of a CSV file")
+    thousands: str | None = parameter(None, help="mark between thousands in a CSV file")
+    dates: Literal["day", "month"] | None = parameter(
+        None, help="which of day and month comes first in dates such as 01/02/2024"
+    )
+    skip: int | None = parameter(
+        None, help="lines or rows above the names of the columns", low=0, high=10_000
+    )
+    footer: int | None = parameter(
+        None, help="lines or rows below the last record", low=0, high=10_000
+    )
     header: bool | None = parameter(None, help="whether the first line names the columns")
+    labels: bool | None = parameter(
+        None, help="read the labels of codes in SPSS, Stata and SAS files instead of the codes"
+    )
+    metadata: str | None = parameter(
+        None, help="the .rda file that names the fields of a fixed-width file", file="read"
+    )
 
     @classmethod
     def declared_name(cls) -> str:
@@ -95,9 +121,7 @@ class Source(Record):
 
         # Any: each option of `read` has its own type.
         given: dict[str, Any] = {
-            name: value
-            for name in ("engine", "format", "delimiter", "encoding", "decimal", "header")
-            if (value := getattr(self, name)) is not None
+            name: value for name in _READ if (value := getattr(self, name)) is not None
         }
         return read(
             self.source,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from collections.abc import Mapping, Sequence
@@ -9,14 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.data.canonical import canonical, canonical_rows
+from discreet.data.codes import code_text
 from discreet.data.engines.base import Engine, Relation, connect
 from discreet.data.engines.spelling import require_distinct
 from discreet.data.frames import Library
+from discreet.data.reading import Guess, Reading
 from discreet.errors import InputError
 from discreet.registry import is_address
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from discreet.data.files import CsvFormat
 
 __all__ = ["default_engine", "open_source", "source_format"]
 
@@ -36,9 +41,15 @@ def source_format(source: Any, given: str | None) -> str | None:
     'parquet'
     """
     from discreet.data.engines.results import file_format
+    from discreet.data.parts import is_several
 
     is_file = isinstance(source, Path) or (isinstance(source, str) and not is_address(source))
-    return file_format(Path(source), given) if is_file else None
+    if not is_file:
+        return None
+    path = Path(source)
+    if given is None and (path.suffix.lower() == ".zip" or is_several(path)):
+        return None
+    return file_format(path, given)
 
 
 def open_source(
@@ -47,17 +58,18 @@ def open_source(
     format: str | None,
     options: Mapping[str, Any],
     texts: Sequence[str],
-) -> tuple[Relation, str, str]:
-    """Return rows, the library to give frames of, and a name for the relation.
+) -> tuple[Relation, str, str, Reading | None]:
+    """Return rows, the library to give frames of, a name for the relation, and how it was read.
 
     Any: a path, an URL or a frame of any library.
     """
     if isinstance(source, str) and is_address(source):
         rows, library, name = _open_table(source, engine, options)
-        return canonical(rows), library, name
+        return canonical(rows), library, name, None
     if isinstance(source, str | Path):
-        rows = _open_file(Path(source), _engine(engine), format, options, texts)
-        return canonical(rows), "pandas", Path(source).stem
+        path = Path(source)
+        rows, reading = _open_files(path, _engine(engine), format, options, texts)
+        return canonical(rows), "pandas", _stem(path), reading
     if options or format is not None:
         unknown = next(iter(options), "format")
         raise InputError(
@@ -66,11 +78,24 @@ def open_source(
             hint="leave it out",
         )
     if isinstance(source, Relation):
-        return canonical(source), "pandas", "data"
+        return canonical(source), "pandas", "data", None
     if type(source).__module__.startswith("pyspark."):
-        return canonical(_open_spark(source)), "pandas", "data"
+        return canonical(_open_spark(source)), "pandas", "data", None
     frame, library = _open_frame(source)
-    return _engine(engine).load(canonical_rows(frame)), library, "data"
+    return _engine(engine).load(canonical_rows(frame)), library, "data", None
+
+
+def _stem(path: Path) -> str:
+    """Return a name for what a path stands for.
+
+    >>> _stem(Path("people.csv.gz")), _stem(Path("parts/people-*.csv")), _stem(Path("people/"))
+    ('people', 'people-', 'people')
+    """
+    from discreet.data.files import COMPRESSED
+
+    if path.suffix.lower() in COMPRESSED:
+        path = path.with_suffix("")
+    return re.sub(r"[*?\[\]]", "", path.stem) or "data"
 
 
 def _engine(given: Engine | str | None) -> Engine:
@@ -93,26 +118,186 @@ def _open_table(
     return where.table(table), "pandas", table.rpartition(".")[2]
 
 
+def _open_files(
+    path: Path,
+    engine: Engine,
+    format: str | None,
+    options: Mapping[str, Any],
+    texts: Sequence[str],
+) -> tuple[Relation, Reading | None]:
+    """Return the rows of a file, of what an archive holds, or of several files as one."""
+    from discreet.data.files import COMPRESSED, file_format, require_file
+    from discreet.data.parts import is_several, part_files, plain_files
+
+    if not is_several(path):
+        require_file(path)
+        packed = path.suffix.lower() in COMPRESSED
+        if not packed or (path.suffix.lower() != ".zip" and format != "parquet"):
+            file_format(path, format)  # an unknown format is told before anything is unpacked
+        if not packed:
+            return _open_file(path, engine, format, options, texts)
+        files = [path]
+    else:
+        files = part_files(path, format)
+        if all(file_format(file, format) == "parquet" for file in files):
+            _require_options(options, set())
+            rows = engine.scan(path if path.is_dir() else files[0], format="parquet")
+            if path.is_dir() or len(files) == 1:
+                return rows, _several(Reading("parquet"), len(files))
+    with plain_files(files) as plain:
+        if len(plain) == 1:
+            return _open_file(plain[0], engine, format, options, texts, is_kept=False)
+        return _together(plain, engine, format, options, texts)
+
+
+def _together(
+    files: Sequence[Path],
+    engine: Engine,
+    format: str | None,
+    options: Mapping[str, Any],
+    texts: Sequence[str],
+) -> tuple[Relation, Reading | None]:
+    """Return files with the same columns, in any order, as one."""
+    import pyarrow as pa
+
+    opened = [_loaded(file, format, options, texts) for file in files]
+    first, reading = opened[0]
+    for file, (rows, _) in zip(files[1:], opened[1:], strict=True):
+        if set(rows.column_names) != set(first.column_names):
+            odd = sorted(set(rows.column_names) ^ set(first.column_names))
+            raise InputError(
+                f"the files have different columns: {', '.join(odd[:5])}",
+                code="different-columns",
+                hint="give every file the same columns, or read them one by one",
+                file=file,
+                column=odd[0],
+            )
+    tables = [rows.select(first.column_names) for rows, _ in opened]
+    for name in first.column_names:
+        kinds = {str(rows.schema.field(name).type) for rows in tables}
+        if len(kinds) > 1 and not kinds <= {"int64", "double"}:
+            tables = [
+                rows.set_column(
+                    rows.column_names.index(name),
+                    name,
+                    pa.array(
+                        [None if v is None else code_text(v) for v in rows[name].to_pylist()],
+                        pa.string(),
+                    ),
+                )
+                for rows in tables
+            ]
+    rows = pa.concat_tables(tables, promote_options="permissive")
+    return engine.load(rows), None if reading is None else _several(reading, len(files))
+
+
+def _several(reading: Reading, count: int) -> Reading:
+    found = Guess("files", f"{count} as one, by their names", "source")
+    return dataclasses.replace(reading, guesses=(found, *reading.guesses))
+
+
+def _loaded(
+    file: Path, format: str | None, options: Mapping[str, Any], texts: Sequence[str]
+) -> tuple[pa.Table, Reading | None]:
+    """Return the rows of one of several files."""
+    with connect("duckdb://") as reader:
+        rows, reading = _open_file(file, reader, format, options, texts, is_kept=False)
+        return reader.fetch(rows), reading
+
+
 def _open_file(
     path: Path,
     engine: Engine,
     format: str | None,
     options: Mapping[str, Any],
     texts: Sequence[str],
-) -> Relation:
-    from discreet.data.engines.results import file_format
-    from discreet.data.files import read_arrow, require_file
+    *,
+    is_kept: bool = True,
+) -> tuple[Relation, Reading | None]:
+    """Return the rows of one plain file; one that is not kept is read at once."""
+    from discreet.data.files import file_format, read_arrow, require_file, sniff
 
     require_file(path)
     kind = file_format(path, format)
+    given = {name: value for name, value in options.items() if value is not None}
+    if kind == "csv" and "metadata" in given:
+        kind = "fixed-width"
+    _require_options(given, _OPTIONS.get(kind, set()))
     if kind == "csv":
-        known = {"delimiter", "encoding", "decimal", "quote", "header", "na"}
-        _require_options(options, known)
-        return engine.scan(path, format="csv", options={**options, "texts": tuple(texts)})
-    _require_options(options, set())
-    if kind in ("parquet", "arrow"):
-        return engine.scan(path, format=kind)
-    return engine.load(read_arrow(path))
+        form = sniff(path, **given, texts=texts)
+        found = {**given, "form": form, "texts": tuple(texts)}
+        return engine.scan(path, format="csv", options=found), csv_reading(form)
+    if kind in ("excel", "ods"):
+        from discreet.data.workbook import read_workbook
+
+        rows, reading = read_workbook(path, kind, texts=texts, **given)
+        return engine.load(canonical_rows(rows)), reading
+    if kind in ("spss", "stata", "sas"):
+        from discreet.data.statistical import read_statistical
+
+        rows, reading = read_statistical(path, kind, **given)
+        return engine.load(canonical_rows(rows)), reading
+    if kind == "fixed-width":
+        from discreet.data.fixed_width import read_fixed_width
+
+        rows, reading = read_fixed_width(path, **given)
+        return engine.load(canonical_rows(rows)), reading
+    if is_kept:
+        return engine.scan(path, format=kind), None
+    return engine.load(canonical_rows(read_arrow(path, kind))), None
+
+
+#: What may be said of each kind of file.
+_OPTIONS: dict[str, set[str]] = {
+    "csv": {
+        *("delimiter", "encoding", "decimal", "quote", "header", "na"),
+        *("dates", "thousands", "skip", "footer"),
+    },
+    "excel": {"sheet", "header", "skip", "footer", "dates"},
+    "ods": {"sheet", "header", "skip", "footer", "dates"},
+    "spss": {"labels"},
+    "stata": {"labels"},
+    "sas": {"labels"},
+    "fixed-width": {"metadata", "encoding"},
+}
+
+
+def csv_reading(form: CsvFormat) -> Reading:
+    """Return what was found about a CSV file."""
+    marks = {"\t": "tabs", ", ": "', '"}
+    guesses = [
+        Guess("fields end at", marks.get(form.delimiter, repr(form.delimiter)), "delimiter"),
+        Guess("encoding", form.encoding, "encoding"),
+        Guess("decimal mark", repr(form.decimal), "decimal"),
+    ]
+    if form.thousands:
+        guesses.append(Guess("thousands mark", repr(form.thousands), "thousands"))
+    named = f"in line {form.first}" if form.header else "none"
+    guesses.append(Guess("names of columns", named, "skip" if form.header else "header"))
+    if form.last is not None:
+        guesses.append(Guess("last record", f"in line {form.last}", "footer"))
+    written = {
+        kind.partition(":")[2]: name
+        for name, kind in zip(form.names, form.types, strict=True)
+        if ":" in kind
+    }
+    guesses += [
+        Guess("dates", f"{_shown(pattern)}, as in {name}", "dates")
+        for pattern, name in written.items()
+    ]
+    questions = tuple(
+        f"{name}: dates with the day or the month first? Read as text; say --dates day or month"
+        for name in form.unsure
+    )
+    return Reading("csv", tuple(guesses), questions)
+
+
+def _shown(pattern: str) -> str:
+    """Return a pattern of dates as people write it: dd/mm/yyyy."""
+    words = (("%d", "dd"), ("%m", "mm"), ("%Y", "yyyy"), ("%H", "hh"), ("%M", "mm"), ("%S", "ss"))
+    for mark, word in words:
+        pattern = pattern.replace(mark, word)
+    return pattern
 
 
 def _require_options(options: Mapping[str, Any], known: set[str]) -> None:

@@ -56,8 +56,11 @@ def release_page(release: ProtectedTable) -> Page:
 
 def curator_page(release: ProtectedTable) -> Page:
     """Return the page for the curator: attacks, intervals with needs, exact loss."""
-    frame = release.audit().intervals.head(_ROWS)
+    found = release.audit().intervals
+    frame = found.head(_ROWS)
     intervals = list(frame.columns), frame.to_numpy().tolist()
+    left_out = len(found) - len(frame)
+    cut = f"The first {len(frame):,} of {len(found):,}; {left_out:,} are left out here."
     return Page(
         f"{_title(release.table)}: for the curator only",
         [
@@ -65,7 +68,9 @@ def curator_page(release: ProtectedTable) -> Page:
                 "What publishing the sensitive cells would give away",
                 table=release.exposures(limit=_ROWS),
             ),
-            Section("Feasibility and protection intervals", table=intervals),
+            Section(
+                "Feasibility and protection intervals", cut if left_out else "", table=intervals
+            ),
             Section("Loss", table=release.loss),
             *_proof(release),
         ],

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin
 
 from discreet.app.policy.load import SECTIONS, kinds
-from discreet.app.policy.model import Policy, Server
+from discreet.app.policy.model import About, Policy, Server
 from discreet.data.source import Source
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.registry import Declaration, Member, Parameter, Record, families, members
@@ -20,8 +20,12 @@ __all__ = ["policy_schema"]
 def policy_schema() -> dict[str, Any]:
     """Return the schema: data, jobs, services and members from what they declare."""
     server = Server.model_json_schema(ref_template="#/$defs/{model}")
-    definitions = server.pop("$defs", {}) | {"Source": _parameters(Source), "Server": server}
-    definitions["Joint"] = _parameters(JointPolicy)
+    definitions = server.pop("$defs", {}) | {
+        "Source": _parameters(Source),
+        "Server": server,
+        "Joint": _parameters(JointPolicy),
+        "About": About.model_json_schema(),
+    }
     for family in families():
         definitions[f"family-{family}"] = _family(family)
     sections = {
@@ -40,6 +44,7 @@ def policy_schema() -> dict[str, Any]:
             **sections,
             "joint": {"$ref": "#/$defs/Joint"},
             "server": {"$ref": "#/$defs/Server"},
+            "about": {"$ref": "#/$defs/About"},
             "extensions": {"type": "array", "items": {"type": "string"}},
         },
         "$defs": definitions,

@@ -10,18 +10,20 @@ from typing import Any
 import pydantic
 
 from discreet.app.policy.document import LARGEST, Document, Place, parse, require_size
-from discreet.app.policy.model import Policy, Server, UserEntry
+from discreet.app.policy.model import About, Policy, Server, UserEntry
 from discreet.data.source import Source
 from discreet.errors import EngineError, InputError, nearest
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.registry import Declaration, Member, declare, members
 
-__all__ = ["REPORTS", "SECTIONS", "kinds", "load_policy", "misnamed", "read_policy"]
+__all__ = ["HANDOVER", "REPORTS", "SECTIONS", "kinds", "load_policy", "misnamed", "read_policy"]
 
 #: The folder in which reports are written, beside the folders of the releases.
 REPORTS = "reports"
+#: The folder of the documents that go with the releases.
+HANDOVER = "handover"
 #: What `discreet release` writes beside the folders of the releases.
-_TAKEN = {REPORTS, "record.json", "policy.yaml"}
+_TAKEN = {REPORTS, HANDOVER, "record.json", "policy.yaml"}
 #: Names that are devices on Windows, with any suffix: a folder of that name cannot be copied there.
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{n}" for d in ("com", "lpt") for n in range(10))}
 _NAME = re.compile(r"\w(?:[\w .-]{0,98}[\w-])?")
@@ -228,7 +230,11 @@ def _pydantic_mistake(item: Any) -> tuple[Place, str]:
     place = tuple(item["loc"])
     message = str(item["msg"]).removeprefix("Value error, ")
     if item["type"] == "extra_forbidden":
-        parts: dict[Place, type[pydantic.BaseModel]] = {(): Policy, ("server",): Server}
+        parts: dict[Place, type[pydantic.BaseModel]] = {
+            (): Policy,
+            ("server",): Server,
+            ("about",): About,
+        }
         model = parts.get(place[:-1], UserEntry)
         guess = nearest(str(place[-1]), model.model_fields)
         message = f"there is no setting {place[-1]!r}"

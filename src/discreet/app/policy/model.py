@@ -9,7 +9,7 @@ from discreet.data.service import Service
 from discreet.data.source import Source
 from discreet.protocols.joint.declaration import JointPolicy
 
-__all__ = ["Policy", "Server", "UserEntry"]
+__all__ = ["About", "Policy", "Server", "UserEntry"]
 
 
 class _Part(pydantic.BaseModel):
@@ -45,6 +45,19 @@ class Server(_Part):
     users: dict[str, UserEntry] = pydantic.Field(default_factory=dict)
 
 
+class About(_Part):
+    """What the hand-over document of every release says besides what the release states itself."""
+
+    title: str = pydantic.Field("", max_length=200)
+    purpose: str = pydantic.Field("", max_length=4000, description="what the data are for")
+    source: str = pydantic.Field("", max_length=4000, description="where the records come from")
+    period: str = pydantic.Field("", max_length=200, description="the time they speak of")
+    contact: str = pydantic.Field("", max_length=400, description="who answers questions")
+    legal_basis: str = pydantic.Field("", max_length=4000)
+    conditions: str = pydantic.Field("", max_length=4000, description="of use, for who receives it")
+    pdf: bool = pydantic.Field(True, description="write a PDF beside the HTML page")
+
+
 class Policy(_Part):
     """What a curator decided: data, releases, reports, gateways, what owners compute jointly."""
 
@@ -55,6 +68,9 @@ class Policy(_Part):
     gateways: dict[str, Service] = pydantic.Field(default_factory=dict)
     joint: JointPolicy | None = None
     server: Server = pydantic.Field(default_factory=Server)
+    about: About | None = pydantic.Field(
+        None, description="with it, every release comes with a hand-over document"
+    )
     extensions: list[str] = pydantic.Field(
         default_factory=list, description="installed extensions that this policy allows to run"
     )

@@ -10,6 +10,7 @@ import hmac
 import json
 import secrets
 import shutil
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import discreet
 from discreet.app.policy.access import Access, permitted_policy
 from discreet.app.policy.copy import published_text
 from discreet.app.policy.histories import require_one_history
-from discreet.app.policy.load import REPORTS, read_policy
+from discreet.app.policy.load import HANDOVER, REPORTS, read_policy
 from discreet.app.policy.model import Policy
 from discreet.data.addresses import database_file
 from discreet.data.atomic import atomic_directory, written_files
@@ -26,6 +27,7 @@ from discreet.data.dataset import Dataset
 from discreet.data.files import require_file
 from discreet.data.job import Job
 from discreet.data.keys import read_key_file
+from discreet.data.parts import part_files
 from discreet.dp.caution import cautions
 from discreet.errors import InputError, nearest
 from discreet.progress import Progress, silent
@@ -101,6 +103,20 @@ class Record(Report):
         return ("name", "kind", "verdict", "folder"), [
             (item.name, item.kind, item.verdict, item.folder) for item in self.done
         ]
+
+    def __str__(self) -> str:
+        """Return the jobs with their verdicts, in lines that fit a terminal."""
+        lines: list[str] = []
+        for item in self.done:
+            lines.append(f"{item.name} ({item.kind})" + (f": {item.folder}" if item.folder else ""))
+            lines += textwrap.wrap(
+                item.verdict,
+                80,
+                initial_indent="  ",
+                subsequent_indent="  ",
+                break_on_hyphens=False,
+            )
+        return "\n".join(lines)
 
 
 def open_source(policy: Policy) -> Dataset:
@@ -193,6 +209,7 @@ def run_policy(
             result = job.run(opened[name], progress=progress)
             job.write(result, stage / where)
             _finish(job, result, stage / REPORTS)
+            _hand_over(policy, name, job, result, stage)
             done.append(Done(name, job.name, job.verdict(result), str(Path(output) / where)))
         used = (policy.data, *chosen.values())
         record = _record(path, access, used, done, key=fingerprint_key)
@@ -203,6 +220,20 @@ def run_policy(
         (stage / _RECORD).touch(mode=0o600)
         (stage / _RECORD).write_text(text, encoding="utf-8")
     return record
+
+
+def _hand_over(policy: Policy, name: str, job: Job, result: Any, stage: Path) -> None:
+    """Write the document that goes with a release, where the policy says what it is about.
+
+    Any: see `Job.run`.
+    """
+    if policy.about is None or job.section != "releases":
+        return
+    from discreet.app.policy.handover import handover_page, write_handover
+
+    page = handover_page(name, result.evidence(), about=policy.about, source=policy.data)
+    (stage / HANDOVER).mkdir(exist_ok=True)
+    write_handover(page, stage / HANDOVER, name, pdf=policy.about.pdf)
 
 
 def _jobs(policy: Policy) -> dict[str, Job]:
@@ -288,11 +319,16 @@ def _kept(
         return None
     for name, job in _jobs(policy).items():
         explained = Path(REPORTS) / f"{name}-explained.json"
-        for where in () if name in chosen else (_where(name, job), explained, *_pages(job)):
+        papers = [Path(HANDOVER) / f"{name}{suffix}" for suffix in (".html", ".pdf")]
+        places = (_where(name, job), explained, *_pages(job), *papers)
+        for where in () if name in chosen else places:
             if (output / where).is_dir():
                 shutil.copytree(output / where, stage / where, symlinks=True)
             elif (output / where).is_file():
-                _make_parent(stage / where)
+                if where in papers:
+                    (stage / HANDOVER).mkdir(exist_ok=True)
+                else:
+                    _make_parent(stage / where)
                 shutil.copy2(output / where, stage / where)
     return before
 
@@ -358,7 +394,10 @@ def _files(used: Iterable[Declaration]) -> list[Path]:
             for file in declared.files(use):
                 name = database_file(file) if file.lower().startswith("duckdb:") else file
                 found += [name] if name is not None and not is_address(name) else []
-    return [file for file in map(Path, dict.fromkeys(found)) if file.is_file()]
+    files: list[Path] = []
+    for place in map(Path, dict.fromkeys(found)):
+        files += part_files(place) if place.is_dir() else [place]
+    return [file for file in files if file.is_file()]
 
 
 def _shown(file: Path, folder: Path) -> str:

@@ -18,7 +18,7 @@ from discreet.errors import InputError
 __all__ = ["read_csv"]
 
 _READ = (
-    "SELECT * FROM read_csv($1, auto_detect = false, delim = $2, quote = $3, escape = $3, "
+    "SELECT {wanted} FROM read_csv($1, auto_detect = false, delim = $2, quote = $3, escape = $3, "
     "header = $4, nullstr = $5, decimal_separator = $6, columns = $7)"
 )
 _TYPES = {
@@ -48,13 +48,15 @@ def read_csv(
     whatever they look like. The sample that the format was found from may not show everything:
     where the reader stumbles, the whole file is looked at once.
     """
-    form = _as_texts(sniff(path, **options), texts)
+    given = dict(options)
+    found = given.pop("form", None)
+    form = _as_texts(found or sniff(path, **given, texts=texts), texts)
     try:
-        return _read(engine, path, form), form
+        return _read(engine, path, form), form.without_empty()
     except (duckdb.ConversionException, duckdb.InvalidInputException):
-        form = _as_texts(sniff(path, **options, thorough=True), texts)
+        form = _as_texts(sniff(path, **given, texts=texts, thorough=True), texts)
     try:
-        return _read(engine, path, form), form
+        return _read(engine, path, form), form.without_empty()
     except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
         found = re.search(r"CSV Error on Line: (\d+)", str(error))
         # The driver's text quotes the line, which may hold anything about anybody.
@@ -69,13 +71,19 @@ def read_csv(
 
 def _as_texts(form: CsvFormat, texts: Sequence[str]) -> CsvFormat:
     types = (
-        "text" if name in texts else kind for name, kind in zip(form.names, form.types, strict=True)
+        "text" if name in texts and kind != "empty" else kind
+        for name, kind in zip(form.names, form.types, strict=True)
     )
     return dataclasses.replace(form, types=tuple(types))
 
 
 def _read(engine: Creates, path: Path, form: CsvFormat) -> str:
-    columns = {f"c{place}": _TYPES[kind] for place, kind in enumerate(form.types)}
+    columns = {f"c{p}": _read_as(kind, form) for p, kind in enumerate(form.types)}
+    wanted = ", ".join(
+        _expression(f"c{place}", kind, form)
+        for place, kind in enumerate(form.types)
+        if kind != "empty"
+    )
     with _readable(path, form) as (file, encoding):
         values = [
             str(file),
@@ -86,17 +94,41 @@ def _read(engine: Creates, path: Path, form: CsvFormat) -> str:
             form.decimal,
             columns,
         ]
-        statement = _READ if encoding == "utf-8" else _READ[:-1] + ", encoding = 'latin-1')"
-        return engine.create(statement, values)
+        plain = _READ if encoding == "utf-8" else _READ[:-1] + ", encoding = 'latin-1')"
+        return engine.create(plain.format(wanted=wanted), values)
+
+
+def _read_as(kind: str, form: CsvFormat) -> str:
+    """Return the type in which DuckDB's reader takes a column."""
+    is_written = ":" in kind or kind == "empty" or (kind == "number" and form.thousands)
+    return "VARCHAR" if is_written else _TYPES[kind]
+
+
+def _expression(column: str, kind: str, form: CsvFormat) -> str:
+    """Return a column as it was read, or made from the texts that people wrote."""
+    name, _, pattern = kind.partition(":")
+    if pattern:
+        # The pattern is one of ours, never text of the file.
+        return f"CAST(strptime({column}, '{pattern}') AS {_TYPES[name]}) AS {column}"
+    if kind == "number" and form.thousands:
+        plain = f"replace({column}, {_quoted(form.thousands)}, '')"
+        if form.decimal != ".":
+            plain = f"replace({plain}, {_quoted(form.decimal)}, '.')"
+        return f"CAST({plain} AS DOUBLE) AS {column}"
+    return column
+
+
+def _quoted(mark: str) -> str:
+    return "'" + mark.replace("'", "''") + "'"
 
 
 @contextlib.contextmanager
 def _readable(path: Path, form: CsvFormat) -> Iterator[tuple[Path, str]]:
     """Yield the file in an encoding that DuckDB reads by itself, copied if need be."""
-    if form.encoding in _AS_IS:
+    if form.encoding in _AS_IS and form.first == 1 and form.last is None:
         yield path, "latin-1" if form.encoding == "latin-1" else "utf-8"
         return
     with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
         copy = Path(folder) / "utf8.csv"
-        write_utf8(path, copy, form.encoding)
+        write_utf8(path, copy, form.encoding, first=form.first, last=form.last)
         yield copy, "utf-8"

@@ -121,6 +121,8 @@ class DuckDB(Engine):
         if format == "parquet":
             from pyarrow import parquet
 
+            if path.is_dir():
+                return self._parquet_folder(path)
             with _file_errors(path, "Parquet"):
                 names = parquet.read_schema(path).names
             require_distinct(names, file=path)
@@ -143,6 +145,24 @@ class DuckDB(Engine):
         held, form = read_csv(self, path, given, texts=texts)
         require_distinct(form.names, file=path)
         return self._renamed(sql.named(held), form.names)
+
+    def _parquet_folder(self, path: Path) -> Relation:
+        """Return the Parquet files of a folder as one; folders such as year=2024 are columns."""
+        from pyarrow import dataset
+
+        from discreet.data.parts import part_files
+
+        files = [str(file) for file in part_files(path, "parquet")]
+        with _file_errors(path, "Parquet"):
+            rows = dataset.dataset(
+                files, format="parquet", partitioning="hive", partition_base_dir=str(path)
+            )
+        require_distinct(rows.schema.names, file=path)
+        held = fresh_name("file")
+        with self._lock, self._explained():
+            self._connection.register(held, rows)
+        self._registered.add(held)
+        return self._renamed(sql.named(held), rows.schema.names)
 
     # -- running ---------------------------------------------------------------------------------
     def render(self, query: exp.Expr) -> tuple[str, list[Any]]:

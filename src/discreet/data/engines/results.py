@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
-import decimal
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.data.atomic import atomic_file
+from discreet.data.codes import code_text
 from discreet.data.files import FORMATS, file_format
 from discreet.errors import EngineError, InputError
 
@@ -93,24 +92,6 @@ def _writer(path: Path, schema: pa.Schema, format: str, target: Path) -> Any:
 
         return parquet.ParquetWriter(str(path), schema, compression="zstd")
     return pa.ipc.new_file(str(path), schema)
-
-
-def code_text(value: Any) -> str:
-    """Return a value of an attribute as the code that tables and hierarchies call it by.
-
-    Whole numbers have no decimal point, whatever type held them, and dates are ISO. Any: what an
-    Arrow scalar holds.
-
-    >>> code_text(3.0), code_text("03"), code_text(True)
-    ('3', '03', 'True')
-    """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, float | decimal.Decimal) and value % 1 == 0:
-        return str(int(value))
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    return str(value)
 
 
 def loadable(rows: pa.Table) -> pa.Table:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from discreet.data.hierarchy import Hierarchy
+from discreet.data.suggestion import suggest_hierarchy
 from discreet.errors import InputError
 from discreet.microdata.frequency_set import FrequencySet
 from discreet.microdata.methods._base import Anonymization, Outcome
@@ -171,8 +172,10 @@ def _hierarchy(dataset: Dataset, name: str) -> Hierarchy:
         raise InputError(
             f"quasi-identifier {name!r} has no hierarchy",
             code="missing-hierarchy",
-            hint=f"read the data with hierarchies={{{name!r}: dc.Hierarchy.…}}, use method "
-            "Mondrian, or give the column another role",
+            hint=f"a start that fits its values: hierarchies={{{name!r}: "
+            f"{suggest_hierarchy(dataset, name)}}}; `discreet hierarchy new FILE {name} -o "
+            "hierarchy.csv` writes one to edit; or use method Mondrian, or give the column another "
+            "role",
             column=name,
         )
     return found[0]

@@ -1,0 +1,66 @@
+"""`discreet init`: a policy to start from, made from a file and written beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.app.cli import console
+
+
+def add(app: typer.Typer) -> None:
+    """Register the command."""
+
+    @app.command()
+    def init(
+        file: Annotated[str, typer.Argument(help="The file of records.", metavar="FILE")],
+        output: Annotated[
+            Path, typer.Option("--output", "-o", help="Where the policy is written.")
+        ] = Path("policy.yaml"),
+        kind: Annotated[
+            str | None,
+            typer.Option(help="anonymize (a file of records, the default) or table."),
+        ] = None,
+        setting: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--set", help="How the file is read, such as sheet=Data or dates=day; repeatable."
+            ),
+        ] = None,
+        force: Annotated[bool, typer.Option("--force", help="Replace an earlier policy.")] = False,
+        as_json: console.JsonOption = False,
+    ) -> None:
+        """Write a policy to start from: roles, hierarchies and a release, with the reasons.
+
+        Columns of which nothing is sure are held back and listed; nothing is released.
+
+        [bold]discreet init people.csv -o policy.yaml[/bold], then discreet release policy.yaml
+        """
+        from discreet.app.policy.starting import starting_policy
+        from discreet.data.atomic import atomic_file
+        from discreet.data.source import Source
+        from discreet.errors import InputError
+        from discreet.registry import build
+
+        if kind not in (None, "anonymize", "table"):
+            raise InputError(
+                f"there is no kind {kind!r} to start from",
+                code="unknown-kind",
+                hint="write --kind anonymize or --kind table",
+            )
+        if output.exists() and not force:
+            raise InputError(
+                "there is a policy already",
+                code="file-exists",
+                hint="choose another name with -o, or replace it with --force",
+                file=output,
+            )
+        said = dict(text.partition("=")[::2] for text in setting or ())
+        source = build(Source, {"source": file, **said}, path=("data",))
+        start = starting_policy(source, output, kind=kind)
+        with atomic_file(output) as place:
+            place.write_text(start.policy, encoding="utf-8")
+        console.show(start, as_json=as_json)
+        console.note(f"wrote {output}; read it, then: discreet release {output} -o out")

@@ -1,0 +1,233 @@
+"""The document that goes with a release: what it is, what was done, what it promises, in words.
+
+It is made from what the release itself states (its evidence) and what the curator wrote under
+`about:`; no record and no withheld value is read for it. As a PDF it needs the extra `documents`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.data.declared import HierarchySource
+from discreet.data.hierarchy_builders import DATE_LEVELS
+from discreet.errors import EngineError
+from discreet.page import Page, Section
+
+if TYPE_CHECKING:
+    from discreet.app.policy.model import About
+    from discreet.data.release import Evidence
+    from discreet.data.source import Source
+
+__all__ = ["handover_page", "write_handover"]
+
+_ROLES = {
+    "identifier": "identifies people",
+    "quasi": "others may know it",
+    "confidential": "to be protected",
+    "other": "under no promise",
+}
+#: What measures of loss say, in words.
+_MEASURES = {
+    "loss": "share of detail lost in the columns that others may know (0: none, 1: all)",
+    "aecs": "average number of records that share their values",
+    "discernibility": "sum over records of how many they are confused with",
+    "entropy": "bits that a reader lacks to know the original values",
+}
+#: Text blocks break inside A4 pages, tables repeat their head, signatures stay together.
+_PRINT = """
+@page { size: A4; margin: 18mm 16mm; @bottom-right { content: counter(page) " / " counter(pages); font-size: 9pt; color: #5b6b7b; } }
+@media print { body { font-size: 10pt; max-width: none; margin: 0; padding: 0; } h2 { break-after: avoid; } tr { break-inside: avoid; } pre { white-space: pre-wrap; } }
+"""
+
+
+def handover_page(name: str, evidence: Evidence, *, about: About, source: Source) -> Page:
+    """Return the document of one release."""
+    sections = [
+        Section("About this release", table=(("", ""), _said(about))),
+        Section("What was done to each column", table=_columns(evidence, source)),
+        *_protection(evidence),
+        *_loss(evidence),
+        Section("Attacks tried", text=_attacks(evidence)),
+        Section(
+            "Signatures",
+            table=(
+                ("", "name", "date and signature"),
+                [("prepared by", "", ""), ("checked by", "", ""), ("released by", "", "")],
+            ),
+        ),
+    ]
+    return Page(
+        f"Hand-over: {about.title or name}",
+        sections,
+        verdict=evidence.verdict,
+        lead=f"discreet {evidence.version}, {evidence.time}; kind of release: {evidence.kind}",
+        footer="The verdict speaks of the promises named above. It is no legal opinion: whether "
+        "the data are anonymous in law depends on who receives them and what they can know.",
+    )
+
+
+def _said(about: About) -> list[tuple[str, str]]:
+    words = {
+        "purpose": about.purpose,
+        "source": about.source,
+        "period": about.period,
+        "contact": about.contact,
+        "legal basis": about.legal_basis,
+        "conditions of use": about.conditions,
+    }
+    return [(word, text or "not stated") for word, text in words.items()]
+
+
+# Any, below: evidence is plain data.
+def _columns(evidence: Evidence, source: Source) -> tuple[Sequence[str], list[Sequence[Any]]]:
+    """Return what each column is and what happened to it."""
+    settings = evidence.settings
+    not_covered = evidence.risk.get("not covered", {})
+    released = {
+        column
+        for promise in evidence.to_dict().get("promises", ())
+        for column in promise.get("columns", ())
+    }
+    body: list[Sequence[Any]] = []
+    for name, role in source.roles.items():
+        word = _ROLES[str(role)]
+        done = _treatment(name, str(role), settings, not_covered, released)
+        if settings.get("levels", {}).get(name):
+            done = _coarser(settings["levels"][name], source.hierarchies.get(name))
+        body.append((name, word, done))
+    if source.rest is not None:
+        body.append(("all other columns", _ROLES[str(source.rest)], "see the role"))
+    return ("column", "what it is", "what was done"), body
+
+
+def _coarser(level: int, tree: Any) -> str:
+    """Return in words how far a column was made coarser. Any: one hierarchy or several."""
+    tree = tree[0] if isinstance(tree, tuple) and tree else tree
+    if isinstance(tree, HierarchySource):
+        periods = [period for period in DATE_LEVELS if period in (tree.dates or ())]
+        if tree.widths and level <= len(tree.widths):
+            return f"made coarser: intervals of {tree.widths[level - 1]:g}"
+        if periods and level <= len(periods):
+            return f"made coarser: the {periods[level - 1]} only"
+        if tree.prefixes and level <= len(tree.prefixes):
+            return f"made coarser: the first {tree.prefixes[level - 1]} characters"
+        if tree.redact and level <= tree.redact:
+            return f"made coarser: without the last {level} characters"
+        if tree.widths or periods or tree.prefixes or tree.redact:  # only the root is above
+            return "hidden: all values are one"
+    return f"made coarser, to level {level} of its hierarchy"
+
+
+def _treatment(
+    name: str,
+    role: str,
+    settings: Mapping[str, Any],
+    not_covered: Mapping[str, Any],
+    released: set[str],
+) -> str:
+    levels, by = settings.get("levels", {}), settings.get("by", ())
+    if name in settings.get("identifiers removed", ()) or role == "identifier":
+        return "removed"
+    if name in levels:
+        level = levels[name]
+        return "released as it is" if level == 0 else f"made coarser, to level {level}"
+    if name in by:
+        return "the table is broken down by it"
+    if name == settings.get("measure"):
+        return f"published as {settings.get('statistic', 'sum')}s in cells"
+    if name in not_covered.get("unchanged", ()) or name in not_covered.get("unprotected", ()):
+        return "released unchanged; no promise is about it"
+    if released and name not in released and settings.get("by"):
+        return "not part of the table"
+    return "released under the promises below"
+
+
+def _protection(evidence: Evidence) -> list[Section]:
+    checks = evidence.risk.get("checks", ())
+    sections = []
+    if checks:
+        body = [
+            (check.get("promise", ""), "yes" if check.get("holds") else "NO", check.get("value"))
+            for check in checks
+        ]
+        sections.append(Section("Promises", table=(("promise", "holds", "measured"), body)))
+    rules = [_words(rule) for rule in evidence.settings.get("rules", ())]
+    if rules:
+        text = "A cell is sensitive under: " + "; ".join(rules) + "."
+        method = evidence.settings.get("method")
+        if isinstance(method, Mapping):
+            text += f"\nProtected by: {method.get('name')}."
+        sections.append(Section("Protection", text=text))
+    guess = evidence.risk.get("guess within the class")
+    if isinstance(guess, float):
+        text = (
+            "Somebody who knows every column that others may know, of everybody, and guesses "
+            f"within the class names the right record for {guess:.1%} of the records."
+        )
+        sections.append(Section("Risk", text=text))
+    attacker = evidence.risk.get("attacker")
+    if attacker:
+        text = f"The strongest attacker considered: {attacker}."
+        sections.append(Section("Risk", text=text))
+    return sections
+
+
+def _words(rule: Any) -> str:
+    if not isinstance(rule, Mapping):
+        return str(rule)
+    inner = ", ".join(f"{key} {value}" for key, value in rule.items() if key != "name")
+    return f"{rule.get('name')} ({inner})" if inner else str(rule.get("name"))
+
+
+def _loss(evidence: Evidence) -> list[Section]:
+    loss = evidence.loss
+    lines = []
+    if loss.get("records") and "suppressed" in loss:
+        share = loss["suppressed"] / loss["records"]
+        lines.append(
+            f"{loss['suppressed']:,} of {loss['records']:,} records ({share:.1%}) were left out."
+        )
+    if loss.get("cells"):
+        share = loss.get("withheld", 0) / loss["cells"]
+        lines.append(
+            f"{loss.get('withheld', 0):,} of {loss['cells']:,} cells ({share:.1%}) are withheld."
+        )
+    measures = loss.get("measures", {})
+    body = [(name, value, _MEASURES.get(name, "")) for name, value in measures.items()]
+    table = (("measure", "value", "what it says"), body) if body else None
+    return [Section("What was lost", text="\n".join(lines), table=table)]
+
+
+def _attacks(evidence: Evidence) -> str:
+    tried = evidence.settings.get("attacks")
+    if not tried:
+        return "None is recorded with this release; `discreet attack` tries them."
+    return ", ".join(map(str, tried))
+
+
+def write_handover(page: Page, folder: Path, name: str, *, pdf: bool) -> list[Path]:
+    """Write the document as HTML and, where asked for, as PDF; return the files."""
+    text = page.html().replace("</style>", _PRINT + "</style>", 1)
+    target = folder / f"{name}.html"
+    target.write_text(text, encoding="utf-8")
+    if not pdf:
+        return [target]
+    try:
+        import weasyprint
+    except (ModuleNotFoundError, OSError):
+        raise EngineError(
+            "writing a PDF needs the extra 'documents'",
+            code="missing-extra",
+            hint="pip install 'discreet[documents]' (and the Debian package libpango-1.0-0), or "
+            "write `pdf: false` under `about:`",
+        ) from None
+    document = weasyprint.HTML(string=text, url_fetcher=_no_fetch)
+    document.write_pdf(str(target.with_suffix(".pdf")))
+    return [target, target.with_suffix(".pdf")]
+
+
+def _no_fetch(url: str, *_: Any, **__: Any) -> Any:
+    """Refuse to load anything: a document holds all it shows. Any: the library's own call shape."""
+    raise ValueError(f"a hand-over document loads nothing, asked for {url[:80]}")

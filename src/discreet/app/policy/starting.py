@@ -1,0 +1,270 @@
+"""A policy to start from: every column decided or held back, with the reason beside it.
+
+A guess about a column is written down as a decision only where it cannot let more out: a column that
+is suggested to identify somebody, that raises an alarm, or of which nothing is known for sure is
+held back (`identifier`) and listed as one to decide. What others may know (`quasi`) is protected by
+the model of the release; what is called confidential leaves within classes of at least k people.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.data.describe import Description, describe
+from discreet.data.schema import Role
+from discreet.data.suggestion import suggest_hierarchy
+from discreet.report import Report, Rows
+
+if TYPE_CHECKING:
+    from discreet.data.source import Source
+
+__all__ = ["Start", "starting_policy"]
+
+#: Class size of the release that is suggested.
+_K = 5
+#: With more quasi-identifiers than this the search over hierarchies takes long.
+_MANY = 8
+#: Ways in which a name is known to say what a column holds.
+_NAMED = "the name says"
+
+
+_ABOUT = (
+    "# Uncomment and fill in: every release then comes with a hand-over document.",
+    "# about:",
+    '#   purpose: ""',
+    '#   source: ""',
+    '#   period: ""',
+    '#   contact: ""',
+    '#   legal_basis: ""',
+    '#   conditions: ""',
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Start(Report):
+    """A policy to start from, and what is left to decide."""
+
+    policy: str = dataclasses.field(repr=False)
+    kind: str
+    #: Columns that are held back until somebody decides, with the reason.
+    to_decide: tuple[tuple[str, str], ...]
+    #: Columns that others may know, with the hierarchy that is suggested.
+    hierarchies: tuple[tuple[str, str], ...]
+    #: Confidential columns that leave unchanged within their classes, with what to know of them.
+    cautions: tuple[tuple[str, str], ...] = ()
+
+    def rows(self) -> Rows:
+        """Return one line per column that is left to decide."""
+        return ("to decide", "held back because"), [list(pair) for pair in self.to_decide]
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+        many = len(self.to_decide)
+        for title, listed in (
+            (f"Held back until you decide ({many} column{'s' * (many != 1)}):", self.to_decide),
+            ("Confidential columns that would leave unchanged:", self.cautions),
+        ):
+            lines += [title] if listed else []
+            for name, why in listed:
+                lines += textwrap.wrap(
+                    f"{name}: {why}", 80, initial_indent="  ", subsequent_indent="      "
+                )
+        return "\n".join([*lines, "Roles are guesses: read the policy and correct it."])
+
+
+def starting_policy(source: Source, policy: str | Path, *, kind: str | None = None) -> Start:
+    """Return the text of a policy for a source; nothing is written and nothing is released.
+
+    Parameters
+    ----------
+    policy
+        Where it will be: paths in it start there.
+    kind
+        "anonymize" for a file of records, "table" for a table of sums or counts; found from the
+        columns if left out.
+    """
+    dataset = source.open()
+    found = describe(dataset)
+    roles, to_decide = _roles(found)
+    quasi = [name for name, role in roles.items() if role == Role.QUASI.value]
+    trees = {name: suggest_hierarchy(dataset, name) for name in quasi}
+    chosen = kind or "anonymize"
+    body = _table(found, roles) if chosen == "table" else _anonymize(found, roles)
+    lines = [
+        *_head(source, found, policy),
+        *_role_lines(found, roles, dict(to_decide)),
+        *_tree_lines(trees, is_used=chosen != "table"),
+        *body,
+        *_ABOUT,
+    ]
+    shown = tuple((name, _inline(tree)) for name, tree in trees.items())
+    cautions = tuple(
+        (alarm.column, alarm.why)
+        for alarm in found.alarms
+        if roles[alarm.column] == Role.CONFIDENTIAL.value
+    )
+    return Start("\n".join(lines) + "\n", chosen, tuple(to_decide), shown, cautions)
+
+
+def _roles(found: Description) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Return a role for every column, and those that are held back to be decided."""
+    alarms = {alarm.column: alarm.why for alarm in found.alarms}
+    roles: dict[str, str] = {}
+    to_decide: list[tuple[str, str]] = []
+    for column in found.columns:
+        role, why = column.role, column.reason
+        is_known = why.startswith(_NAMED)
+        if role == Role.IDENTIFIER.value or column.name in (found.unit, found.weight):
+            roles[column.name] = Role.IDENTIFIER.value
+            if column.name == found.weight:
+                to_decide.append((column.name, "a weight: say `weight:` if records are weighted"))
+            continue
+        if column.name in alarms and not (is_known and role == Role.CONFIDENTIAL.value):
+            to_decide.append((column.name, alarms[column.name]))
+        elif role == Role.OTHER.value or (role == Role.CONFIDENTIAL.value and not is_known):
+            to_decide.append((column.name, why))
+        else:
+            roles[column.name] = role
+            continue
+        roles[column.name] = Role.IDENTIFIER.value
+    return roles, to_decide
+
+
+def _head(source: Source, found: Description, policy: str | Path) -> list[str]:
+    lines = [
+        f"# A policy to start from, for {found.records:,} records. Read every line: you decide.",
+        "# Then: discreet check POLICY, and discreet release POLICY -o out",
+        "data:",
+        f"  source: {_quoted(_relative(source.source, policy))}",
+        f"  name: {_quoted(found.name)}",
+    ]
+    texts = ("format", "sheet", "delimiter", "encoding", "decimal", "thousands", "dates")
+    said = {name: getattr(source, name) for name in (*texts, "skip", "footer", "header", "labels")}
+    lines += [
+        f"  {name}: {json.dumps(value, ensure_ascii=False)}"
+        for name, value in said.items()
+        if value is not None
+    ]
+    if source.metadata is not None:
+        lines.append(f"  metadata: {_quoted(_relative(source.metadata, policy))}")
+    if found.reading is not None:
+        told = "; ".join(f"{guess.what} {guess.found}" for guess in found.reading.guesses)
+        lines += _comment(f"Read as {found.reading.format}: {told}.", "  ")
+        for question in found.reading.questions:
+            lines += _comment(question, "  ")
+    if found.unit is not None:
+        lines.append(f"  unit: {_quoted(found.unit)}  # whom the records belong to")
+    return lines
+
+
+def _relative(path: str, policy: str | Path) -> str:
+    """Return a file as the policy names it: from the policy's own folder."""
+    from discreet.registry import is_address
+
+    if is_address(path):
+        return path
+    return os.path.relpath(Path(path).resolve(), Path(policy).resolve().parent)
+
+
+def _role_lines(found: Description, roles: dict[str, str], to_decide: dict[str, str]) -> list[str]:
+    lines = [
+        "  # identifier: never leaves; quasi: others may know it; confidential: to be protected;",
+        "  # other: leaves as it is, under no promise.",
+        "  roles:",
+    ]
+    alarms = {alarm.column: alarm.why for alarm in found.alarms}
+    for column in found.columns:
+        why = to_decide.get(column.name)
+        note = f"TO DECIDE, held back: {why}" if why else column.reason
+        if roles[column.name] == Role.CONFIDENTIAL.value and column.name in alarms:
+            note = f"{note}; {alarms[column.name]}"
+        lines.append(f"    {_quoted(column.name)}: {roles[column.name]}  # {_one_line(note)}")
+    return lines
+
+
+def _tree_lines(trees: dict[str, dict[str, Any]], *, is_used: bool) -> list[str]:
+    if not trees or not is_used:
+        return []
+    lines = [
+        "  # How values are made coarser; `discreet hierarchy new` writes one to edit.",
+        "  hierarchies:",
+    ]
+    return lines + [f"    {_quoted(name)}: {_inline(tree)}" for name, tree in trees.items()]
+
+
+def _anonymize(found: Description, roles: dict[str, str]) -> list[str]:
+    quasi = [name for name, role in roles.items() if role == Role.QUASI.value]
+    if not quasi:
+        return ["# No column is known to others, so there is nothing to anonymise: decide above."]
+    method = "mondrian" if len(quasi) > _MANY else "{generalization: {suppression: 0.1}}"
+    models = [f"      - k-anonymity: {_K}  # nobody among fewer than {_K} people"]
+    for column in found.columns:
+        if roles[column.name] == Role.CONFIDENTIAL.value and column.type == "nominal":
+            said = f"{{column: {_quoted(column.name)}, l: 2}}"
+            models.append(f"      - l-diversity: {said}  # no class shares one value")
+    return [
+        "releases:",
+        "  - name: records",
+        "    kind: anonymize",
+        "    models:",
+        *models,
+        f"    method: {method}",
+        "reports:",
+        "  - name: risk",
+        "    kind: risk",
+    ]
+
+
+def _table(found: Description, roles: dict[str, str]) -> list[str]:
+    by = [
+        column.name
+        for column in sorted(found.columns, key=lambda one: one.distinct)
+        if roles[column.name] == Role.QUASI.value and 1 < column.distinct <= 100
+    ][:2]
+    if not by:
+        return ["# No column has few enough values to count by: decide above."]
+    measure = next(
+        (
+            column.name
+            for column in found.columns
+            if roles[column.name] == Role.CONFIDENTIAL.value and column.type == "numeric"
+        ),
+        None,
+    )
+    lines = [
+        "releases:",
+        "  - name: table",
+        "    kind: table",
+        f"    by: [{', '.join(map(_quoted, by))}]",
+    ]
+    if measure is not None:
+        lines.append(f"    measure: {_quoted(measure)}")
+        lines += ["    rules:", "      - p-percent: 10", "      - minimum-frequency: 3"]
+    else:
+        lines += ["    rules:", "      - minimum-frequency: 3"]
+    return [*lines, "    method: suppression"]
+
+
+def _quoted(text: str) -> str:
+    """Return a text as YAML reads it back, whatever it holds."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _one_line(text: str) -> str:
+    """Return a note that cannot end its comment, whatever the file's names hold."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _comment(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        _one_line(text), 96, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# "
+    )
+
+
+def _inline(tree: dict[str, Any]) -> str:
+    return json.dumps(tree, ensure_ascii=False)

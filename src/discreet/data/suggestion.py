@@ -1,0 +1,116 @@
+"""A hierarchy to start from, suggested from the name, the type and the values of a column."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from discreet.data.codes import code_text
+from discreet.data.hierarchy_builders import DATE_LEVELS, date_levels
+from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from discreet.data.dataset import Dataset
+
+__all__ = ["in_order", "suggest", "suggest_hierarchy"]
+
+_ICD10 = re.compile(r"[A-Z]\d\d(\.?[\dA-Z]{0,4})?")
+_NACE = re.compile(r"\d{2}\.\d{1,2}")
+_NUTS = re.compile(r"[A-Z]{2}[0-9A-Z]{1,3}")
+_FIRST = re.compile(r"^\s*[<>≤≥\[(]*\s*(-?\d+(?:[.,]\d+)?)")
+_CLASS = re.compile(
+    r"\s*([<>≤≥]=?\s*-?\d+|[\[(]?-?\d+([.,]\d+)?\s*([-–…,]|to)\s*-?\d+.*|-?\d+\s*\+)\s*"
+)
+#: Fewer different values than this are merged by rarity, not cut into intervals.
+_FEW = 12
+#: Intervals on the finest level, at most.
+_INTERVALS = 20
+#: Values rarer than this share a name.
+_RARE = 5
+
+
+def suggest_hierarchy(dataset: Dataset, column: str) -> dict[str, Any]:
+    """Return the settings of a `HierarchySource` for a column. Any: numbers, texts and lists."""
+    dataset.relation.require(column)
+    found = dataset.frequencies([column])
+    values = found.column(0).to_pylist()
+    return suggest(column, dict(zip(values, found.column(1).to_pylist(), strict=True)))
+
+
+def suggest(name: str, counts: Mapping[Any, int]) -> dict[str, Any]:
+    """Return settings that fit values and how often each occurs.
+
+    Any: values of the column's own type.
+
+    >>> suggest("age", {age: 1 for age in range(18, 98)})
+    {'widths': [5, 10, 20]}
+    >>> suggest("diagnosis", {"I25.1": 3, "J18": 2, "C50.9": 1})
+    {'standard': 'icd-10'}
+    >>> suggest("size", {"250+": 1, "0-9": 5, "50-249": 2, "10-49": 3})
+    {'order': ['0-9', '10-49', '50-249', '250+']}
+    """
+    known = [value for value in counts if value is not None]
+    if not known:
+        return {"levels": {}}
+    if all(isinstance(value, datetime.date) for value in known):
+        return {"dates": list(DATE_LEVELS)}
+    numbers = [v for v in known if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(numbers) == len(known) and len(known) > _FEW:
+        return {"widths": _widths(min(numbers), max(numbers))}
+    return _of_codes(name, [code_text(value) for value in known])
+
+
+def _widths(low: float, high: float) -> list[float]:
+    """Return three widths of intervals, each twice the one before."""
+    least = max(high - low, 1e-9) / _INTERVALS
+    power = 10.0 ** math.floor(math.log10(least))
+    width = next(step * power for step in (1, 2, 5, 10) if step * power >= least * (1 - 1e-9))
+    plain: float = int(width) if width >= 1 else width
+    return [plain, 2 * plain, 4 * plain]
+
+
+def _of_codes(name: str, codes: Sequence[str]) -> dict[str, Any]:
+    if all(_CLASS.fullmatch(code) for code in codes) and len(codes) > 2:
+        return {"order": in_order(codes)}
+    if all(_ICD10.fullmatch(code) for code in codes) and len(set(map(len, codes))) > 1:
+        return {"standard": "icd-10"}
+    if all(_NACE.fullmatch(code) for code in codes):
+        return {"standard": "nace"}
+    if "nuts" in name.lower() and all(_NUTS.fullmatch(code) for code in codes):
+        return {"standard": "nuts"}
+    if _are_dates(codes):
+        return {"dates": list(DATE_LEVELS)}
+    lengths = {len(code) for code in codes}
+    if len(lengths) == 1 and len(codes) > _FEW and all(code.isalnum() for code in codes):
+        (length,) = lengths
+        if 2 <= length <= 12 and any(any(c.isdigit() for c in code) for code in codes):
+            return {"prefixes": list(range(length - 1, 0, -1))[-4:]}
+    if {"Other", "Total"} & set(codes):  # names that merging needs for itself
+        return {"order": in_order(codes)}
+    return {"rare": _RARE}
+
+
+def _are_dates(codes: Sequence[str]) -> bool:
+    try:
+        date_levels(codes, DATE_LEVELS, "Total")
+    except InputError:
+        return False
+    return any("-" in code for code in codes)
+
+
+def in_order(codes: Sequence[str]) -> list[str]:
+    """Return classes by their first number, open lower ends first; other texts by the alphabet.
+
+    >>> in_order(["250+", "<10", "50-249", "10-49"])
+    ['<10', '10-49', '50-249', '250+']
+    """
+
+    def place(code: str) -> tuple[float, int, str]:
+        found = _FIRST.match(code)
+        number = float(found.group(1).replace(",", ".")) if found else math.inf
+        return number, 0 if code.lstrip().startswith(("<", "≤")) else 1, code
+
+    return sorted(codes, key=place)

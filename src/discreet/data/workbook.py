@@ -1,0 +1,322 @@
+"""Excel and OpenDocument workbooks: the sheet with records, its header, the cells as columns.
+
+Rows above the header with one filled cell are titles; a header over two rows, where cells are merged
+across columns, becomes one ("men" over "count" is "men count"). Cells merged down repeat their value.
+Notes below the table, and columns without a name and a value, are left out. All of it is shown.
+"""
+
+from __future__ import annotations
+
+import datetime
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.data.codes import code_text
+from discreet.data.csv_fields import (
+    MISSING,
+    UNSURE,
+    has_header,
+    is_empty_column,
+    require_names,
+    type_of,
+)
+from discreet.data.files import typed_column
+from discreet.data.reading import Guess, Reading
+from discreet.errors import EngineError, InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["read_workbook"]
+
+#: Bytes that the parts of a workbook may have when unpacked.
+_MOST = 1 << 32
+_ERRORS = frozenset({"#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!"})
+
+# Any: a cell holds a text, a number, a truth, a date or a time.
+Cells = list[list[Any]]
+
+
+def read_workbook(
+    file: Path,
+    kind: str = "excel",
+    *,
+    sheet: str | None = None,
+    header: bool | None = None,
+    skip: int | None = None,
+    footer: int | None = None,
+    dates: str | None = None,
+    texts: Sequence[str] = (),
+) -> tuple[pa.Table, Reading]:
+    """Return the records of a workbook and what was guessed.
+
+    Parameters
+    ----------
+    sheet
+        The name of the sheet; needed where several hold records.
+    header, skip, footer
+        Whether there is a row of names; how many rows stand above it and below the last record.
+    dates
+        "day" or "month": which comes first in dates that are written as texts.
+    texts
+        Columns to be read as texts whatever they look like.
+    """
+    import pyarrow as pa
+
+    name, grid, merged, others = _sheet(file, kind, sheet)
+    top = _titles(grid) if skip is None else skip
+    if top >= len(grid):
+        raise InputError(
+            f"the sheet {name!r} has {len(grid)} rows", code="no-rows", hint="lower skip", file=file
+        )
+    names, body, is_named = _named(grid, top, merged, header, file)
+    below = _notes(body) if footer is None else footer
+    body = body[: len(body) - below] if below else body
+    body = [row for row in body if any(_known(cell) for cell in row)]
+    if not body:
+        raise InputError(
+            f"the sheet {name!r} has a header and no records", code="no-rows", file=file
+        )
+    columns, unsure = {}, []
+    for place, title in enumerate(names):
+        cells = [row[place] if _known(row[place]) else None for row in body]
+        if is_empty_column(title, ["" if cell is None else "x" for cell in cells]):
+            continue
+        column, is_unsure = _column(cells, title, file, dates, as_text=title in texts)
+        columns[title] = column
+        if is_unsure:
+            unsure.append(title)
+    require_names(list(columns), file, top + 1)
+    guesses = [Guess("sheet", repr(name) + (f" (of {others})" if others > 1 else ""), "sheet")]
+    if is_named:
+        guesses.append(Guess("names of columns", f"in row {top + 1}", "skip"))
+    else:
+        guesses.append(Guess("names of columns", "none", "header"))
+    if below:
+        guesses.append(Guess("rows left out below", str(below), "footer"))
+    return pa.table(columns), Reading(kind, tuple(guesses), _questions(unsure))
+
+
+def _questions(unsure: Sequence[str]) -> tuple[str, ...]:
+    return tuple(
+        f"{name}: dates with the day or the month first? Read as text; say --dates day or month"
+        for name in unsure
+    )
+
+
+def _sheet(
+    file: Path, kind: str, wanted: str | None
+) -> tuple[str, Cells, list[tuple[tuple[int, int], tuple[int, int]]], int]:
+    """Return a sheet's name, cells and merged ranges, and how many sheets hold something."""
+    try:
+        import python_calamine as calamine
+    except ModuleNotFoundError:
+        raise EngineError(
+            f"reading {file.suffix} files needs the extra 'files'",
+            code="missing-extra",
+            hint="pip install 'discreet[files]'",
+        ) from None
+    _require_small(file)
+    try:
+        with calamine.CalamineWorkbook.from_path(str(file)) as book:
+            if wanted is not None and wanted not in book.sheet_names:
+                shown = ", ".join(map(repr, book.sheet_names))
+                raise InputError(
+                    f"the workbook has no sheet {wanted!r}",
+                    code="unknown-sheet",
+                    hint=f"choose one of {shown}",
+                    file=file,
+                )
+            read = {
+                name: _cells(book.get_sheet_by_name(name))
+                for name in ([wanted] if wanted is not None else book.sheet_names)
+            }
+            found = {name: cells for name, cells in read.items() if _has_records(cells[0])}
+            if wanted is not None:
+                found = read if read[wanted][0] else {}
+            if not found:
+                raise InputError(
+                    "the workbook holds no table of records",
+                    code="empty-file",
+                    hint="give a sheet with a row of names and records below it",
+                    file=file,
+                )
+            if len(found) > 1:
+                shown = ", ".join(map(repr, found))
+                raise InputError(
+                    f"the workbook has {len(found)} sheets with records: {shown}",
+                    code="several-sheets",
+                    hint=f"say which, such as sheet={next(iter(found))!r}",
+                    file=file,
+                )
+            ((name, (grid, merged)),) = found.items()
+            return name, grid, merged, len(book.sheet_names)
+    except calamine.PasswordError:
+        raise InputError(
+            "the workbook is locked with a password",
+            code="bad-file",
+            hint="save it without a password",
+            file=file,
+        ) from None
+    except (calamine.CalamineError, OSError, ValueError) as error:
+        raise InputError(
+            f"the file is not a readable {'OpenDocument' if kind == 'ods' else 'Excel'} workbook",
+            code="bad-file",
+            hint="open it in a spreadsheet program and save it again, or as CSV",
+            kind=type(error).__name__,
+            file=file,
+        ) from None
+
+
+def _require_small(file: Path) -> None:
+    """Refuse a workbook that would fill the memory when unpacked."""
+    if not zipfile.is_zipfile(file):
+        return
+    with zipfile.ZipFile(file) as archive:
+        size = sum(item.file_size for item in archive.infolist())
+    if size > min(_MOST, max(1 << 28, file.stat().st_size * 200)):
+        raise InputError(
+            f"the workbook holds {size:,} bytes when unpacked",
+            code="too-large",
+            hint="save the table as CSV or Parquet",
+            file=file,
+        )
+
+
+def _cells(sheet: Any) -> tuple[Cells, list[tuple[tuple[int, int], tuple[int, int]]]]:
+    """Return the rows of a sheet as they stand, cells merged downwards repeated.
+
+    Any: a sheet of calamine.
+    """
+    grid: Cells = [list(row) for row in sheet.to_python(skip_empty_area=False)]
+    ranges = list(sheet.merged_cell_ranges or ()) if grid else []
+    for (top, left), (bottom, _) in ranges:
+        if top < len(grid) and left < len(grid[top]):
+            for row in range(top + 1, min(bottom + 1, len(grid))):
+                grid[row][left] = grid[top][left]
+    while grid and not any(_known(cell) for cell in grid[-1]):
+        grid.pop()
+    width = max((p + 1 for row in grid for p, cell in enumerate(row) if _known(cell)), default=0)
+    left = min((p for row in grid for p, cell in enumerate(row) if _known(cell)), default=0)
+    moved = [((t, a - left), (b, z - left)) for (t, a), (b, z) in ranges]
+    return [row[left:width] for row in grid], moved
+
+
+def _known(cell: Any) -> bool:
+    if cell is None:
+        return False
+    return not isinstance(cell, str) or (
+        cell.strip() != "" and cell not in _ERRORS and cell not in MISSING
+    )
+
+
+def _filled(row: Sequence[Any]) -> int:
+    return sum(1 for cell in row if _known(cell))
+
+
+def _has_records(grid: Cells) -> bool:
+    """Whether a sheet looks like a table: two rows or more with two cells, or one column of them."""
+    wide = sum(1 for row in grid if _filled(row) > 1)
+    return wide > 1 or (bool(grid) and len(grid[0]) == 1 and len(grid) > 1)
+
+
+def _titles(grid: Cells) -> int:
+    """Return how many rows stand above the header: titles, and empty rows."""
+    if not grid or len(grid[0]) < 2:
+        return next((place for place, row in enumerate(grid) if _filled(row)), 0)
+    return next((place for place, row in enumerate(grid[:50]) if _filled(row) > 1), 0)
+
+
+def _named(
+    grid: Cells,
+    top: int,
+    merged: Sequence[tuple[tuple[int, int], tuple[int, int]]],
+    header: bool | None,
+    file: Path,
+) -> tuple[list[str], Cells, bool]:
+    """Return the names of the columns, the rows below them, and whether there were names."""
+    first = ["" if not _known(cell) else code_text(cell).strip() for cell in grid[top]]
+    if header is None:
+        is_text = all(isinstance(cell, str) for cell in grid[top] if _known(cell))
+        below = [
+            [code_text(row[place]) for row in grid[top + 1 :] if _known(row[place])]
+            for place in range(len(first))
+        ]
+        header = is_text or has_header(first, below)
+    if not header:
+        return [f"column_{place + 1}" for place in range(len(first))], grid[top:], False
+    across = [(a, z) for (t, a), (b, z) in merged if t == b == top and z > a]
+    if not across:
+        return first, grid[top + 1 :], True
+    if len(grid) <= top + 2:
+        raise InputError("the sheet has names and no records", code="no-rows", file=file)
+    # A heading over several columns belongs to the name of each.
+    for left, right in across:
+        first[left : right + 1] = [first[left]] * (right + 1 - left)
+    second = ["" if not _known(cell) else code_text(cell).strip() for cell in grid[top + 1]]
+    names = [
+        f"{one} {two}".strip() if one != two else one
+        for one, two in zip(first, second, strict=True)
+    ]
+    return names, grid[top + 2 :], True
+
+
+def _notes(body: Cells) -> int:
+    """Return how many of the last rows are notes: one filled cell below an empty row, or a remark."""
+    if not body or len(body[0]) < 3:
+        return 0
+    best = 0
+    for found, place in enumerate(range(len(body) - 1, 0, -1), start=1):
+        row = body[place]
+        if _filled(row) > 1:
+            break
+        if _filled(row) and not _filled(body[place - 1]):
+            best = found
+    return best
+
+
+def _column(
+    cells: Sequence[Any], name: str, file: Path, dates: str | None, *, as_text: bool
+) -> tuple[pa.Array, bool]:
+    """Return a column in its narrowest type, and whether it holds dates of unknown order."""
+    import pyarrow as pa
+
+    known = [cell for cell in cells if cell is not None]
+    if as_text or not known:
+        return pa.array([None if c is None else code_text(c) for c in cells], pa.string()), False
+    if all(isinstance(cell, bool) for cell in known):
+        return pa.array(cells, pa.bool_()), False
+    if all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in known):
+        whole = all(cell == int(cell) and abs(cell) < 2**53 for cell in known)
+        kind = pa.int64() if whole else pa.float64()
+        return pa.array(
+            [None if c is None else (int(c) if whole else c) for c in cells], kind
+        ), False
+    if all(isinstance(cell, datetime.date) for cell in known):
+        return _dates(cells), False
+    if all(isinstance(cell, str) for cell in known):
+        texts = [None if cell is None else cell.strip() for cell in cells]
+        unique = list(dict.fromkeys(text for text in texts if text is not None))
+        found = type_of(unique, ".", name, 0, [], file, dates=dates)
+        if found == UNSURE:
+            return pa.array(texts, pa.string()), True
+        return typed_column(texts, found), False
+    return pa.array([None if c is None else code_text(c) for c in cells], pa.string()), False
+
+
+def _dates(cells: Sequence[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    times = [cell for cell in cells if isinstance(cell, datetime.datetime)]
+    if any(cell.time() != datetime.time() for cell in times):
+        full = [
+            cell
+            if cell is None or isinstance(cell, datetime.datetime)
+            else datetime.datetime.combine(cell, datetime.time())
+            for cell in cells
+        ]
+        return pa.array(full, pa.timestamp("us"))
+    days = [cell.date() if isinstance(cell, datetime.datetime) else cell for cell in cells]
+    return pa.array(days, pa.date32())

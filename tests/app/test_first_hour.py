@@ -1,0 +1,197 @@
+"""The first hour: from a raw file to a document to hand over, with few commands."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from discreet.app.cli.main import build
+from discreet.app.policy.run import run_policy
+from discreet.app.policy.starting import starting_policy
+from discreet.data.source import Source
+from discreet.errors import DiscreetError
+from tests.data.awkward_files import CORPUS, workbook
+
+
+def hospital(folder: Path) -> Path:
+    """Discharges as a custodian has them: semicolons, decimal commas, dates with the day first."""
+    draw = random.Random(1)
+    lines = ["patient_id;birth;postcode;sex;icd;cost;note"]
+    for number in range(1500):
+        born = f"{draw.randint(1, 28):02}/{draw.randint(1, 12):02}/{draw.randint(1930, 2005)}"
+        zip_code = draw.choice(["01067", "01069", "80331", "80333", "80335"])
+        icd = draw.choice(["I25.1", "I20", "J18.9", "C50", "E11.9"])
+        note = f"came on day {number} by ambulance with chest pain"
+        cost = f"{draw.randint(500, 9000)},{draw.randint(0, 99):02}"
+        lines.append(f"{number};{born};{zip_code};{draw.choice('mf')};{icd};{cost};{note}")
+    (folder / "discharges.csv").write_text("\n".join(lines) + "\n", encoding="latin-1")
+    return folder / "discharges.csv"
+
+
+def business(folder: Path) -> Path:
+    """A business survey in a workbook, with a title and notes."""
+    draw = random.Random(2)
+    rows = [["Survey of businesses 2024"], [], ["firm_id", "sector", "region", "size", "turnover"]]
+    for number in range(400):
+        size = draw.choice(["0-9", "10-49", "50-249", "250+"])
+        row = [draw.choice(["IT", "Food", "Steel"]), draw.choice(["north", "south"]), size]
+        rows.append([f"F{number:05}", *row, round(draw.lognormvariate(8, 2), 1)])
+    return workbook({"Data": [*rows, [], ["Source: the office"]]}, name="survey.xlsx")(folder)
+
+
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, *commands: str) -> tuple[str, float]:
+    """Type commands; return what they print, and the minutes that a person needs for all of it."""
+    monkeypatch.chdir(folder)
+    told, seconds = "", 0.0
+    for command in commands:
+        words = shlex.split(command)
+        assert words[0] == "discreet"
+        started = time.monotonic()
+        result = CliRunner().invoke(build(words[1:]), words[1:])
+        seconds += time.monotonic() - started
+        assert result.exit_code == 0, f"{command}: {result.output} {result.exception!r}"
+        told += result.output
+    read = len(told.split()) / 200
+    typed = sum(map(len, commands)) / 200
+    return told, read + typed + seconds / 60
+
+
+def filled_in(policy: Path) -> None:
+    """Write what the release is about, as the comments in the policy ask for."""
+    text = policy.read_text(encoding="utf-8")
+    text = re.sub(r"(?m)^# (about:)$", r"\1", text)
+    text = re.sub(r'(?m)^#   (\w+): ""$', r'  \1: "as agreed"', text)
+    policy.write_text(text, encoding="utf-8")
+
+
+def test_a_custodian_hands_over_discharges(tmp_path, monkeypatch, capsys):
+    hospital(tmp_path)
+    start, before = run(
+        tmp_path,
+        monkeypatch,
+        "discreet describe discharges.csv",
+        "discreet init discharges.csv -o policy.yaml",
+    )
+    assert "dd/mm/yyyy" in start
+    assert "note" in start.split("column ")[0], "free text comes first"
+    assert all(len(line) <= 80 for line in start.splitlines())
+    filled_in(tmp_path / "policy.yaml")
+    told, after = run(tmp_path, monkeypatch, "discreet release policy.yaml -o out")
+    assert "safe under: every class has at least 5 people" in " ".join(told.split())
+    released = (tmp_path / "out/records/discharges.csv").read_text(encoding="utf-8")
+    assert "ambulance" not in released
+    assert "patient_id" not in released
+    page = (tmp_path / "out/handover/records.html").read_text(encoding="utf-8")
+    for words in ("as agreed", "made coarser", "removed", "Signatures", "released unchanged"):
+        assert words in page
+    assert (tmp_path / "out/handover/records.pdf").read_bytes().startswith(b"%PDF")
+    assert before + after <= 10
+    with capsys.disabled():
+        sys.stdout.write(f" [3 commands, {before + after:.1f} minutes] ")
+
+
+def test_a_statistician_hands_over_a_table(tmp_path, monkeypatch, capsys):
+    business(tmp_path)
+    _, before = run(
+        tmp_path,
+        monkeypatch,
+        "discreet describe survey.xlsx",
+        "discreet init survey.xlsx --kind table -o policy.yaml",
+    )
+    filled_in(tmp_path / "policy.yaml")
+    told, after = run(tmp_path, monkeypatch, "discreet release policy.yaml -o out")
+    assert "safe" in told
+    assert (tmp_path / "out/handover/table.pdf").exists()
+    page = (tmp_path / "out/handover/table.html").read_text(encoding="utf-8")
+    assert "cells" in page
+    assert "p-percent" in page
+    with capsys.disabled():
+        sys.stdout.write(f" [3 commands, {before + after:.1f} minutes] ")
+
+
+def test_only_one_release_again_keeps_the_documents(tmp_path, monkeypatch):
+    hospital(tmp_path)
+    (tmp_path / "p.yaml").write_text(
+        "data:\n  source: discharges.csv\n  rest: identifier\n  roles: {sex: quasi, icd: quasi}\n"
+        "releases:\n"
+        "  - {name: a, kind: table, by: [sex], rules: [{minimum-frequency: 3}]}\n"
+        "  - {name: b, kind: table, by: [icd], rules: [{minimum-frequency: 3}]}\n"
+        "about: {purpose: x, pdf: false}\n"
+    )
+    run_policy(tmp_path / "p.yaml", tmp_path / "out")
+    run_policy(tmp_path / "p.yaml", tmp_path / "out", only=("a",))
+    assert {file.name for file in (tmp_path / "out/handover").iterdir()} == {"a.html", "b.html"}
+
+
+def test_a_document_escapes_what_the_policy_says(tmp_path):
+    hospital(tmp_path)
+    (tmp_path / "p.yaml").write_text(
+        "data:\n  source: discharges.csv\n  rest: identifier\n  roles: {sex: quasi}\n"
+        "releases:\n  - {name: a, kind: table, by: [sex], rules: [{minimum-frequency: 3}]}\n"
+        "about: {purpose: '<img src=\"file:///etc/passwd\"><script>x</script>'}\n"
+    )
+    run_policy(tmp_path / "p.yaml", tmp_path / "out")
+    page = (tmp_path / "out/handover/a.html").read_text(encoding="utf-8")
+    assert "<script>" not in page
+    assert "<img" not in page
+
+
+#: Files with enough values to be worth a release in the normal run.
+_SOME = ("semicolon-decimal-comma", "excel-title", "spss-labels", "folder", "days-first", "ods")
+
+
+def released_safely(name: str, folder: Path) -> str:
+    """Start a policy for a file and release it; return how it ended."""
+    case = CORPUS[name]
+    path = case.make(folder)
+    try:
+        source = Source(str(path), **case.options)
+        start = starting_policy(source, folder / "policy.yaml")
+        (folder / "policy.yaml").write_text(start.policy, encoding="utf-8")
+        run_policy(folder / "policy.yaml", folder / "out")
+    except DiscreetError as error:
+        assert not (folder / "out").exists()
+        return error.code
+    if not (folder / "out/records").exists():
+        return "nothing to release"
+    evidence = json.loads((folder / "out/records/evidence.json").read_text())
+    assert evidence["verdict"].startswith("safe under")
+    assert all(check["holds"] for check in evidence["risk"]["checks"])
+    held_back = {column for column, _ in start.to_decide}
+    assert not held_back & set(evidence["promises"][0]["columns"])
+    return "safe"
+
+
+@pytest.mark.parametrize("name", _SOME)
+def test_no_start_ends_in_an_unsafe_release(name, tmp_path):
+    released_safely(name, tmp_path)
+
+
+@pytest.mark.slow
+def test_no_start_of_the_corpus_ends_in_an_unsafe_release(tmp_path):
+    ended = {}
+    for name in CORPUS:
+        (tmp_path / name).mkdir()
+        ended[name] = released_safely(name, tmp_path / name)
+    assert len(ended) == len(CORPUS)
+
+
+def test_hostile_names_stay_inside_their_comments(tmp_path):
+    """Column names and file names are quoted, so a policy says what was meant and nothing else."""
+    odd = 'a": identifier\nreleases: []\n#'
+    text = '"a"": identifier\nreleases: []\n#",age\n' + "".join(f"x,{n}\n" for n in range(30))
+    (tmp_path / "odd.csv").write_text(text)
+    start = starting_policy(Source(str(tmp_path / "odd.csv")), tmp_path / "policy.yaml")
+    (tmp_path / "policy.yaml").write_text(start.policy, encoding="utf-8")
+    from discreet.app.policy.load import load_policy
+
+    policy = load_policy(tmp_path / "policy.yaml")
+    assert set(policy.data.roles) == {odd, "age"}

@@ -1,0 +1,54 @@
+"""Files as people have them are read rightly, or refused with a hint that works when followed."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+from tests.data.awkward_files import CORPUS
+
+from discreet.data.dataset import read
+from discreet.errors import InputError
+
+#: What a hint says to write: name=value, as in Python.
+_SAID = re.compile(r"(\w+)=('[^']*'|True|False|\d+|\{[^}]*\})")
+_SUFFIX = re.compile(r"name with (\.\w+)")
+
+
+def follow(path, hint, options):
+    """Read again with what the hint says to write, or under the name that it says."""
+    suffix = _SUFFIX.search(hint)
+    if suffix:
+        path = path.rename(path.with_name(path.name + suffix.group(1)))
+    said = {name: ast.literal_eval(value) for name, value in _SAID.findall(hint)}
+    assert said or suffix, f"the hint says nothing to write: {hint}"
+    return read(path, **{**options, **said})
+
+
+def opened(path, case):
+    """Return what is read, at once or after the hint is followed."""
+    if case.refused is None:
+        return read(path, **case.options)
+    if case.refused == "unsure-dates":
+        (question,) = read(path, **case.options).reading.questions
+        assert "--dates day" in question
+        return read(path, dates="day")
+    with pytest.raises(InputError) as caught:
+        read(path, **case.options)
+    assert caught.value.code == case.refused
+    return follow(path, caught.value.hint, case.options)
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_awkward_files_are_read_rightly(name, tmp_path):
+    case = CORPUS[name]
+    found = opened(case.make(tmp_path), case)
+    assert found.arrow().to_pydict() == case.expected
+    told = str(found.reading)
+    for word in case.shown:
+        assert word in told
+
+
+def test_the_corpus_is_large_enough():
+    assert len(CORPUS) >= 60
