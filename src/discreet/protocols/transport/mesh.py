@@ -1,0 +1,170 @@
+"""Every party linked with every other, one connection for each direction.
+
+Each direction has its own connection and each receiver its own sending thread. With one thread for
+all, two parties whose messages exceed the socket buffers would wait for each other forever.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from discreet.errors import DiscreetError, EngineError, RefusedError
+from discreet.protocols.transport.frames import Message
+from discreet.protocols.transport.link import Link
+from discreet.protocols.transport.transcript import Transcript
+
+__all__ = ["Mesh", "Waiting"]
+
+_LAST = None
+
+
+class Waiting:
+    """Links that arrived for a session and wait for it to take them up.
+
+    A link that nobody takes up within the time limit is closed.
+    """
+
+    def __init__(self, *, limit: int = 256) -> None:
+        self._links: dict[tuple[str, str], Link] = {}
+        self._taken: dict[int, threading.Event] = {}
+        self._changed = threading.Condition()
+        self._limit = limit
+
+    def offer(self, session: str, link: Link, *, time_limit: float) -> None:
+        """Keep a link until the session is done with it; called in the link's own thread."""
+        done = threading.Event()
+        with self._changed:
+            if len(self._links) >= self._limit or (session, link.peer) in self._links:
+                raise RefusedError("the session has this link already", code="session-taken")
+            self._links[session, link.peer] = link
+            self._taken[id(link)] = done
+            self._changed.notify_all()
+        if not done.wait(time_limit):
+            with self._changed:
+                if self._links.pop((session, link.peer), None) is not None:
+                    self._taken.pop(id(link), None)
+                    return
+            done.wait()
+
+    def take(self, session: str, peer: str, *, until: float) -> tuple[Link, threading.Event]:
+        """Return the link of a party and the event that lets it go."""
+        with self._changed:
+            while (session, peer) not in self._links:
+                left = until - time.monotonic()
+                if left <= 0 or not self._changed.wait(left):
+                    raise EngineError(
+                        f"{peer} did not join the session in time",
+                        code="party-missing",
+                        hint="start that party, or correct its address in the policy",
+                    )
+            link = self._links.pop((session, peer))
+            return link, self._taken.pop(id(link))
+
+
+class Mesh:
+    """A session of one party with others: queues to send, links to receive.
+
+    Parameters
+    ----------
+    transcript
+        Where messages are counted.
+    peers
+        The other parties by name, with a function that connects to each and says hello.
+    waiting, session
+        Where the links of the others arrive, and under which session.
+    time_limit
+        Seconds to wait for a party.
+    """
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        peers: Mapping[str, Callable[[], Link]],
+        *,
+        waiting: Waiting,
+        session: str,
+        time_limit: float,
+    ) -> None:
+        self.transcript = transcript
+        self._until = time.monotonic() + time_limit
+        self._sending: dict[str, tuple[queue.Queue[Message | None], threading.Thread]] = {}
+        self._receiving: dict[str, tuple[Link, threading.Event]] = {}
+        self._failed: list[DiscreetError] = []
+        try:
+            for peer, call in peers.items():
+                link = call()
+                link.keep(sent=transcript.sent(peer))
+                outgoing: queue.Queue[Message | None] = queue.Queue()
+                thread = threading.Thread(target=self._send_all, args=(link, outgoing), daemon=True)
+                thread.start()
+                self._sending[peer] = outgoing, thread
+            for peer in peers:
+                link, done = waiting.take(session, peer, until=self._until)
+                link.time_limit = time_limit
+                link.keep(received=transcript.received(peer))
+                self._receiving[peer] = link, done
+        except DiscreetError:
+            self.close()
+            raise
+
+    def _send_all(self, link: Link, outgoing: queue.Queue[Message | None]) -> None:
+        with link:
+            while (message := outgoing.get()) is not _LAST:
+                if self._failed:
+                    continue
+                try:
+                    link.send(message)
+                except DiscreetError as error:
+                    self._failed.append(error)
+
+    def send(self, peer: str, label: str, body: bytes | memoryview = b"") -> None:
+        """Queue a message for a party."""
+        if self._failed:
+            raise self._failed[0]
+        self._sending[peer][0].put(Message(label, {}, body))
+
+    def receive(self, peer: str, label: str, *, size: int) -> bytearray:
+        """Return the body of the next message, which must have this label and size."""
+        if self._failed:
+            raise self._failed[0]
+        body = self._receiving[peer][0].receive(label, limit=size).body
+        if len(body) != size:
+            raise RefusedError(
+                f"a message of {len(body)} bytes arrived where {size} were due",
+                code="message-unexpected",
+            )
+        assert isinstance(body, bytearray)
+        return body
+
+    def exchange(
+        self, label: str, out: Mapping[str, bytes | memoryview], into: Mapping[str, int]
+    ) -> dict[str, bytearray]:
+        """Send to some parties, receive from some: one round."""
+        for peer, body in out.items():
+            self.send(peer, label, body)
+        self.transcript.rounds.append(label)
+        return {peer: self.receive(peer, label, size=size) for peer, size in into.items()}
+
+    @property
+    def peers(self) -> Sequence[str]:
+        """The other parties."""
+        return tuple(self._sending)
+
+    def close(self) -> None:
+        """Leave once everything queued was sent."""
+        for outgoing, _ in self._sending.values():
+            outgoing.put(_LAST)
+        for _, thread in self._sending.values():
+            thread.join()
+        for _, done in self._receiving.values():
+            done.set()
+        self._receiving = {}
+
+    def __enter__(self) -> Mesh:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
