@@ -2,4 +2,12 @@
 
 from discreet.registry import lazy
 
-__getattr__, __all__ = lazy(__name__, {})
+__getattr__, __all__ = lazy(
+    __name__,
+    {
+        "Publisher": "discreet.protocols.retrieval.signing",
+        "Retrieval": "discreet.protocols.retrieval.asking",
+        "RetrievalTable": "discreet.protocols.retrieval.table",
+        "Serving": "discreet.protocols.retrieval.serving",
+    },
+)

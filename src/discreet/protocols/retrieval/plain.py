@@ -26,6 +26,7 @@ def multiply(
 
 def peel(slots: Integers, size: int) -> Integers:
     """Return keys and a slot that each alone uses, in an order in which they can be taken away."""
+    assert slots.max(initial=0) < size
     left = {key: set(row) for key, row in enumerate(slots.tolist())}
     order = []
     while True:

@@ -1,4 +1,4 @@
-"""What a server sees, tried: can anybody tell from it which slot was asked for?"""
+"""What a server sees, and a classifier that tries to tell from it which slot was asked for."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ __all__ = ["Chor"]
 
 @dataclasses.dataclass(frozen=True)
 class Chor(Scheme):
-    """Send random bits to all servers but one, and to the last their sum with the wanted bit.
+    r"""Send random bits to all servers but one, and to the last their sum with the wanted bit.
 
     Each server adds up the rows that its bits select; the answers add up to the wanted row. Any of
     the servers but one together see uniformly random bits, whatever is asked and however much they
@@ -40,7 +40,7 @@ class Chor(Scheme):
     >>> asked = scheme.ask(shape, [3], rng=Randomness.secure())
     >>> answers = [scheme.answer(shape, block, [question])[0] for question in asked.questions]
     >>> scheme.read(shape, asked, answers)[:3]
-    b'\\x18\\x19\\x1a'
+    b'\x18\x19\x1a'
     """
 
     name: ClassVar[str] = "chor"

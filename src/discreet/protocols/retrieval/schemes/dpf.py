@@ -26,7 +26,7 @@ __all__ = ["DPF"]
 
 @dataclasses.dataclass(frozen=True)
 class DPF(Scheme):
-    """Send two servers short keys that expand to bits differing only at the wanted row.
+    r"""Send two servers short keys that expand to bits differing only at the wanted row.
 
     As with random vectors each server adds up the rows that its bits select, but what goes up grows
     with the logarithm of the table: 245 bytes for a million rows. One key alone is
@@ -41,7 +41,7 @@ class DPF(Scheme):
     >>> asked = scheme.ask(shape, [3], rng=Randomness.secure())
     >>> answers = [scheme.answer(shape, block, [question])[0] for question in asked.questions]
     >>> scheme.read(shape, asked, answers)[:3]
-    b'\\x18\\x19\\x1a'
+    b'\x18\x19\x1a'
     """
 
     name: ClassVar[str] = "dpf"

@@ -27,7 +27,7 @@ __all__ = ["SimplePIR"]
 
 @dataclasses.dataclass(frozen=True)
 class SimplePIR(Scheme):
-    """Send one server an encryption of which column is wanted; it answers under the encryption.
+    r"""Send one server an encryption of which column is wanted; it answers under the encryption.
 
     The table is a matrix of bytes D. The client sends A·s + e + 2²⁴·u, where u selects columns, and
     the server returns D times that. With the hint D·A, fetched once per version, the client takes
@@ -43,7 +43,7 @@ class SimplePIR(Scheme):
     >>> scheme = SimplePIR()
     >>> asked = scheme.ask(shape, [3], rng=Randomness.secure(), public=public)
     >>> scheme.read(shape, asked, scheme.answer(shape, block, asked.questions), public)[:3]
-    b'\\x03\\x08\\r'
+    b'\x03\x08\r'
     """
 
     name: ClassVar[str] = "simple-pir"

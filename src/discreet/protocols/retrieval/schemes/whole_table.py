@@ -24,7 +24,7 @@ __all__ = ["WholeTable"]
 
 @dataclasses.dataclass(frozen=True)
 class WholeTable(Scheme):
-    """Fetch the whole table from one server and look the row up at home.
+    r"""Fetch the whole table from one server and look the row up at home.
 
     With one server and without assumptions about what it can compute, nothing hides the index with
     fewer bytes (Chor et al.): the yardstick for all others, and the best for small tables.
@@ -38,7 +38,7 @@ class WholeTable(Scheme):
     >>> asked.questions
     (b'',)
     >>> WholeTable().read(shape, asked, WholeTable().answer(shape, block, [b""]))[:3]
-    b'\\x18\\x19\\x1a'
+    b'\x18\x19\x1a'
     """
 
     name: ClassVar[str] = "whole-table"
