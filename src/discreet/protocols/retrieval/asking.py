@@ -1,0 +1,386 @@
+"""The user's side: look rows up, check everything, show nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.data.frames import to_library
+from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
+from discreet.protocols.retrieval.checking import Target, find, proven
+from discreet.protocols.retrieval.choosing import chosen
+from discreet.protocols.retrieval.entries import decode_value, key_of
+from discreet.protocols.retrieval.lattice import DIMENSION
+from discreet.protocols.retrieval.schemes._base import Asked, Public, Scheme
+from discreet.protocols.retrieval.signing import Reader
+from discreet.protocols.retrieval.statement import BLOCKS, Part, Statement, hint_file
+from discreet.protocols.transport import Link, Message, connect, request
+from discreet.protocols.transport.client import raise_error
+from discreet.randomness import Randomness
+
+__all__ = ["Retrieval"]
+
+#: A statement lists up to 4,096 changed keys for each of its parts.
+_STATEMENT_LIMIT = 16 << 20
+_PIECE = 8 << 20
+
+
+class Retrieval:
+    """Looks rows of a published table up by key; the servers learn that somebody looks, no more.
+
+    Parameters
+    ----------
+    servers
+        Addresses, `host:port`; two or more that do not collude, or one.
+    table
+        Name of the table.
+    pins
+        For each server the pin of its certificate, `sha256:…`.
+    publisher
+        The publisher's key, `ed25519:…`: nothing else is believed.
+    scheme
+        How to ask; by default what suits the number of servers and the size of the table.
+    batch
+        Questions in a message of `get_many`; always as many, whatever is asked.
+    library
+        Which frames come back: pandas, polars or pyarrow.
+    """
+
+    def __init__(
+        self,
+        servers: Sequence[str],
+        *,
+        table: str,
+        pins: Sequence[str],
+        publisher: str,
+        scheme: Scheme | str = "auto",
+        batch: int = 16,
+        library: str = "pandas",
+        time_limit: float = 60.0,
+    ) -> None:
+        if len(pins) != len(servers) or not servers:
+            raise InputError(
+                f"{len(servers)} servers have {len(pins)} pins",
+                code="retrieval-pins",
+                hint="give the pin of each server's certificate, in the same order",
+            )
+        if len(set(pins)) != len(pins):
+            raise InputError(
+                "two servers have one certificate, so they are one server",
+                code="retrieval-pins",
+                hint="ask servers of different operators, each with its own certificate",
+            )
+        self.servers = tuple(servers)
+        self.table = table
+        self._pins = tuple(pins)
+        self._reader = Reader(publisher)
+        self._wanted = scheme
+        self._batch = batch
+        self._library = library
+        self._time_limit = time_limit
+        self._links: dict[int, Link] = {}
+        self._rng = Randomness.secure()
+        self._hints: dict[str, Public] = {}
+        self._state: Statement | None = None
+        self._newest = 0
+        self.scheme: Scheme
+        #: Why the scheme was chosen.
+        self.why = ""
+        #: Bytes sent and received, over all servers.
+        self.sent = self.received = 0
+
+    def get(self, key: Any) -> dict[str, Any] | None:
+        """Return the row of a key as a mapping; None if it is proven that there is none.
+
+        Any: of the key's type.
+        """
+        state, part = self._prepared("main")
+        values = self._fetch(part, [key_of(key, part.kind, part.column)], 1)
+        return None if values[0] is None else self._row(state, key, values[0])
+
+    def get_many(self, keys: Sequence[Any]) -> Any:
+        """Return the rows of keys as a frame; keys that are proven absent have no row.
+
+        Questions travel in messages of a fixed size, filled up with questions about nothing. Any:
+        keys, and a frame of the chosen library.
+        """
+        state, part = self._prepared("main")
+        wanted = [key_of(key, part.kind, part.column) for key in keys]
+        values = self._fetch(part, wanted, max(-(-len(wanted) // self._batch), 1) * self._batch)
+        rows = [
+            self._row(state, key, value)
+            for key, value in zip(wanted, values, strict=True)
+            if value is not None
+        ]
+        return self._frame(state, rows)
+
+    def where(self, **condition: Any) -> Any:
+        """Return the rows with a value of a secondary key as a frame.
+
+        The number of questions is the same for every value, present or not. Any: the value, and a
+        frame of the chosen library.
+        """
+        if len(condition) != 1:
+            raise InputError(
+                "one secondary key at a time",
+                code="retrieval-where",
+                hint="write where(city='TGN')",
+            )
+        ((column, value),) = condition.items()
+        state, part = self._prepared(None, column)
+        wanted = key_of(value, part.kind, part.column)
+        failed: DiscreetError | None = None
+        keys: list[Any] = []
+        try:
+            keys = self._fetch(part, [wanted], 1)[0] or []
+        except RefusedError as error:
+            # The second round happens all the same: stopping would tell the servers something.
+            failed = error
+        main = state.part("main")
+        many = -(-part.limit // self._batch) * self._batch
+        values = self._fetch(main, keys, many)
+        if failed is not None:
+            raise failed
+        rows = [self._row(state, key, row) for key, row in zip(keys, values, strict=True) if row]
+        place = [name for name, _ in state.columns][1:].index(column)
+        if len(rows) != len(keys) or any(row[place] != wanted for row in values):
+            raise RefusedError("a secondary key and its rows disagree", code="bad-answer")
+        return self._frame(state, rows)
+
+    def close(self) -> None:
+        """End the connections."""
+        for link in self._links.values():
+            link.close()
+        self._links.clear()
+
+    def __enter__(self) -> Retrieval:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def statement(self) -> Statement:
+        """What the publisher says of the version that is asked."""
+        return self._prepared("main")[0]
+
+    def _row(self, state: Statement, key: Any, value: Sequence[Any]) -> dict[str, Any]:
+        return {
+            name: decode_value(one, kind)
+            for (name, kind), one in zip(state.columns, [key, *value], strict=True)
+        }
+
+    def _frame(self, state: Statement, rows: Sequence[Mapping[str, Any]]) -> Any:
+        types = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
+        types |= {"text": pa.string(), "date": pa.date32(), "time": pa.timestamp("us")}
+        columns = {}
+        for name, kind in state.columns:
+            columns[name] = pa.array([row[name] for row in rows], types.get(kind))
+        return to_library(pa.table(columns), self._library)
+
+    def _link(self, server: int) -> Link:
+        if server not in self._links:
+            self._links[server] = connect(
+                self.servers[server],
+                pin=self._pins[server],
+                peer=self.servers[server],
+                time_limit=self._time_limit,
+            )
+        return self._links[server]
+
+    def _request(
+        self, server: int, label: str, fields: Mapping[str, Any], *, limit: int
+    ) -> Message:
+        try:
+            return request(self._link(server), label, fields, limit=limit)
+        except EngineError:
+            self._drop(server)
+            raise
+
+    def _drop(self, server: int) -> None:
+        link = self._links.pop(server, None)
+        if link is not None:
+            link.abort()
+            link.close()
+
+    def _prepared(self, name: str | None, column: str = "") -> tuple[Statement, Part]:
+        """Return statement and part, from all servers if there may be a newer version."""
+        if self._state is None or self._newest > self._state.version:
+            self._agree()
+        state = self._state
+        assert state is not None
+        for part in state.parts:
+            if part.name == name or (name is None and part.column == column != state.columns[0][0]):
+                return state, part
+        known = [part.column for part in state.parts[1:]]
+        raise InputError(
+            f"{column!r} is not a secondary key of {self.table!r}",
+            code="retrieval-where",
+            column=column,
+            hint=f"choose of {', '.join(known)}" if known else "the table has none; use get(key)",
+        )
+
+    def _agree(self) -> None:
+        """Take the newest version that all servers have; it must not be older than the last one."""
+        offers = [
+            self._request(n, "statement", {"t": self.table}, limit=_STATEMENT_LIMIT)
+            for n in range(len(self.servers))
+        ]
+        states = [Statement.read(bytes(one.body), self.table, self._reader) for one in offers]
+        common = min(state.version for state in states)
+        for number, state in enumerate(states):
+            if state.version != common:  # a server that is ahead still has the version before
+                fields = {"t": self.table, "v": common}
+                held = self._request(number, "statement", fields, limit=_STATEMENT_LIMIT)
+                if held.label != "statement":
+                    raise _different(self.table)
+                states[number] = Statement.read(bytes(held.body), self.table, self._reader)
+        if len({state.root for state in states}) != 1:
+            raise _different(self.table)
+        if self._state is not None and common < self._state.version:
+            raise RefusedError(
+                f"the servers offer version {common} of {self.table!r}, older than "
+                f"{self._state.version}, which was there before",
+                code="stale-version",
+                hint="tell the publisher",
+            )
+        self._state = states[0]
+        self._newest = common
+        self._hints.clear()
+        self.scheme, self.why = chosen(self._wanted, len(self.servers), self._state)
+
+    def _public(self, part: Part, block: str) -> Public | None:
+        """Return the hint of a block, fetched once for each version."""
+        if not self.scheme.needs_hint:
+            return None
+        state = self._state
+        assert state is not None
+        file = part.file(block, "add", state.base, state.version)
+        if file not in self._hints:
+            name = hint_file(file)
+            digest, size = state.files[name]
+            held = bytearray()
+            while len(held) < size:
+                fields = {"t": self.table, "v": state.version, "f": name, "o": len(held)}
+                piece = self._request(0, "hint", fields, limit=_PIECE).body
+                if not piece:
+                    break
+                held += piece
+            if len(held) != size or hashlib.sha256(held).hexdigest() != digest:
+                raise RefusedError(
+                    "the hint is not the one that was published",
+                    code="bad-hint",
+                    hint="tell the publisher",
+                )
+            words = np.frombuffer(bytes(held), np.uint32).reshape(-1, DIMENSION)
+            self._hints[file] = Public(state.seed_of(file), words)
+        return self._hints[file]
+
+    def _fetch(self, part: Part, keys: Sequence[Any], many: int) -> list[Any]:
+        """Fetch keys with exactly so many questions; return the proven value of each.
+
+        All messages are sent and answered before anything is checked: what a server sees next
+        never depends on whether its answers were right.
+        """
+        state = self._state
+        assert state is not None
+        arithmetic = self.scheme.arithmetic
+        fill = [secrets.token_hex(16) for _ in range(many - len(keys))]
+        targets = [find(part, key, arithmetic, self._rng) for key in [*keys, *fill]]
+        step = min(self._batch, many)
+        sums: list[dict[str, bytes]] = []
+        for start in range(0, many, step):
+            sums += self._exchange(state, part, targets[start : start + step])
+        return [
+            proven(state, part, target, found, self._reader)
+            for target, found in zip(targets[: len(keys)], sums, strict=False)
+        ]
+
+    def _exchange(
+        self, state: Statement, part: Part, targets: Sequence[Target]
+    ) -> list[dict[str, bytes]]:
+        """Send one message to each server, and return the sums that their answers give."""
+        shapes = part.shapes(self.scheme.arithmetic)
+        publics = {block: self._public(part, block) for block in BLOCKS}
+        asked: list[dict[str, Asked]] = [
+            {
+                block: self.scheme.ask(
+                    shapes[block], target.slots[block], rng=self._rng, public=publics[block]
+                )
+                for block in BLOCKS
+            }
+            for target in targets
+        ]
+        fields = {"t": self.table, "v": state.version, "p": part.name, "s": self.scheme.name}
+        fields |= {"n": len(targets)}
+        bodies = [
+            b"".join(one[block].questions[server] for one in asked for block in BLOCKS)
+            for server in range(self.scheme.parties)
+        ]
+        size = sum(self.scheme.answer_size(shapes[block]) for block in BLOCKS)
+        replies = self._all(fields, bodies, size * len(targets))
+        found = []
+        for number, one in enumerate(asked):
+            sums, start = {}, number * size
+            for block in BLOCKS:
+                end = start + self.scheme.answer_size(shapes[block])
+                parts = [reply[start:end] for reply in replies]
+                sums[block] = self.scheme.read(shapes[block], one[block], parts, publics[block])
+                start = end
+            found.append(sums)
+        return found
+
+    def _all(self, fields: Mapping[str, Any], bodies: Sequence[bytes], size: int) -> list[bytes]:
+        """Send every server its message, then await all answers."""
+        assert self._state is not None
+        servers = range(len(bodies))
+        failed: DiscreetError | None = None
+        replies: list[bytes] = []
+        for server in servers:  # connect to all before one learns that something is asked
+            self._link(server)
+        for server in servers:
+            try:
+                self._link(server).send(Message("ask", fields, bodies[server]))
+            except EngineError as error:
+                self._drop(server)
+                failed = failed or error
+        for server in servers:
+            if server not in self._links:
+                continue
+            try:
+                reply = self._links[server].receive(limit=size)
+                self.sent += len(bodies[server])
+                self.received += len(reply.body)
+                if reply.label == "error":
+                    raise_error(reply.fields)
+                self._newest = max(self._newest, _whole(reply.fields.get("newest")))
+                if reply.fields.get("root") != self._state.root or len(reply.body) != size:
+                    failed = failed or _different(self.table)
+                replies.append(bytes(reply.body))
+            except DiscreetError as error:
+                if error.code == "unknown-version":
+                    self._newest = max(self._newest, self._state.version + 1)
+                elif not isinstance(error, InputError):
+                    self._drop(server)
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        return replies
+
+
+def _whole(value: Any) -> int:
+    # Any: what a server sent; a statement is only believed with its signature.
+    return value if isinstance(value, int) and 0 <= value < 1 << 31 else 0
+
+
+def _different(table: str) -> RefusedError:
+    return RefusedError(
+        f"the servers do not hold the same version of {table!r}",
+        code="servers-differ",
+        hint="tell the publisher; both servers must serve the same files",
+    )

@@ -1,0 +1,119 @@
+"""Rows as bytes: an entry is a key and its value, as JSON that every engine's rows agree on."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.errors import InputError
+
+__all__ = ["decode_value", "encode_entry", "key_of", "kind_of", "plain_rows"]
+
+# Any, throughout: a cell of a table may be of any of these kinds.
+Cell = Any
+
+
+def kind_of(column: str, kind: pa.DataType) -> str:
+    """Return how values of a column are written, whatever engine they come from."""
+    tests = {
+        "integer": pa.types.is_integer,
+        "number": pa.types.is_floating,
+        "boolean": pa.types.is_boolean,
+        "date": pa.types.is_date,
+        "time": pa.types.is_timestamp,
+        "decimal": pa.types.is_decimal,
+        "text": lambda t: pa.types.is_string(t) or pa.types.is_large_string(t),
+    }
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    for name, test in tests.items():
+        if test(kind):
+            return name
+    raise InputError(
+        f"column {column!r} holds {kind}, which is not published for retrieval",
+        code="retrieval-type",
+        column=column,
+        hint="cast it to text, number, date or boolean, or leave it out of `columns`",
+    )
+
+
+def plain_rows(batch: pa.RecordBatch, kinds: Sequence[str]) -> Iterator[list[Cell]]:
+    """Give the rows of a batch as values that JSON holds."""
+    columns = [
+        [_plain(value, kind) for value in column.to_pylist()]
+        if kind not in ("integer", "text", "boolean")
+        else column.to_pylist()
+        for column, kind in zip(batch.columns, kinds, strict=True)
+    ]
+    for row in zip(*columns, strict=True):
+        yield list(row)
+
+
+def _plain(value: Cell, kind: str) -> Cell:
+    if value is None:
+        return None
+    if kind == "number":
+        return float(value)
+    if kind == "decimal":
+        return format(value.normalize(), "f")
+    return value.isoformat()
+
+
+def decode_value(value: Cell, kind: str) -> Cell:
+    """Return a value as Python has it.
+
+    >>> decode_value("2024-02-29", "date"), decode_value(None, "text")
+    (datetime.date(2024, 2, 29), None)
+    """
+    if value is None:
+        return None
+    readers = {
+        "date": datetime.date.fromisoformat,
+        "time": datetime.datetime.fromisoformat,
+        "decimal": decimal.Decimal,
+    }
+    return readers[kind](value) if kind in readers else value
+
+
+def key_of(value: Cell, kind: str, column: str) -> Cell:
+    """Return a key as it is published, from what a caller or a command line gives.
+
+    >>> key_of("17", "integer", "id"), key_of("17", "text", "code")
+    (17, '17')
+    """
+    try:
+        if kind == "integer" and not isinstance(value, bool) and int(value) == float(value):
+            return int(value)
+        if kind == "number" and not isinstance(value, bool):
+            return float(value)
+        if kind == "boolean" and str(value).lower() in ("true", "false"):
+            return str(value).lower() == "true"
+        if kind == "text" and isinstance(value, str):
+            return value
+        if kind == "decimal":
+            return format(decimal.Decimal(str(value)).normalize(), "f")
+        if kind in ("date", "time"):
+            text = value if isinstance(value, str) else value.isoformat()
+            return _plain(decode_value(text, kind), kind)
+    except (ValueError, TypeError, ArithmeticError, AttributeError):
+        pass
+    raise InputError(
+        f"{value!r} is not a key: column {column!r} holds {kind}",
+        code="retrieval-key",
+        column=column,
+        hint=f"give a value of type {kind}",
+    )
+
+
+def encode_entry(key: Cell, value: Cell) -> bytes:
+    """Return the bytes of an entry; the same key and value give the same bytes.
+
+    >>> encode_entry(17, ["Ana", None])
+    b'[17,["Ana",null]]'
+    """
+    return json.dumps([key, value], ensure_ascii=False, separators=(",", ":")).encode()

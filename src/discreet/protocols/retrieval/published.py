@@ -1,0 +1,114 @@
+"""One version of a published table: its files, and look-ups in them at home."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from discreet.errors import EngineError, InputError
+from discreet.protocols.retrieval.digests import Digests
+from discreet.protocols.retrieval.records import unpack_record
+from discreet.protocols.retrieval.schemes._base import Bytes, Public
+from discreet.protocols.retrieval.statement import Arithmetic, Part, Statement, hint_file
+
+__all__ = ["STATEMENT", "Published", "versions"]
+
+STATEMENT = "statement.bin"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Published:
+    """One version of a published table, in files that servers map into memory."""
+
+    folder: Path
+    statement: Statement
+
+    @classmethod
+    def open(cls, folder: str | Path, version: int | None = None) -> Self:
+        """Return a version of a published table; the newest if none is named."""
+        place = Path(folder)
+        known = versions(place)
+        wanted = max(known, default=None) if version is None else version
+        if wanted is None or wanted not in known:
+            raise InputError(
+                f"{place} holds no version {'of a table' if version is None else version}",
+                code="unknown-version",
+                hint="build the table, or choose one of: " + (", ".join(map(str, known)) or "none"),
+                file=place,
+            )
+        held = (place / f"v{wanted}" / STATEMENT).read_bytes()
+        name = json.loads(held[64:])["table"]
+        return cls(place / f"v{wanted}", Statement.read(held, name))
+
+    def block(self, part: Part, block: str, arithmetic: Arithmetic) -> Bytes:
+        """Return a block, mapped into memory."""
+        state = self.statement
+        return self.map(part.file(block, arithmetic, state.base, state.version))
+
+    def map(self, file: str) -> Bytes:
+        """Return a file, mapped into memory."""
+        try:
+            return np.memmap(self.folder / file, np.uint8, "r")
+        except (OSError, ValueError) as error:
+            raise EngineError(
+                f"a file of the table is missing or empty: {file}",
+                code="retrieval-file",
+                hint="copy the table's folder again",
+            ) from error
+
+    def public(self, part: Part, block: str) -> Public:
+        """Return seed and hint of a block, for a scheme with one server."""
+        state = self.statement
+        file = part.file(block, "add", state.base, state.version)
+        held = self.map(hint_file(file)).view(np.uint32).reshape(-1, 1024)
+        return Public(state.seed_of(file), held)
+
+    def lookup(self, part_name: str, key: Any) -> Any:
+        """Return the value of a key, read at home. Any: a row, or a list of keys."""
+        part = self.statement.part(part_name)
+        digests = Digests.of([key], bytes.fromhex(part.salt))
+        fingerprint = int(digests.fingerprints[0])
+        if fingerprint in part.changed:
+            rows = self.slots_sum(part, "delta", [part.changed.index(fingerprint)])
+        else:
+            shape = next(iter(part.filters.values()))
+            rows = self.slots_sum(part, "filter", digests.slots(shape)[0].tolist())
+        found = unpack_record(rows)
+        if found is None or found[0] != fingerprint:
+            return None
+        return json.loads(found[1])[1]
+
+    def slots_sum(self, part: Part, block: str, slots: list[int]) -> bytes:
+        """Return the sum of slots of a block, from whichever arithmetic there is."""
+        arithmetic: Arithmetic = "xor" if "xor" in part.filters else "add"
+        shape = part.shapes(arithmetic)[block]
+        held = self.block(part, block, arithmetic)
+        if arithmetic == "xor":
+            chosen = held.reshape(shape.slots, shape.width)[slots]
+            return bytes(np.bitwise_xor.reduce(chosen, axis=0))
+        matrix = held.reshape(shape.rows, shape.width, shape.columns)
+        row, columns = slots[0] // shape.columns, [slot % shape.columns for slot in slots]
+        return bytes(matrix[row][:, columns].sum(axis=1, dtype=np.uint8))
+
+    def verify(self) -> None:
+        """Raise an error if a file is not what the statement says."""
+        for file, (digest, size) in self.statement.files.items():
+            held = self.map(file)
+            if held.size != size or hashlib.sha256(held).hexdigest() != digest:
+                raise InputError(
+                    f"{file} is not the file that was published",
+                    code="retrieval-file",
+                    hint="copy the table's folder again",
+                    file=self.folder / file,
+                )
+
+
+def versions(folder: Path) -> list[int]:
+    """Return the versions in a folder, oldest first."""
+    found = [path.parent.name for path in folder.glob(f"v*/{STATEMENT}")]
+    return sorted(int(name[1:]) for name in found if name[1:].isdigit())

@@ -1,0 +1,58 @@
+"""Records of fixed width: a fingerprint, a length, an entry, a signature, and zeros."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import InputError
+from discreet.protocols.retrieval.signing import SIGNATURE
+
+__all__ = ["pack_record", "unpack_record", "width_for"]
+
+_HEAD = struct.Struct("<QI")
+#: Records are whole multiples of this: eight words.
+_UNIT = 64
+
+
+def width_for(longest: int, wanted: int | None = None) -> int:
+    """Return the width of records for entries of at most so many bytes.
+
+    >>> width_for(100), width_for(100, 1024)
+    (192, 1024)
+    """
+    needed = -(-(_HEAD.size + longest + SIGNATURE) // _UNIT) * _UNIT
+    if wanted is not None and (wanted < needed or wanted % _UNIT):
+        raise InputError(
+            f"the longest row needs records of {needed} bytes, and `width` is {wanted}",
+            code="row-too-long",
+            hint=f"write width: {needed} (a multiple of {_UNIT}), or publish fewer columns",
+        )
+    return needed if wanted is None else wanted
+
+
+def pack_record(fingerprint: int, entry: bytes, signature: bytes, width: int) -> bytes:
+    """Return a record."""
+    return (_HEAD.pack(fingerprint, len(entry)) + entry + signature).ljust(width, b"\0")
+
+
+def unpack_record(record: bytes) -> tuple[int, bytes, bytes] | None:
+    """Return fingerprint, entry and signature; None if these bytes are not a record.
+
+    >>> unpack_record(pack_record(7, b"entry", b"s" * 64, 128))[:2]
+    (7, b'entry')
+    """
+    fingerprint, length = _HEAD.unpack_from(record)
+    end = _HEAD.size + length
+    # Whatever is not zero behind the signature was put there by somebody else.
+    if end + SIGNATURE > len(record) or any(record[end + SIGNATURE :]):
+        return None
+    return fingerprint, record[_HEAD.size : end], record[end : end + SIGNATURE]
+
+
+def as_rows(records: Sequence[bytes], width: int) -> npt.NDArray[np.uint8]:
+    """Return records as the rows of an array."""
+    return np.frombuffer(b"".join(records), np.uint8).reshape(-1, width)

@@ -1,0 +1,263 @@
+"""A server of published tables: it answers questions that tell it nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from discreet.errors import InputError, RefusedError
+from discreet.protocols.retrieval.batching import Batcher
+from discreet.protocols.retrieval.published import STATEMENT, Published, versions
+from discreet.protocols.retrieval.schemes import FAMILY
+from discreet.protocols.retrieval.schemes._base import Scheme
+from discreet.protocols.retrieval.statement import BLOCKS, Part
+from discreet.protocols.transport import Message
+
+__all__ = ["LARGEST_BATCH", "Serving", "question_size"]
+
+#: Questions in one message.
+LARGEST_BATCH = 64
+#: Seconds between looks for a new version.
+_LOOK = 1.0
+#: Bytes of a hint that one message carries.
+PIECE = 8 << 20
+
+
+def question_size(scheme: Scheme, part: Part) -> int:
+    """Return the bytes of one look-up's questions: one for each block."""
+    shapes = part.shapes(scheme.arithmetic)
+    return sum(scheme.question_size(shapes[block]) for block in BLOCKS)
+
+
+class _Version:
+    """One version of one table at work."""
+
+    def __init__(self, table: Published) -> None:
+        self.table = table
+        self.statement = table.statement
+        self.signed = (table.folder / STATEMENT).read_bytes()
+        self._batchers: dict[tuple[str, str], Batcher] = {}
+        self._lock = threading.Lock()
+
+    def answer(self, scheme: Scheme, part: Part, questions: Sequence[bytes]) -> list[bytes]:
+        key = (scheme.name, part.name)
+        with self._lock:
+            if key not in self._batchers:
+                self._batchers[key] = Batcher(functools.partial(self._pass, scheme, part))
+        return self._batchers[key].answer(questions)
+
+    def _pass(self, scheme: Scheme, part: Part, questions: Sequence[bytes]) -> list[bytes]:
+        answers = [b"" for _ in questions]
+        shapes = part.shapes(scheme.arithmetic)
+        start = 0
+        for block in BLOCKS:
+            size = scheme.question_size(shapes[block])
+            held = self.table.block(part, block, scheme.arithmetic)
+            pieces = [question[start : start + size] for question in questions]
+            found = scheme.answer(shapes[block], held, pieces)
+            answers = [before + one for before, one in zip(answers, found, strict=True)]
+            start += size
+        return answers
+
+
+@dataclasses.dataclass
+class Counters:
+    """What a server counts: nothing that is asked."""
+
+    messages: int = 0
+    questions: int = 0
+    refused: int = 0
+    seconds: float = 0.0
+
+
+class Serving:
+    """Answers the messages of users about published tables.
+
+    Parameters
+    ----------
+    tables
+        Folders of published tables, by name.
+    rate
+        Questions per second that are answered, over all users.
+    burst
+        Questions that may come at once.
+    """
+
+    def __init__(
+        self, tables: Mapping[str, str | Path], *, rate: float = 1000.0, burst: int = 2000
+    ) -> None:
+        self._folders = {name: Path(folder) for name, folder in tables.items()}
+        self._versions: dict[str, dict[int, _Version]] = {name: {} for name in tables}
+        self._expiry: dict[tuple[str, int], float] = {}
+        self._looked = 0.0
+        self._lock = threading.Lock()
+        self._rate, self._burst = rate, float(burst)
+        self._tokens, self._filled = float(burst), time.monotonic()
+        self.counters = Counters()
+        self.look(force=True)
+        for name, folder in self._folders.items():
+            if not self._versions[name]:
+                raise InputError(
+                    f"there is no published version of {name!r} in {folder}",
+                    code="unknown-version",
+                    hint="run `discreet retrieve build` first",
+                )
+
+    @property
+    def limit(self) -> int:
+        """Largest body of a message that can be right."""
+        sizes = [
+            question_size(scheme(), part)
+            for held in self._versions.values()
+            for version in held.values()
+            for part in version.statement.parts
+            for scheme in FAMILY.members().values()
+            if scheme.arithmetic in version.statement.arithmetics
+        ]
+        return LARGEST_BATCH * max(sizes, default=0)
+
+    def look(self, *, force: bool = False) -> None:
+        """Take up new versions, and drop old ones whose time is over."""
+        now = time.monotonic()
+        with self._lock:
+            if not force and now - self._looked < _LOOK:
+                return
+            self._looked = now
+            for name, folder in self._folders.items():
+                held = self._versions[name]
+                for number in versions(folder):
+                    if number not in held and (name, number) not in self._expiry:
+                        held[number] = _Version(Published.open(folder, number))
+                for number in sorted(held)[:-1]:
+                    life = held[number].statement.expires
+                    if life is not None and (name, number) not in self._expiry:
+                        self._expiry[name, number] = now + life
+                    if now >= self._expiry.get((name, number), float("inf")):
+                        del held[number]
+
+    def answer(self, peer: str, message: Message) -> Message:
+        """Answer one message."""
+        started = time.process_time()
+        self.look()
+        self.counters.messages += 1
+        try:
+            handlers = {
+                "statement": self._statement,
+                "ask": self._ask,
+                "hint": self._hint,
+                "metrics": self._metrics,
+            }
+            if message.label not in handlers:
+                raise InputError(
+                    f"{message.label!r} is not something to ask a server of retrieval",
+                    code="message-unexpected",
+                )
+            return handlers[message.label](message)
+        except Exception:
+            self.counters.refused += 1
+            raise
+        finally:
+            self.counters.seconds += time.process_time() - started
+
+    def _table(self, message: Message) -> dict[int, _Version]:
+        held = self._versions.get(str(message.fields.get("t")))
+        if not held:
+            raise InputError(
+                "this server has no such table",
+                code="unknown-table",
+                hint="ask its operator which tables it serves",
+            )
+        return held
+
+    def _version(self, message: Message) -> _Version:
+        held = self._table(message)
+        number = message.fields.get("v")
+        if not isinstance(number, int) or number not in held:
+            raise InputError(
+                "this server has not, or no longer, this version of the table",
+                code="unknown-version",
+                hint="ask for the newest statement",
+            )
+        return held[number]
+
+    def _statement(self, message: Message) -> Message:
+        held = self._table(message)
+        number = message.fields.get("v", max(held))
+        version = held.get(number) if isinstance(number, int) else None
+        if version is None:
+            return Message("none", {"newest": max(held)})
+        return Message("statement", {"newest": max(held)}, version.signed)
+
+    def _ask(self, message: Message) -> Message:
+        version = self._version(message)
+        part = _one(version.statement.parts, message.fields.get("p"))
+        name = message.fields.get("s")
+        scheme = FAMILY.get(name if isinstance(name, str) else "")()
+        if scheme.arithmetic not in version.statement.arithmetics:
+            raise InputError(
+                f"the table was not built for {scheme.name}",
+                code="scheme-not-built",
+                hint="name the scheme under `schemes` of the table and build it again",
+            )
+        size = question_size(scheme, part)
+        many = message.fields.get("n")
+        if not isinstance(many, int) or not 1 <= many <= LARGEST_BATCH:
+            raise InputError(
+                f"a message holds 1 to {LARGEST_BATCH} questions", code="retrieval-length"
+            )
+        if len(message.body) != many * size:
+            raise InputError(
+                f"{many} questions of {size} bytes are {many * size} bytes, not {len(message.body)}",
+                code="retrieval-length",
+            )
+        self._pay(many)
+        body = bytes(message.body)
+        questions = [body[n * size : (n + 1) * size] for n in range(many)]
+        answers = version.answer(scheme, part, questions)
+        self.counters.questions += many
+        newest = max(self._versions[version.statement.table], default=0)
+        return Message(
+            "answer", {"newest": newest, "root": version.statement.root}, b"".join(answers)
+        )
+
+    def _pay(self, many: int) -> None:
+        """Refuse more questions than the rate allows, whatever they ask."""
+        with self._lock:
+            now = time.monotonic()
+            self._tokens = min(self._burst, self._tokens + (now - self._filled) * self._rate)
+            self._filled = now
+            if many > self._tokens:
+                raise RefusedError(
+                    "the server answers no more questions at the moment",
+                    code="rate-limit",
+                    hint="wait a second and ask again",
+                )
+            self._tokens -= many
+
+    def _hint(self, message: Message) -> Message:
+        version = self._version(message)
+        file, start = message.fields.get("f"), message.fields.get("o")
+        known = isinstance(file, str) and file.endswith(".hint")
+        if not known or file not in version.statement.files or not isinstance(start, int):
+            raise InputError("there is no such hint", code="unknown-hint")
+        size = version.statement.files[cast("str", file)][1]
+        if not 0 <= start < size:
+            raise InputError("the hint ends before that", code="unknown-hint")
+        held = version.table.map(cast("str", file))
+        return Message("hint", {}, held[start : start + PIECE].tobytes())
+
+    def _metrics(self, message: Message) -> Message:
+        return Message("metrics", dataclasses.asdict(self.counters))
+
+
+def _one(parts: Sequence[Part], name: Any) -> Part:
+    # Any: what a stranger sent.
+    for part in parts:
+        if part.name == name:
+            return part
+    raise InputError("the table has no such key", code="unknown-part")

@@ -1,0 +1,114 @@
+"""A table for private retrieval, for its publisher: build it, open it, update it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from discreet.protocols.retrieval.building import build
+from discreet.protocols.retrieval.published import Published
+from discreet.protocols.retrieval.signing import Publisher
+from discreet.protocols.retrieval.updating import update
+
+__all__ = ["RetrievalTable"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RetrievalTable(Published):
+    """One version of a published table, in files that servers map into memory.
+
+    Examples
+    --------
+    >>> import pandas as pd, tempfile
+    >>> drugs = pd.DataFrame(
+    ...     {"code": ["N02BE01", "C07AB02"], "name": ["paracetamol", "metoprolol"]}
+    ... )
+    >>> table = RetrievalTable.build(
+    ...     drugs,
+    ...     key="code",
+    ...     folder=tempfile.mkdtemp() + "/drugs",
+    ...     publisher=Publisher(bytes(32)),
+    ...     publishable=True,
+    ... )
+    >>> table.statement.version, table.statement.rows, table.lookup("main", "N02BE01")
+    (1, 2, ['paracetamol'])
+    """
+
+    @classmethod
+    def build(
+        cls,
+        data: Any,
+        *,
+        key: str,
+        folder: str | Path,
+        publisher: Publisher | str | Path,
+        columns: Sequence[str] | None = None,
+        secondary: Mapping[str, int] | None = None,
+        schemes: Sequence[str] = ("dpf",),
+        publishable: bool = False,
+        name: str | None = None,
+        width: int | None = None,
+        places: int | None = None,
+        layout: Literal["balanced", "small-hint", "small-query"] = "balanced",
+        expires: float | None = None,
+    ) -> RetrievalTable:
+        """Publish records of a dataset under a new version.
+
+        Parameters
+        ----------
+        data
+            A dataset, or anything `discreet.read` takes. Any: every library has its own frame.
+        key
+            The column that rows are looked up by; its values are unique.
+        folder
+            Where versions are written, each in a folder of its own.
+        publisher
+            Who signs: a key file, as `discreet table new-key` writes.
+        columns
+            What is published besides the key; all columns by default.
+        secondary
+            Further columns to look up by, and how many rows one value may have at most.
+        schemes
+            For which schemes: simple-pir needs a matrix and a hint of its own.
+        publishable
+            Vouch that confidential columns and those without a role may be published.
+        name
+            Name of the table; the dataset's by default.
+        width
+            Bytes of a record; what the longest row needs by default.
+        places
+            How many rows may change before the table is built again.
+        layout
+            For simple-pir, which of hint and question is kept small.
+        expires
+            Seconds after which servers drop the version once there is a newer one.
+        """
+        made = build(
+            data,
+            key=key,
+            folder=Path(folder),
+            publisher=publisher if isinstance(publisher, Publisher) else Publisher.read(publisher),
+            columns=columns,
+            secondary=dict(secondary or {}),
+            schemes=tuple(schemes),
+            publishable=publishable,
+            name=name,
+            width=width,
+            places=places,
+            layout=layout,
+            expires=expires,
+        )
+        return cls(made.folder, made.statement)
+
+    def update(
+        self, changed: Any = None, *, deleted: Sequence[Any] = (), publisher: Publisher | str | Path
+    ) -> RetrievalTable:
+        """Publish the next version: changed and new rows, and keys that are gone.
+
+        Any: a frame or dataset with the columns of the table, and keys.
+        """
+        signer = publisher if isinstance(publisher, Publisher) else Publisher.read(publisher)
+        made = update(self, changed, deleted=deleted, publisher=signer)
+        return type(self)(made.folder, made.statement)

@@ -1,0 +1,236 @@
+"""Parts of a table as files: filters, directories, delta tables and hints."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from discreet.errors import InfeasibleError, InputError
+from discreet.progress import Progress, silent
+from discreet.protocols.retrieval.digests import Digests, salt_of
+from discreet.protocols.retrieval.directory import directory_of, ranges_for
+from discreet.protocols.retrieval.entries import encode_entry
+from discreet.protocols.retrieval.keyword_filter import fill, placed, shape_for
+from discreet.protocols.retrieval.lattice import hint_of
+from discreet.protocols.retrieval.records import as_rows, pack_record, width_for
+from discreet.protocols.retrieval.schemes._base import Bytes, Shape
+from discreet.protocols.retrieval.signing import Publisher, message
+from discreet.protocols.retrieval.statement import Arithmetic, Part, hint_file
+
+__all__ = ["Entries", "Writer"]
+
+_ATTEMPTS = 20
+#: Records that are made at a time.
+_PIECE = 8192
+
+
+class Entries:
+    """Keys, and their entries in a file: rows may be more than memory holds."""
+
+    def __init__(self, file: Path) -> None:
+        self.keys: list[Any] = []  # Any: what JSON holds
+        self._file = file
+        self._out = file.open("wb")
+        self._ends = [0]
+        self.longest = 0
+
+    def add(self, key: Any, value: Any) -> None:
+        """Add a key and its value. Any: what JSON holds."""
+        entry = encode_entry(key, value)
+        self.keys.append(key)
+        self._out.write(entry)
+        self._ends.append(self._ends[-1] + len(entry))
+        self.longest = max(self.longest, len(entry))
+
+    def close(self) -> None:
+        """Finish writing."""
+        self._out.close()
+
+    def read(self, order: Sequence[int]) -> Iterator[bytes]:
+        """Give the entries in an order."""
+        if not self.keys:
+            return
+        held = np.memmap(self._file, np.uint8, "r")
+        for number in order:
+            yield held[self._ends[number] : self._ends[number + 1]].tobytes()
+
+
+@dataclasses.dataclass
+class Writer:
+    """Writes the files of one version and notes what it wrote."""
+
+    folder: Path
+    table: str
+    version: int
+    publisher: Publisher
+    seed: bytes
+    arithmetics: tuple[Arithmetic, ...]
+    layout: Literal["balanced", "small-hint", "small-query"] = "balanced"
+    progress: Progress = silent
+    files: dict[str, tuple[str, int]] = dataclasses.field(default_factory=dict)
+
+    def part(
+        self,
+        name: str,
+        column: str,
+        kind: str,
+        limit: int,
+        entries: Entries,
+        *,
+        width: int | None,
+        places: int,
+    ) -> Part:
+        """Write a part and return its description."""
+        made = width_for(entries.longest, width)
+        salt, digests, fitted = self._placed(name, column, entries.keys, made)
+        order = np.argsort(digests.fingerprints, kind="stable")
+        # Rows in the order of their digests: nothing of the files depends on the engine's order.
+        digests = Digests(digests.words[order])
+        spool = self.folder / "records"
+        with spool.open("wb") as out:
+            out.writelines(self._records(name, entries, digests, order.tolist(), made))
+        signed = np.memmap(spool, np.uint8, "r").reshape(-1, made)
+        filters: dict[str, Shape] = {}
+        part = Part(
+            name=name,
+            column=column,
+            kind=kind,
+            limit=limit,
+            salt=salt.hex(),
+            width=made,
+            ranges=ranges_for(digests),
+            delta=places,
+            filters=fitted,
+        )
+        for arithmetic in self.arithmetics:
+            shape = fitted[arithmetic]
+            found = placed(digests, shape)
+            assert found is not None  # `_placed` chose a salt for which it is not
+            filters[arithmetic] = shape
+            self._filter(part, arithmetic, shape, *found, signed)
+        spool.unlink()
+        self._directory(part, digests)
+        self.delta(part, {}, self.version)
+        return part
+
+    def _placed(
+        self, name: str, column: str, keys: Sequence[Any], width: int
+    ) -> tuple[bytes, Digests, dict[str, Shape]]:
+        """Return a salt under which all keys find their places. Any: keys as JSON holds them."""
+        for attempt in range(_ATTEMPTS):
+            salt = salt_of(self.table, name, self.version, attempt)
+            digests = Digests.of(keys, salt)
+            if len(np.unique(digests.fingerprints)) < len(keys):
+                _require_unique(keys, column)
+                continue
+            shapes = {
+                arithmetic: shape_for(
+                    len(keys), width, arithmetic, layout=self.layout, grown=1 + 0.02 * attempt
+                )
+                for arithmetic in self.arithmetics
+            }
+            if all(placed(digests, shape) is not None for shape in shapes.values()):
+                return salt, digests, shapes
+        raise InfeasibleError("no filter was found for these keys", code="no-filter")
+
+    def _records(
+        self, name: str, entries: Entries, digests: Digests, order: list[int], width: int
+    ) -> Iterator[bytes]:
+        """Give the signed records in the order of the digests."""
+        prints = digests.fingerprints.tolist()
+        sign = self.publisher.sign
+        # The start of what is signed is the same for all entries.
+        start = message("entry", self.table, name, self.version, 0, b"")
+        for number, entry in enumerate(entries.read(order)):
+            if number % _PIECE == 0:
+                self.progress(f"sign {name}", number, len(order))
+            yield pack_record(prints[number], entry, sign(start + entry), width)
+
+    def _filter(
+        self,
+        part: Part,
+        arithmetic: Arithmetic,
+        shape: Shape,
+        slots: Any,
+        order: Any,
+        records: Bytes,
+    ) -> None:
+        # Any: arrays of numpy.
+        file = part.file("filter", arithmetic, self.version, self.version)
+
+        def pieces() -> Iterator[tuple[int, Bytes]]:
+            for first in range(0, len(records), _PIECE):
+                yield first, records[first : first + _PIECE]
+
+        if arithmetic == "xor":
+            path = self.folder / file
+            table = np.memmap(path, np.uint8, "w+", shape=(shape.slots, shape.width))
+            fill(table, slots, order, pieces(), "xor")
+            table.flush()
+            self._note(file, table)
+            return
+        table = np.zeros((shape.slots, shape.width), np.uint8)
+        fill(table, slots, order, pieces(), "add")
+        self._matrix(file, table, shape)
+
+    def _directory(self, part: Part, digests: Digests) -> None:
+        def sign(number: int, content: bytes) -> bytes:
+            said = message("range", self.table, part.name, self.version, number, content)
+            return self.publisher.sign(said)
+
+        self._block(part, "directory", directory_of(digests, part.ranges, sign), self.version)
+
+    def delta(self, part: Part, changed: Mapping[int, bytes], base: int) -> None:
+        """Write the delta table of a part: fingerprints and entries; the other places are empty."""
+        records = []
+        given = list(changed.items())
+        for place in range(part.delta):
+            fingerprint, entry = given[place] if place < len(given) else (0, b"")
+            said = message("delta", self.table, part.name, self.version, place, entry)
+            records.append(pack_record(fingerprint, entry, self.publisher.sign(said), part.width))
+        self._block(part, "delta", as_rows(records, part.width), base)
+
+    def _block(self, part: Part, block: str, rows: Bytes, base: int) -> None:
+        for arithmetic in self.arithmetics:
+            file = part.file(block, arithmetic, base, self.version)
+            if arithmetic == "xor":
+                self._write(file, rows)
+            else:
+                self._matrix(file, rows, part.shapes("add")[block])
+
+    def _matrix(self, file: str, rows: Bytes, shape: Shape) -> None:
+        """Write slots as the matrix of a scheme with one server, and its hint."""
+        by_row = rows.reshape(shape.rows, shape.columns, shape.width).transpose(0, 2, 1)
+        matrix = np.ascontiguousarray(by_row).reshape(-1, shape.columns)
+        self._write(file, matrix)
+        seed = hashlib.sha256(self.seed + file.encode()).digest()[:16]
+        hint = hint_of(matrix.view(np.int8), seed, progress=self.progress)
+        self._write(hint_file(file), hint.view(np.uint8))
+
+    def _write(self, file: str, content: Bytes) -> None:
+        flat = np.ascontiguousarray(content)
+        (self.folder / file).write_bytes(flat.data)
+        self._note(file, flat)
+
+    def _note(self, file: str, content: Bytes) -> None:
+        self.files[file] = (hashlib.sha256(content.data).hexdigest(), content.nbytes)
+
+
+def _require_unique(keys: Sequence[Any], column: str) -> None:
+    seen = set()
+    for key in keys:
+        written = json.dumps(key)
+        if written in seen:
+            raise InputError(
+                f"the key {key!r} is there more than once in column {column!r}",
+                code="duplicate-key",
+                column=column,
+                hint="choose a column without repeated values, or publish one row for each key",
+            )
+        seen.add(written)

@@ -1,0 +1,351 @@
+"""Rows are looked up through real servers over TLS; wrong servers are noticed."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet.data.dataset import read
+from discreet.errors import DiscreetError, EngineError, InfeasibleError, InputError, RefusedError
+from discreet.protocols.retrieval.schemes.chor import Chor
+from discreet.protocols.retrieval.signing import Publisher
+from discreet.protocols.retrieval.table import RetrievalTable
+from discreet.protocols.transport import Message
+from tests.protocols.retrieval.served import PUBLISHER, asker, built, people, serving
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("table")
+    return built(folder, secondary={"city": 120}, schemes=("dpf", "simple-pir"))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "servers"),
+    [("auto", 1), ("auto", 2), ("auto", 3), ("chor", 2), ("simple-pir", 1), ("whole-table", 1)],
+)
+def test_rows_are_found_and_absent_ones_are_proven(table, tmp_path, scheme, servers):
+    truth = people(300).set_index("id")
+    with (
+        serving([table.folder.parent] * servers, tmp_path) as (addresses, pins, _),
+        asker(addresses, pins, scheme=scheme) as retrieval,
+    ):
+        for key in (3, 3 + 7 * 299, 3 + 7 * 150):
+            row = retrieval.get(key)
+            assert row == {"id": key, **truth.loc[key].to_dict()}
+        assert retrieval.get(4) is None
+        found = retrieval.get_many([10, 5, 17])
+        assert found["id"].tolist() == [10, 17]
+        assert retrieval.why
+
+
+def test_secondary_keys_with_no_and_many_matches(table, tmp_path):
+    truth = people(300)
+    with (
+        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, servings),
+        asker(addresses, pins, batch=40) as retrieval,
+    ):
+        asked = []
+        for city in ("TGN", "REU", "nowhere"):
+            found = retrieval.where(city=city)
+            expected = truth[truth.city == city]
+            assert sorted(found["id"]) == sorted(expected["id"])
+            assert found.columns.tolist() == ["id", "name", "city", "pay"]
+            asked.append(servings[0].counters.questions)
+        # As many questions for a city that nobody lives in.
+        assert len({b - a for a, b in zip(asked, asked[1:], strict=False)}) == 1
+        with pytest.raises(InputError, match="not a secondary key"):
+            retrieval.where(pay=1)
+
+
+def test_frames_come_back_in_the_library_that_is_asked_for(table, tmp_path):
+    import polars as pl
+
+    with (
+        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _),
+        asker(addresses, pins, library="polars") as retrieval,
+    ):
+        assert isinstance(retrieval.get_many([3]), pl.DataFrame)
+        assert retrieval.get_many([]).height == 0
+
+
+def test_updates_are_seen_and_the_old_version_is_served_beside(tmp_path):
+    first = built(tmp_path, rows=200, secondary={"city": 90}, schemes=("dpf", "simple-pir"))
+    folder = first.folder.parent
+    with (
+        serving([folder] * 2, tmp_path) as (addresses, pins, servings),
+        serving([folder], tmp_path) as (one_address, one_pin, one_serving),
+        asker(addresses, pins) as retrieval,
+        asker(one_address, one_pin, scheme="simple-pir") as alone,
+    ):
+        assert retrieval.get(3)["name"] == "person 0"
+        assert retrieval.get(1) is None
+        changed = pd.DataFrame(
+            {"id": [3, 1], "name": ["new", "born"], "city": ["REU", "REU"], "pay": [1.0, 2.0]}
+        )
+        second = first.update(changed, deleted=[10], publisher=PUBLISHER)
+        assert (second.statement.version, second.statement.rows) == (2, 200)
+        for one in (*servings, *one_serving):
+            one.look(force=True)
+        retrieval.get(3)  # the old version; its answer names the newer one
+        for client in (retrieval, alone):
+            assert client.get(3)["name"] == "new"
+            assert client.get(1)["name"] == "born"
+            assert client.get(10) is None
+            assert client.get(17)["name"] == "person 2"
+        assert sorted(retrieval.where(city="REU")["id"]) == [1, 3]
+        third = second.update(deleted=[1], publisher=PUBLISHER)
+        assert third.lookup("main", 1) is None
+        assert third.lookup("main", 3)[0] == "new"
+        third.verify()
+        # What did not change is the same file.
+        assert (third.folder / "main-filter-xor-1.bin").samefile(
+            first.folder / "main-filter-xor-1.bin"
+        )
+
+
+def test_a_delta_table_that_is_full_says_so(tmp_path):
+    table = built(tmp_path, rows=20, places=3)
+    with pytest.raises(InfeasibleError, match="4 rows changed"):
+        table.update(deleted=[3, 10, 17, 24], publisher=PUBLISHER)
+
+
+class Lies:
+    """Changes answers of one server."""
+
+    def __init__(self, change):
+        self.change = change
+        self.seen = []
+
+    def __call__(self, number, one):
+        def answer(peer, message):
+            self.seen.append((number, message.label, len(message.body)))
+            reply = one.answer(peer, message)
+            if number == 0 and reply.label == "answer":
+                body = bytearray(reply.body)
+                self.change(body)
+                return Message(reply.label, reply.fields, bytes(body))
+            return reply
+
+        return answer
+
+
+def test_a_lying_server_is_noticed_and_learns_nothing(table, tmp_path):
+    drawn = np.random.default_rng(4)
+
+    def flip(body):
+        body[drawn.integers(len(body))] ^= 1 << drawn.integers(8)
+
+    lies = Lies(flip)
+    with (
+        serving([table.folder.parent] * 2, tmp_path, lies) as (addresses, pins, _),
+        asker(addresses, pins) as retrieval,
+    ):
+        texts = set()
+        for _ in range(60):
+            with pytest.raises(RefusedError) as caught:
+                retrieval.get(3)
+            texts.add(str(caught.value))
+        assert len(texts) == 1
+        # What the servers see next is the same as after a right answer.
+        asked = [entry for entry in lies.seen if entry[1] == "ask"]
+        assert len(asked) == 120
+        assert len({size for _, _, size in asked}) == 1
+
+
+def test_another_table_behind_one_server_is_noticed(table, tmp_path):
+    other = built(tmp_path, rows=290, secondary={"city": 120}, schemes=("dpf", "simple-pir"))
+    with (
+        serving([table.folder.parent, other.folder.parent], tmp_path) as (addresses, pins, _),
+        asker(addresses, pins) as retrieval,
+        pytest.raises(RefusedError, match="same version"),
+    ):
+        retrieval.get(3)
+
+
+def test_an_older_version_than_before_is_refused(tmp_path):
+    first = built(tmp_path, rows=50)
+    with serving([first.folder.parent] * 2, tmp_path) as (addresses, pins, _):
+        first.update(deleted=[3], publisher=PUBLISHER)
+        with asker(addresses, pins) as retrieval:
+            # A server that forgot the newest version cannot make the client forget it.
+            retrieval.get(10)
+            retrieval._state = dataclasses.replace(retrieval._state, version=9)
+            retrieval._newest = 10
+            with pytest.raises(RefusedError, match="older"):
+                retrieval.get(10)
+
+
+def test_a_publisher_who_is_somebody_else_is_refused(table, tmp_path):
+    from discreet.protocols.retrieval.asking import Retrieval
+
+    with serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _):
+        stranger = Publisher(bytes(32)).reader.public
+        with (
+            Retrieval(addresses, table="people", pins=pins, publisher=stranger) as retrieval,
+            pytest.raises(RefusedError, match="not signed"),
+        ):
+            retrieval.get(3)
+
+
+def test_a_server_that_is_gone_is_named_and_may_come_back(table, tmp_path):
+    with serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _):
+        retrieval = asker(addresses, pins, time_limit=5)
+        assert retrieval.get(3)
+    with pytest.raises(EngineError) as caught:
+        retrieval.get(3)
+    assert addresses[0] in str(caught.value)
+    with pytest.raises(EngineError, match="does not answer"):
+        retrieval.get(3)
+
+
+@pytest.mark.parametrize(
+    ("fields", "body"),
+    [
+        ({}, b""),
+        ({"t": "people"}, b""),
+        ({"t": "people", "v": "1"}, b""),
+        ({"t": "people", "v": 1, "p": 3}, b""),
+        ({"t": "people", "v": 1, "p": "main", "s": ["dpf"], "n": 1}, b""),
+        ({"t": "people", "v": 1, "p": "main", "s": "dpf", "n": 10**9}, b""),
+        ({"t": "people", "v": 1, "p": "main", "s": "dpf", "n": -1}, b""),
+        ({"t": "people", "v": 1, "p": "main", "s": "dpf", "n": 1}, b"short"),
+    ],
+)
+@pytest.mark.parametrize("label", ["ask", "hint", "statement", "nonsense"])
+def test_wrong_messages_are_refused(table, tmp_path, label, fields, body):
+    from discreet.protocols.retrieval.serving import Serving
+
+    one = Serving({"people": table.folder.parent})
+    if label == "statement" and fields.get("t") == "people":
+        one.answer("", Message(label, fields, body))
+        return
+    with pytest.raises(DiscreetError):
+        one.answer("", Message(label, fields, body))
+
+
+def test_too_many_questions_are_refused(table, tmp_path):
+    with (
+        serving([table.folder.parent] * 2, tmp_path, rate=0.01) as (addresses, pins, servings),
+        asker(addresses, pins) as retrieval,
+    ):
+        assert retrieval.get(3)
+        for one in servings:
+            one._tokens = 0.0
+        with pytest.raises(RefusedError, match="no more questions"):
+            retrieval.get(3)
+
+
+def test_mistakes_of_the_publisher_are_named(tmp_path):
+    frame = people(10)
+
+    def make(data=frame, **options):
+        options = {"key": "id", "publishable": True} | options
+        return RetrievalTable.build(data, folder=tmp_path / "t", publisher=PUBLISHER, **options)
+
+    with pytest.raises(InputError, match="more than once in column 'city'"):
+        make(key="city")
+    with pytest.raises(InputError, match="there is no column 'idd'"):
+        make(key="idd")
+    with pytest.raises(InputError, match="needs records of"):
+        make(width=64)
+    with pytest.raises(InputError, match="no value in some row"):
+        make(frame.assign(id=[None, *range(9)]).astype({"id": "Int64"}))
+    with pytest.raises(InputError, match="no rows"):
+        make(frame.head(0))
+    with pytest.raises(InputError, match="a look-up fetches 1"):
+        make(secondary={"city": 1})
+    with pytest.raises(RefusedError, match="pay: confidential"):
+        make(
+            read(frame, roles={"pay": "confidential"}, rest="other"),
+            publishable=False,
+        )
+    make(
+        read(frame, roles={"id": "other", "name": "other", "pay": "confidential"}),
+        columns=["name"],
+        publishable=False,
+    )
+    assert RetrievalTable.open(tmp_path / "t").statement.columns == (
+        ("id", "integer"),
+        ("name", "text"),
+    )
+    with pytest.raises(InputError, match="holds no version 7"):
+        RetrievalTable.open(tmp_path / "t", 7)
+
+
+def test_missing_values_and_other_kinds_come_back(tmp_path):
+    import datetime
+    import decimal
+
+    import pyarrow as pa
+
+    rows = pa.table(
+        {
+            "code": ["a", "ü", "x" * 70],
+            "day": [datetime.date(2024, 2, 29), None, datetime.date(1, 1, 1)],
+            "at": [datetime.datetime(2024, 1, 1, 12, 30), None, None],
+            "flag": [True, None, False],
+            "price": [decimal.Decimal("1.50"), None, decimal.Decimal(-7)],
+            "x": [float("nan"), None, 1e300],
+        }
+    )
+    table = RetrievalTable.build(
+        rows,
+        key="code",
+        folder=tmp_path / "people",
+        publisher=PUBLISHER,
+        publishable=True,
+        name="people",
+    )
+    with (
+        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _),
+        asker(addresses, pins, library="pyarrow") as retrieval,
+    ):
+        first = retrieval.get("a")
+        assert first["day"] == datetime.date(2024, 2, 29)
+        assert first["price"] == decimal.Decimal("1.5")
+        assert first["x"] is None  # as everywhere: not a number is missing
+        assert set(retrieval.get("ü").values()) == {"ü", None}
+        assert retrieval.get_many(["x" * 70, "a"]).num_rows == 2
+        with pytest.raises(InputError, match="is not a key"):
+            retrieval.get(5)
+
+
+def test_one_row_is_a_table(tmp_path):
+    table = built(tmp_path, rows=1)
+    assert table.lookup("main", 3)[0] == "person 0"
+    assert table.lookup("main", 4) is None
+
+
+def test_the_order_of_rows_changes_nothing(tmp_path):
+    one = RetrievalTable.build(
+        people(100),
+        key="id",
+        folder=tmp_path / "a",
+        publisher=PUBLISHER,
+        publishable=True,
+        name="people",
+        secondary={"city": 60},
+    )
+    two = RetrievalTable.build(
+        people(100).sample(frac=1, random_state=1),
+        key="id",
+        folder=tmp_path / "b",
+        publisher=PUBLISHER,
+        publishable=True,
+        name="people",
+        secondary={"city": 60},
+    )
+    assert one.statement.root == two.statement.root
+
+
+def test_chor_counts_its_servers(table, tmp_path):
+    with (
+        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _),
+        asker(addresses, pins, scheme=Chor(servers=3)) as retrieval,
+        pytest.raises(InputError, match="asks 3 servers"),
+    ):
+        retrieval.get(3)
+    with pytest.raises(InputError, match="one server"):
+        asker(["a:1", "b:1"], ["sha256:0", "sha256:0"])

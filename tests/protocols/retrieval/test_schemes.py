@@ -1,0 +1,185 @@
+"""Private retrieval is right everywhere, and exact distributions of views are equal."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from discreet.protocols.retrieval import plain
+from discreet.protocols.retrieval.lattice import (
+    DIMENSION,
+    gaussian,
+    hint_of,
+    public_row,
+    public_rows,
+)
+from discreet.protocols.retrieval.point_function import expand, make_keys
+from discreet.protocols.retrieval.schemes._base import Shape
+from discreet.protocols.retrieval.schemes.chor import Chor
+from discreet.protocols.retrieval.schemes.dpf import DPF
+from discreet.protocols.retrieval.schemes.simple_pir import SimplePIR
+from discreet.protocols.retrieval.schemes.whole_table import WholeTable
+from discreet.protocols.retrieval.views import view_test
+from discreet.randomness import Randomness
+from tests.laws.scheme import Worn, fetched, held, published
+
+
+class Listed(Randomness):
+    """Gives the bytes it is told to."""
+
+    def __init__(self, given: bytes) -> None:
+        super().__init__(bytes(32), secure=False)
+        self.given = given
+
+    def bytes(self, size: int) -> bytes:
+        taken, self.given = self.given[:size], self.given[size:]
+        assert len(taken) == size
+        return taken
+
+
+def views(servers: int, slots: int, wanted: int, seen: tuple[int, ...]) -> Counter:
+    """Count what some servers see over everything that can be drawn."""
+    shape = Shape(columns=slots, width=8)
+    draws = itertools.product(range(1 << slots), repeat=servers - 1)
+    # Bits beyond the last slot are dropped, so drawing them would only count everything again.
+    asked = (
+        Chor(servers=servers).ask(shape, [wanted], rng=Listed(bytes(drawn))) for drawn in draws
+    )
+    return Counter(tuple(one.questions[server] for server in seen) for one in asked)
+
+
+@pytest.mark.parametrize(("servers", "slots"), [(2, 8), (3, 5), (4, 3), (5, 2)])
+def test_all_servers_but_one_see_the_same_whatever_is_asked(servers, slots):
+    for coalition in itertools.combinations(range(servers), servers - 1):
+        expected = views(servers, slots, 0, coalition)
+        assert set(expected.values()) == {1}  # uniform over all vectors
+        for wanted in range(1, slots):
+            assert views(servers, slots, wanted, coalition) == expected
+
+
+@pytest.mark.parametrize("servers", [2, 3, 5])
+def test_all_servers_together_see_what_is_asked(servers):
+    shape = Shape(columns=40, width=8)
+    for wanted in range(40):
+        asked = Chor(servers=servers).ask(shape, [wanted], rng=Randomness.secure())
+        together = np.bitwise_xor.reduce([np.frombuffer(q, np.uint8) for q in asked.questions])
+        assert np.flatnonzero(np.unpackbits(together, bitorder="little")).tolist() == [wanted]
+
+
+def test_both_keys_of_a_point_function_show_the_point():
+    for size in (1, 2, 127, 128, 129, 600, 5000):
+        for place in {0, size // 2, size - 1}:
+            keys = make_keys(size, place, Randomness.secure())
+            apart = expand(keys[0], size) ^ expand(keys[1], size)
+            assert np.flatnonzero(np.unpackbits(apart, bitorder="little")).tolist() == [place]
+
+
+def right_on_all(scheme, sizes):
+    rng = Randomness.seeded(7)
+    for size in sizes:
+        shape = Shape(columns=size, width=8)
+        block, slots = held(scheme, shape, size)
+        public = published(scheme, shape, block)
+        for wanted in range(size):
+            assert fetched(scheme, shape, block, [wanted], rng, public) == slots[wanted].tobytes()
+
+
+SCHEMES = [
+    WholeTable(),
+    *(Chor(servers=n) for n in (2, 3, 4, 5)),
+    DPF(),
+    SimplePIR(),
+]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=str)
+def test_right_on_all_indices_of_some_sizes(scheme):
+    right_on_all(scheme, (1, 2, 3, 63, 64, 65, 130))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", SCHEMES, ids=str)
+def test_right_on_all_indices_of_all_sizes_up_to_600(scheme):
+    right_on_all(scheme, range(1, 601))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", [Chor(), DPF(), SimplePIR()], ids=str)
+def test_six_thousand_views_tell_nothing(scheme):
+    shape = Shape(columns=256, width=8)
+    block, _ = held(scheme, shape)
+    public = published(scheme, shape, block)
+    for server in range(scheme.parties):
+        found = view_test(
+            scheme,
+            shape,
+            ([5], [200]),
+            views=6000,
+            rng=Randomness.seeded(9),
+            server=server,
+            public=public,
+        )
+        assert found.is_chance, found
+
+
+@pytest.mark.parametrize("scheme", [Chor(), SimplePIR()], ids=str)
+def test_reused_randomness_is_caught(scheme):
+    shape = Shape(columns=64, width=8)
+    block, _ = held(scheme, shape)
+    public = published(scheme, shape, block)
+    last = scheme.parties - 1
+    found = view_test(scheme, shape, ([5], [50]), views=200, rng=Worn(), server=last, public=public)
+    assert found.auc == 1.0
+    assert not found.is_chance
+
+
+@pytest.mark.parametrize("rows", [1, 31, 32, 33, 64, 100, 129])
+def test_the_compiled_selection_is_the_plain_one(rows):
+    from discreet.protocols.retrieval.kernels.xor import select, select_many
+
+    drawn = np.random.default_rng(rows)
+    table = drawn.integers(0, 1 << 63, (rows, 3), dtype=np.uint64)
+    bits = drawn.integers(0, 1 << 63, (5, -(-rows // 64)), dtype=np.uint64)
+    expected = np.stack([plain.select(table, line) for line in bits])
+    assert (select_many(table, bits) == expected).all()
+    assert (np.stack([select(table, line) for line in bits]) == expected).all()
+
+
+@pytest.mark.parametrize("rows", [1, 7, 8, 9, 31])
+def test_the_compiled_product_is_the_plain_one(rows):
+    from discreet.protocols.retrieval.kernels.lwe import multiply
+
+    drawn = np.random.default_rng(rows)
+    matrix = drawn.integers(-128, 128, (rows, 45)).astype(np.int8)
+    vector = drawn.integers(0, 1 << 32, 45).astype(np.uint32)
+    assert (multiply(matrix, vector) == plain.multiply(matrix, vector)).all()
+
+
+def test_the_hint_is_exact_at_the_ends_of_its_range():
+    # All products as large as they get: float64 must not round.
+    matrix = np.full((3, 4097), -128, np.int8)
+    whole = np.concatenate([piece for _, piece in public_rows(bytes(16), 4097)])
+    expected = matrix.astype(np.int64) @ whole.astype(np.int64)
+    assert (hint_of(matrix, bytes(16)) == expected.astype(np.uint32)).all()
+    assert (public_row(bytes(16), 4096) == whole[4096]).all()
+    assert whole.shape == (4097, DIMENSION)
+
+
+def test_noise_has_the_deviation_that_the_parameters_assume():
+    drawn = gaussian(400_000, Randomness.seeded(3))
+    assert abs(drawn.std() - 6.4) < 0.03
+    assert abs(drawn.mean()) < 0.04
+    near = [float((drawn == x).mean()) for x in range(-3, 4)]
+    weights = np.exp(-(np.arange(-64, 65) ** 2) / (2 * 6.4**2))
+    assert np.allclose(near, (weights / weights.sum())[61:68], atol=0.002)
+
+
+@pytest.mark.slow
+def test_a_million_values_decode():
+    scheme, shape = SimplePIR(), Shape(columns=1024, width=1024, rows=1)
+    block, slots = held(scheme, shape)
+    public = published(scheme, shape, block)
+    rng = Randomness.seeded(11)
+    for wanted in range(1000):
+        assert fetched(scheme, shape, block, [wanted], rng, public) == slots[wanted].tobytes()
