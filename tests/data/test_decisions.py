@@ -27,6 +27,18 @@ def column(kind: str) -> list[Any]:
         "coordinates": [f"41.38{i % 4}1, 2.17{i % 4}9" for i in range(N)],
         "free text": [f"the patient came back after {i % 4} long days at sea" for i in range(N)],
         "one e-mail in many notes": ["ok"] * (N - 1) + ["ask ana.b@example.org"],
+        "phone in a country": [f"612.34.56.0{i % 4}" for i in range(N)],
+        "phone with an area": [f"(555) 123-450{i % 4}" for i in range(N)],
+        "phone as a number": [600_000_000 + i % 4 for i in range(N)],
+        "card": [f"4111 1111 1111 111{i % 4}" for i in range(N)],
+        "network": [f"192.168.1.{i % 4}" for i in range(N)],
+        "point": [f"POINT(2.17{i % 4} 41.38)" for i in range(N)],
+        "degrees": [f"41°23'0{i % 4}\"N 2°10'05\"E" for i in range(N)],
+        "e-mail in bytes": [f"p{i % 4}@example.org".encode() for i in range(N)],
+        "wide e-mail": [f"p{i % 4}＠example.org" for i in range(N)],
+        "dates": [f"0{1 + i % 9}/05/1999" for i in range(N)],
+        "times": [f"12:30:0{i % 9}" for i in range(N)],
+        "amounts": [(i % 9) * 10**6 + 5 for i in range(N)],
         "unique codes": [f"c{i}" for i in range(N)],
         "unique numbers": rng.permutation(N).tolist(),
         "codes": [f"c{i % 4}" for i in range(N)],
@@ -50,8 +62,17 @@ NAMING = [
     "one e-mail in many notes",
     "unique codes",
     "unique numbers",
+    "phone in a country",
+    "phone with an area",
+    "phone as a number",
+    "card",
+    "network",
+    "point",
+    "degrees",
+    "e-mail in bytes",
+    "wide e-mail",
 ]
-HARMLESS = ["codes", "postcodes", "icd", "numbers", "long but few"]
+HARMLESS = ["dates", "times", "amounts", "codes", "postcodes", "icd", "numbers", "long but few"]
 
 
 def people(values: list[Any], **more: Any) -> dc.Dataset:
@@ -77,7 +98,7 @@ def test_codes_that_many_share_may_leave(kind: str) -> None:
     assert "x" in dc.mask(people(column(kind)), [dc.Rounding("age", 10)]).frame.columns
 
 
-@pytest.mark.parametrize("kind", ["e-mail", "free text", "one e-mail in many notes"])
+@pytest.mark.parametrize("kind", ["e-mail", "free text", "one e-mail in many notes", "point"])
 def test_confidential_text_that_names_people_is_refused_too(kind: str) -> None:
     data = people(column(kind)).replace(roles={"x": "confidential"})
     with pytest.raises(InputError) as error:

@@ -324,3 +324,59 @@ def test_a_quantile_of_nested_expressions_stays_a_small_statement(monkeypatch):
         answer = gate.ask(f"SELECT QUANTILE({nested}, 0.9), MEDIAN({nested}) FROM people")
     assert answer.kind == "noisy"
     assert 0 < max(sizes) < 3_000
+
+
+# -- columns that follow from each other, where values are missing or wrong ------------------------
+def paid(**columns):
+    """Three hundred salaries, and columns made of them by name."""
+    source = np.random.default_rng(7)
+    salary = source.integers(15, 120, 300) * 1000.0
+    some = source.random(300) < 0.5
+    made = {
+        "half": np.where(some, 2 * salary, np.nan),
+        "men": np.where(some, salary, np.nan),
+        "women": np.where(some, np.nan, salary),
+        "tax": 0.3 * salary,
+        "mistaken": np.where(np.arange(300) == 5, 1e9, 0.3 * salary),
+        "boundless": np.where(np.arange(300) == 5, np.inf, 0.3 * salary),
+        "births": np.where(np.arange(300) < 12, np.arange(300.0), np.nan),
+        "scores": np.where(np.arange(300) > 287, np.arange(300.0), np.nan),
+        "gaps": np.where(np.arange(300) % 3 == 0, np.nan, salary),
+    }
+    ages = pa.array(source.integers(18, 70, 300))
+    chosen = {new: made.get(old, salary) for new, old in columns.items()}
+    return dc.read(
+        pa.table({"age": ages, **{n: pa.array(v, from_pandas=True) for n, v in chosen.items()}}),
+        roles={"age": "quasi", **dict.fromkeys(chosen, "confidential")},
+        name="people",
+    )
+
+
+@pytest.mark.parametrize(
+    "other", [("half",), ("men", "women"), ("mistaken",), ("boundless",), ("tax", "births", "scores")]
+)
+def test_dependences_are_found_beside_missing_and_wrong_values(other):
+    data = paid(salary="salary", **{name: name for name in other})
+    with dc.Gateway(data, guard=dc.Restriction(k=3)) as gate:
+        told = " ".join(gate.notices)
+    for name in other:
+        assert (f"{name} = " in told) == (name not in ("births", "scores"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("salary", "half"), ("gaps", "tax"), ("salary", "mistaken")]
+)
+def test_what_follows_from_another_column_still_holds_the_truth(first, second):
+    """A record without the one value may have the other, or a wrong one: neither is made up."""
+    data = paid(**{first: first, second: second})
+    frame = data.arrow().to_pandas()
+    chosen = frame[frame.age < 40]
+    with dc.Gateway(data, guard=dc.Camouflage(bound=0.3)) as gate:
+        assert len(gate.notices) == 1
+        for name in (first, second):
+            row = gate.ask(
+                f"SELECT SUM({name}) s, AVG({name}) m, MAX({name}) h FROM people WHERE age < 40"
+            ).table.to_pylist()[0]
+            assert row["s_lower"] <= chosen[name].sum() <= row["s_upper"]
+            assert row["m_lower"] <= chosen[name].mean() <= row["m_upper"]
+            assert row["h_lower"] <= chosen[name].max() <= row["h_upper"]

@@ -30,12 +30,17 @@ _NEAR_UNIQUE = 0.5
 _MANY = 20
 #: What single values look like: words for people, a pattern, and from which share of the values on.
 _PATTERNS: tuple[tuple[str, str, float], ...] = (
-    ("e-mail addresses", r"[\w.+-]+@[\w-]+\.[A-Za-z]{2,}", 0.0),
+    ("e-mail addresses", r"[\w.+-]+[@＠﹫][\w-]+\.[A-Za-z]{2,}", 0.0),
     ("bank account numbers", r"\b[A-Z]{2}\d{2}[ ]?([A-Z0-9]{4}[ ]?){2,7}[A-Z0-9]{1,4}\b", 0.0),
     ("telephone numbers", r"(\+|\b00)\d{1,3}[ ./()-]*(\d[ ./()-]*){7,11}\b", 0.0),
     ("telephone numbers", r"^\(?0\d{1,4}\)?[ /-]\d{3,}[ -]?\d*$", 0.05),
+    ("telephone numbers", r"^\(?\d{3}\)?[ ./-]{0,2}\d{3}[ ./-]\d{3,4}$", 0.05),
+    ("telephone numbers", r"^\d{2,3}([ ./-]\d{2,3}){3,4}$", 0.05),
+    ("network addresses", r"^\d{1,3}(\.\d{1,3}){3}$", 0.05),
+    ("card numbers", r"^(\d{4}[ -]){3}\d{1,7}$|^\d{15,19}$", 0.05),
     ("numbers of persons", r"^([A-Z]?\d{8,13}[A-Z]?|\d{3}-\d{2}-\d{4}|\d{6}-\d{4})$", 0.05),
     ("coordinates", r"^[(]?-?\d{1,3}\.\d{3,}[ ]*[,; ][ ]*-?\d{1,3}\.\d{3,}[)]?$", 0.05),
+    ("coordinates", r"(?i)\bPOINT\s*Z?M?\s*\(|\d°\s*\d{1,2}\s*['′’]", 0.0),
 )
 #: Values of so many words are sentences; where this share of them is, the column is free text.
 _SENTENCE = r"(\S+\s+){4,}\S+"
@@ -157,8 +162,10 @@ def identifying(dataset: Dataset, columns: Sequence[str]) -> dict[str, str]:
         elif is_other and _is_near_unique(summary):
             share = f"{summary.uniqueness:.0%} of them different"
             found[summary.name] = f"are near-unique, {share}: they tell people apart"
-        elif is_other and summary.kind == "number" and meaning(summary.name, "place"):
+        elif summary.kind == "number" and meaning(summary.name, "place"):
             found[summary.name] = "are coordinates, as its name says"
+        elif is_other and _is_number_of_somebody(summary):
+            found[summary.name] = "are numbers of 9 to 13 digits, like those of persons and telephones"
     return found
 
 
@@ -169,10 +176,23 @@ def _is_near_unique(summary: Summary) -> bool:
     return summary.distinct > 1 and summary.uniqueness >= least
 
 
+def _is_number_of_somebody(summary: Summary) -> bool:
+    """Whether whole numbers have as many digits each as persons' and telephone numbers have."""
+    ends = (summary.low, summary.high)
+    if summary.kind not in ("integer", "number") or summary.distinct < 2:
+        return False
+    if not all(isinstance(end, int | float) and end == end // 1 and end > 0 for end in ends):
+        return False
+    low, high = (len(str(int(end))) for end in ends)
+    return low == high and 9 <= low <= 13
+
+
 def _is_text(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    texts = (pa.types.is_string, pa.types.is_large_string)
+    blobs = (pa.types.is_binary, pa.types.is_large_binary)  # texts, as some writers keep them
+    return any(is_kind(kind) for is_kind in (*texts, *blobs))
 
 
 def _patterns(dataset: Dataset, texts: Sequence[str]) -> dict[str, str]:

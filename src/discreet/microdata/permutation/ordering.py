@@ -9,6 +9,7 @@ the others, no attacker can.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -31,6 +32,11 @@ _TOLERATED = 0.2
 _CERTAIN = 4.0
 #: Records that the mean of the whole file counts for in the mean of a code.
 _PRIOR = 2.0
+#: Columns whose products a regression looks at.
+_MULTIPLIED = 8
+#: Records in a stretch of a column, at least, and number of stretches, at most.
+_STRETCH = 12
+_STRETCHES = 64
 #: Below this a part of a regression is taken for noise.
 _RIDGE = 1e-9
 
@@ -180,8 +186,8 @@ def _tried(trial: _Trial, columns: Mapping[str, Released]) -> Ordering:
 def _alone(trial: _Trial, column: Released) -> float:
     """Return the success of ordering by one column: upwards, downwards, or by what its codes mean."""
     places = column.places[trial.rows]
-    means = _means(trial, places)
-    return max(trial.accuracy(score) for score in (places, -places, means))
+    scores = (places, -places, _means(trial, places), _lines(trial, places))
+    return max(trial.accuracy(score) for score in scores)
 
 
 def _together(trial: _Trial, columns: Sequence[Released]) -> float:
@@ -198,12 +204,18 @@ def _together(trial: _Trial, columns: Sequence[Released]) -> float:
 
 
 def _designs(trial: _Trial, columns: Sequence[Released]) -> list[tuple[Floats, Floats]]:
-    """Return what regressions are made of: sums of columns, and sums of logarithms for products."""
+    """Return what regressions are made of.
+
+    Sums of columns, sums of logarithms for products, and sums of products and of what stretches of
+    each column mean, for relations that are neither straight nor rising.
+    """
     plain, logs = [np.ones(len(trial.rows))], [np.ones(len(trial.rows))]
+    bent: list[Floats] = []
     for column in columns:
         places = column.places[trial.rows]
         means = _means(trial, places)
         plain += [_scaled(places), _scaled(means)]
+        bent += [_scaled(means), _scaled(_lines(trial, places))]
         if column.is_number and (places > 0).all():
             logs.append(_scaled(np.log(places)))
         else:
@@ -211,8 +223,45 @@ def _designs(trial: _Trial, columns: Sequence[Released]) -> list[tuple[Floats, F
     found = [(np.column_stack(plain), trial.values)]
     # The rest is of columns as they are: a sum is found even where nothing else fits.
     found.append((np.column_stack([plain[0], *plain[1::2]]), trial.values))
+    straight = plain[1::2][:_MULTIPLIED]
+    products = [one * two for one, two in itertools.combinations_with_replacement(straight, 2)]
+    found.append((np.column_stack([plain[0], *plain[1::2], *bent, *products]), trial.values))
     if trial.is_number and (trial.values > 0).all():
         found.append((np.column_stack(logs), np.log(trial.values)))
+    return found
+
+
+def _stretches(places: Floats) -> Floats:
+    """Return the stretch that each value lies in, each of about as many records."""
+    ranks = np.argsort(np.argsort(places, kind="stable"), kind="stable")
+    number = int(np.clip(len(places) // _STRETCH, 1, _STRETCHES))
+    # Equal values lie in one stretch: that of the first of them.
+    _, first = np.unique(places, return_inverse=True)
+    least = np.full(int(first.max(initial=0)) + 1, len(places))
+    np.minimum.at(least, first.ravel(), ranks)
+    return np.asarray(least[first.ravel()] * number // max(len(places), 1), np.float64)
+
+
+def _lines(trial: _Trial, places: Floats) -> Floats:
+    """Return what a line through each stretch of a column says, learned on the other half."""
+    stretch = np.asarray(_stretches(places), np.int64)
+    size, x, y = int(stretch.max(initial=0)) + 1, _scaled(places), trial.values
+    found = np.empty(len(places))
+    for fold in (0, 1):
+        own, other = trial.fold == fold, trial.fold != fold
+        if not other.any():
+            other = own
+        here = stretch[other]
+        count, sums, totals, squares, products = (
+            np.bincount(here, weights, minlength=size)
+            for weights in (None, x[other], y[other], x[other] ** 2, (x * y)[other])
+        )
+        known = np.maximum(count, 1)
+        middle = np.where(count > 0, totals / known, y[other].mean() if other.any() else 0.0)
+        variance = squares - sums**2 / known
+        slope = (products - sums * totals / known) / np.where(variance > 1e-12, variance, np.inf)
+        place = stretch[own]
+        found[own] = middle[place] + slope[place] * (x[own] - (sums / known)[place])
     return found
 
 

@@ -2,7 +2,9 @@
 
 What is proved for each column alone does not hold for both together. At opening the sums of
 products of all numeric confidential columns are taken in the engine; each column is explained by
-those before it, and counts as dependent where hardly anything is left.
+those before it, and counts as dependent where hardly anything is left. That is tried on the records
+that have a value of each; where some columns have few values, also with fewer columns; and without
+the records that are far from all others, since one wrong value would hide what holds for the rest.
 """
 
 from __future__ import annotations
@@ -28,6 +30,12 @@ Floats = npt.NDArray[np.float64]
 NEARLY = 0.05
 #: Below this share nothing is left but rounding.
 EXACTLY = 1e-6
+#: Columns that most records of another have too are tried together.
+_MOST = 0.9
+#: Fewer records show no dependence.
+_FEWEST = 3
+#: Records so many deviations from the mean are looked at apart.
+_FAR = 4.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,25 +75,112 @@ def dependences(
                 )
     if len(names) < 2:
         return []
-    middles, scales, count = _scales(data, names)
-    if count < 3:
-        return []
-    matrix = _products(data, names, middles, scales) / count
+    present, together = _present(data, names)
+    search = _Search(data)
     found: list[Dependence] = []
-    basis: list[int] = []
-    # Declared ones last, so that they follow from others and not others from them.
-    order = sorted(range(len(names)), key=lambda n: (names[n] in (declared or {}), n))
-    for place in order:
-        wanted = (declared or {}).get(names[place])
-        if scales[place] == 0.0:
-            continue  # a constant tells nothing of others
-        given = [b for b in basis if wanted is None or names[b] in wanted]
-        factors, left = _explained(matrix, place, given)
-        if left < NEARLY or wanted is not None:
-            found.append(_measured(data, names, place, given, factors, middles, scales, left))
-        else:
-            basis.append(place)
+    basis: list[str] = []
+    # Those with most values first, so that what is known of some records follows from what is known
+    # of more. Declared ones last, so that they follow from others and not others from them.
+    for column in sorted(names, key=lambda n: (n in (declared or {}), -present[n])):
+        wanted = (declared or {}).get(column)
+        given = [b for b in basis if wanted is None or b in wanted]
+        dense = [b for b in given if together[column, b] >= _MOST * present[column]]
+        sparse = [b for b in given if b not in dense and together[column, b] >= _FEWEST]
+        one = search.best(column, [given, dense], needed=wanted is not None)
+        made = [one] if one is not None else []
+        if not made:  # perhaps from one column for some records, and from another for others
+            tried = [search.best(column, [[*dense, b], [b]]) for b in sparse]
+            made = [one for one in tried if one is not None]
+        found += made
+        if not made and wanted is None:
+            basis.append(column)
     return [d for d in found if d.factors]
+
+
+class _Search:
+    """Looks for a dependence in sets of columns, each set in the engine and once."""
+
+    def __init__(self, data: Protected) -> None:
+        self._data = data
+        self._seen: dict[tuple[tuple[str, ...], bool], _Moments | None] = {}
+
+    def best(
+        self, column: str, sets: Sequence[Sequence[str]], *, needed: bool = False
+    ) -> Dependence | None:
+        """Return how a column follows from the first set that leaves hardly anything of it.
+
+        Where it is declared (`needed`), from the first set anyway.
+        """
+        declared: Dependence | None = None
+        for given in dict.fromkeys(map(tuple, sets)):
+            for trimmed in (False, True):
+                moments = self._moments(tuple(sorted((column, *given))), trimmed) if given else None
+                if moments is None or moments.scale(column) == 0.0:
+                    continue  # a constant tells nothing of others
+                factors, left = moments.explained(column, given)
+                if left < NEARLY or (needed and declared is None):
+                    made = moments.measured(self._data, column, given, factors, left)
+                    if left < NEARLY:
+                        return made
+                    declared = made
+        return declared
+
+    def _moments(self, names: tuple[str, ...], trimmed: bool) -> _Moments | None:
+        if (names, trimmed) not in self._seen:
+            first = self._moments(names, False) if trimmed else None
+            made = None
+            if not trimmed or (first is not None and first.has_far):
+                made = _Moments.of(self._data, names, first)
+            self._seen[names, trimmed] = made
+        return self._seen[names, trimmed]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Moments:
+    """Means, deviations and products of columns, over the records that have them all."""
+
+    names: tuple[str, ...]
+    middles: Floats
+    scales: Floats
+    matrix: Floats
+    #: Whether a record is far from the others.
+    has_far: bool
+    #: Which records were looked at.
+    where: exp.Expression
+
+    @classmethod
+    def of(cls, data: Protected, names: tuple[str, ...], whole: _Moments | None) -> _Moments | None:
+        """Return the moments; `whole` are those of all records, the far ones among them left out."""
+        where = _complete(names)
+        if whole is not None:
+            near = [
+                _near(n, m, s) for n, m, s in zip(names, whole.middles, whole.scales, strict=True)
+            ]
+            where = cast("exp.Expression", exp.and_(where, *near))
+        middles, scales, far, count = _scales(data, names, where)
+        if count < max(_FEWEST, len(names) + 1):
+            return None
+        matrix = _products(data, names, middles, scales, where) / count
+        return cls(names, middles, scales, matrix, far, where)
+
+    def scale(self, column: str) -> float:
+        """Return the deviation of a column."""
+        return float(self.scales[self.names.index(column)])
+
+    def explained(self, column: str, given: Sequence[str]) -> tuple[Floats, float]:
+        """Return the factors of others that explain a column best, and the share they leave."""
+        places = [self.names.index(name) for name in given]
+        return _explained(self.matrix, self.names.index(column), places)
+
+    def measured(
+        self, data: Protected, column: str, given: Sequence[str], factors: Floats, left: float
+    ) -> Dependence:
+        """Return the dependence in the units of the columns."""
+        places = [self.names.index(name) for name in given]
+        place = self.names.index(column)
+        return _measured(
+            data, self.names, place, places, factors, self.middles, self.scales, left, self.where
+        )
 
 
 def families(found: Sequence[Dependence]) -> dict[str, str]:
@@ -126,25 +221,58 @@ def _complete(names: Sequence[str]) -> exp.Expression:
     return cast("exp.Expression", exp.and_(*tests))
 
 
-def _fetch(data: Protected, values: Mapping[str, exp.Expression], names: Sequence[str]) -> Any:
+def _fetch(
+    data: Protected, values: Mapping[str, exp.Expression], where: exp.Expression | None
+) -> Any:
     named = [exp.alias_(exp.cast(tree, "double"), name) for name, tree in values.items()]
     query = exp.select(*named).from_(from_clause(data.relation.query, "t"))
-    return data.engine.fetch(query.where(_complete(names))).to_pylist()[0]
+    asked = query if where is None else query.where(where.copy())
+    return data.engine.fetch(asked).to_pylist()[0]
 
 
-def _scales(data: Protected, names: Sequence[str]) -> tuple[Floats, Floats, int]:
+def _present(
+    data: Protected, names: Sequence[str]
+) -> tuple[dict[str, int], dict[tuple[str, str], int]]:
+    """Return how many records have a value of each column, and of each two."""
+    pairs = list(itertools.combinations_with_replacement(range(len(names)), 2))
+    wanted: dict[str, exp.Expression] = {}
+    for i, j in pairs:
+        case = exp.Case().when(_complete([names[i], names[j]]), exp.Literal.number(1))
+        wanted[f"n{i}_{j}"] = exp.Count(this=case)
+    row = _fetch(data, wanted, None)
+    both = {(names[i], names[j]): int(row[f"n{i}_{j}"]) for i, j in pairs}
+    both |= {(two, one): count for (one, two), count in both.items()}
+    return {name: both[name, name] for name in names}, both
+
+
+def _near(name: str, middle: float, scale: float) -> exp.Expression:
+    reach = _FAR * (scale or 1.0)
+    return exp.Between(
+        this=_column(name), low=_number(middle - reach), high=_number(middle + reach)
+    )
+
+
+def _scales(
+    data: Protected, names: Sequence[str], where: exp.Expression
+) -> tuple[Floats, Floats, bool, int]:
+    """Return means and deviations, whether a record is far from the others, and their number."""
     wanted: dict[str, exp.Expression] = {"n": exp.Count(this=exp.Star())}
     for place, name in enumerate(names):
         wanted[f"a{place}"] = exp.Avg(this=_column(name))
         wanted[f"s{place}"] = exp.StddevPop(this=_column(name))
-    row = _fetch(data, wanted, names)
-    middles = np.array([row[f"a{place}"] or 0.0 for place in range(len(names))])
-    scales = np.array([row[f"s{place}"] or 0.0 for place in range(len(names))])
-    return middles, scales, int(row["n"])
+        wanted[f"l{place}"] = exp.Min(this=_column(name))
+        wanted[f"h{place}"] = exp.Max(this=_column(name))
+    row = _fetch(data, wanted, where)
+    middles, scales, low, high = (
+        np.array([row[f"{letter}{place}"] or 0.0 for place in range(len(names))])
+        for letter in "aslh"
+    )
+    far = (np.maximum(middles - low, high - middles) > _FAR * scales).any()
+    return middles, scales, bool(far), int(row["n"])
 
 
 def _number(value: float) -> exp.Expression:
-    literal = exp.cast(exp.Literal.number(repr(abs(value)).replace("e+", "e")), "double")
+    literal = exp.cast(exp.Literal.number(repr(abs(float(value))).replace("e+", "e")), "double")
     return exp.Neg(this=literal) if value < 0 else literal
 
 
@@ -154,7 +282,11 @@ def _centred(name: str, middle: float, scale: float) -> exp.Expression:
 
 
 def _products(
-    data: Protected, names: Sequence[str], middles: Floats, scales: Floats
+    data: Protected,
+    names: Sequence[str],
+    middles: Floats,
+    scales: Floats,
+    where: exp.Expression,
 ) -> npt.NDArray[np.float64]:
     """Return the sums of products of the columns, each less its mean and over its deviation."""
     parts = [
@@ -165,7 +297,7 @@ def _products(
         f"p{i}_{j}": exp.Sum(this=exp.Mul(this=parts[i].copy(), expression=parts[j].copy()))
         for i, j in pairs
     }
-    row = _fetch(data, wanted, names)
+    row = _fetch(data, wanted, where)
     matrix = np.zeros((len(names), len(names)))
     for i, j in pairs:
         matrix[i, j] = matrix[j, i] = row[f"p{i}_{j}"] or 0.0
@@ -181,6 +313,7 @@ def _measured(
     middles: Floats,
     scales: Floats,
     left: float,
+    where: exp.Expression,
 ) -> Dependence:
     """Return the dependence in the units of the columns, and how far single records are from it."""
     kept = [(g, f) for g, f in zip(given, factors, strict=True) if abs(f) > EXACTLY]
@@ -192,7 +325,7 @@ def _measured(
         part = exp.Mul(this=_column(name), expression=_number(factor))
         rest = exp.Sub(this=rest, expression=exp.Paren(this=part))
     ends: dict[str, exp.Expression] = {"low": exp.Min(this=rest), "high": exp.Max(this=rest.copy())}
-    row = _fetch(data, ends, [names[place], *own])
+    row = _fetch(data, ends, where)
     slack = float(row["low"] or 0.0), float(row["high"] or 0.0)
     reach = max(abs(slack[0]), abs(slack[1]))
     if left < EXACTLY and reach < EXACTLY * float(scales[place]):

@@ -67,7 +67,8 @@ class IntervalKeeper(Keeper):
         if guard.per_record is not None:
             data.relation.require(guard.per_record)
         #: Columns that follow from others are told as what follows from the others' cells.
-        self._dependent = {d.column: d for d in dependences(data, guard.dependent)}
+        found = dependences(data, guard.dependent)
+        self._dependent = {d.column: d for d in reversed(found)}
         self._few = few_values(data)
         self.notices = tuple(str(d) for d in self._dependent.values())
 
@@ -301,16 +302,31 @@ class IntervalKeeper(Keeper):
         return self._attached(low, high, leaf, tree)
 
     def _derived(self, secret: str, found: Dependence) -> Hidden:
-        """Return the cells of a column that follows from others: from their cells."""
+        """Return the cells of a column that follows from others: from their cells.
+
+        Records that do not follow, because another column has no value or a far other one, have
+        cells of their own, and those that have no value have none.
+        """
         bases = {name: self._of(name) for name in found.factors}
         low = high = np.zeros(self._data.count)
         for name, factor in found.factors.items():
             ends = factor * bases[name].low, factor * bases[name].high
             low, high = low + np.minimum(*ends), high + np.maximum(*ends)
         low, high = low + found.shift + found.slack[0], high + found.shift + found.slack[1]
-        known = ~np.isnan(low)
-        if len(bases) == 1:
-            (base,) = bases.values()
+        engine = self._data.engine
+        table = engine.fetch(engine.project(self._rows(), [ROW, secret, *self._extra()]))
+        table = table.take(sorted_places([table.column(ROW)]))
+        values = np.clip(_floats(table.column(secret)), -LARGEST, LARGEST)
+        known = ~np.isnan(values)
+        near = 1e-9 * np.abs(values)  # what rounding may differ by
+        apart = known & ~((low - near <= values) & (values <= high + near))
+        if apart.any():
+            own = self._grid(values[known]).cells(values[apart], self._shares(table)[apart])
+            # Together with what would have followed: that it does not follow narrows nothing.
+            low[apart], high[apart] = np.fmin(low[apart], own[0]), np.fmax(high[apart], own[1])
+        low[~known] = high[~known] = np.nan
+        (base, *others) = bases.values()
+        if not others and not apart.any() and np.array_equal(known, base.leaf >= 0):
             (factor,) = found.factors.values()
             counts = np.bincount(base.leaf[base.leaf >= 0])
             tree = base.tree.scaled(factor, found.shift, counts, found.slack)
