@@ -60,3 +60,26 @@ def test_a_code_that_is_the_sum_once_only_is_no_total():
     lines = [("N",)] * 3 + [("S",)] * 3
     assert find_total(["a", "b", "c"] * 2, lines, np.array([1.0, 2, 3, 1, 2, 4])) is None
     assert find_total(["a", "b", "c"] * 2, lines, np.array([1.0, 2, 3, 2, 2, 4])) == "c"
+
+
+def beside(values, numbers):
+    """A published table with a column of counts; those of one sector are withheld."""
+    place = [(s, r) for s in ("ALL", "it", "fin") for r in ("all", "n", "s")]
+    frame = pd.DataFrame(place, columns=["s", "r"])
+    return frame.assign(value=values, count=numbers)
+
+
+def test_counts_beside_sums_do_not_make_means_of_them():
+    """A foreign file prints sums and numbers of records: their product adds up to nothing."""
+    numbers = [20, 9, 11, 8, 3, 5, 12, 6, 6]
+    one = beside([100, 45, 55, 40, None, 35, 60, 40, 20], numbers)
+    found = dc.audit_published(one)
+    assert not found.safe
+    assert not found.is_of_means
+    assert found.intervals[["lower", "upper"]].to_numpy().tolist() == [[5.0, 5.0]]
+    # Control: of means the product adds up.
+    total = [100, 45, 55, 40, None, 35, 60, 40, 20]
+    means = [None if v is None else v / n for v, n in zip(total, numbers, strict=True)]
+    found = dc.audit_published(beside(means, numbers))
+    assert found.is_of_means
+    assert found.intervals[["lower", "upper"]].to_numpy().tolist() == [[5.0, 5.0]]

@@ -5,6 +5,10 @@ interval is promised, and a verdict that asked for them would tell what was draw
 is the width: the interval of each sensitive cell is as wide as its two levels together. Whole
 numbers that must remain possible down to the least that everybody knows do not slide: of counts
 below a minimum frequency n each from 1 to n is asked for, whichever it is.
+
+Levels of magnitudes grow with the value. A verdict that asked for the width that the true value
+needs would tell that no larger value is true that needs more. So the width is asked for that the
+largest value between the bounds would need: then the verdict is the same for all of them.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from discreet.audit.knowledge import Bounds, least, needs
 from discreet.data.table import Bools, Floats, Status, Table
 from discreet.progress import Progress, silent
 
-__all__ = ["audit_width", "holds_whole_numbers", "levels", "with_verdicts"]
+__all__ = ["audit_width", "holds_whole_numbers", "levels", "needed_width", "with_verdicts"]
 
 
 def audit_width(
@@ -53,8 +57,8 @@ def audit_width(
     """
     lower, upper = bounds
     whole = holds_whole_numbers(table)
-    below, above = levels(table)
-    width = np.ceil(below - 1e-9) + np.ceil(above - 1e-9) if whole else below + above
+    below = levels(table)[0]
+    width = needed_width(table, np.maximum(np.abs(lower), np.abs(upper)))
     # Of a value near one of its bounds most of the width must lie on the other side.
     fall = np.clip(width / 2, np.maximum(width - (upper - table.value), 0.0), table.value - lower)
     fixed = np.zeros(len(table), dtype=bool)
@@ -96,6 +100,30 @@ def levels(table: Table) -> tuple[Floats, Floats]:
     """
     room = table.value - least(table, table.value)
     return needs(table, table.value, (room, np.full(len(table), np.inf)))
+
+
+def needed_width(table: Table, most: Floats) -> Floats:
+    """Return how wide the intervals of cells must be that may be as large as `most`.
+
+    Levels of counts do not grow with them. Levels that together exceed the value are taken as they
+    are: no interval that ends at a value is wider than it.
+
+    >>> import pandas as pd
+    >>> cells = pd.DataFrame({"sector": ["Total", "IT", "Fin"], "value": [12.5, 10, 2.5]})
+    >>> cells["level"] = cells["value"] / 10
+    >>> table = Table.from_cells(cells, ["sector"], "value", lower="level", upper="level")
+    >>> needed_width(table, np.array([12.5, 20, 5])).tolist()
+    [2.5, 4.0, 1.0]
+    """
+    below, above = levels(table)
+    size = np.abs(table.value)
+    grows = (below + above < size) & np.isfinite(most) & (most > size)
+    if not table.is_whole:
+        scale = np.divide(most, size, out=np.ones(len(table)), where=grows)
+        below, above = below * scale, above * scale
+    if holds_whole_numbers(table):
+        return np.asarray(np.ceil(below - 1e-9) + np.ceil(above - 1e-9))
+    return below + above
 
 
 def holds_whole_numbers(table: Table) -> bool:

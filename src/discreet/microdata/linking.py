@@ -25,7 +25,7 @@ Numbers = npt.NDArray[np.float64]
 #: Up to this many dimensions boxes find neighbours faster than comparing all by products.
 _BOX_DIMENSIONS = 16
 #: Categories of a column that become axes; columns with more are compared by their codes.
-_AXES = 32
+AXES = 32
 #: Distances held at once; files with fewer pairs are compared at once.
 _BLOCK = 1 << 22
 
@@ -62,13 +62,16 @@ def _own(people: int, origin: Places) -> Places:
     return released
 
 
-def points(pair: Pair, targets: Places, *, ranks: bool = False) -> Points:
+def points(pair: Pair, targets: Places, *, ranks: bool = False, axes: int = AXES) -> Points:
     """Return the keys of the people looked for, and of the release, as points.
 
-    With `ranks` numbers count by their rank.
+    With `ranks` numbers count by their rank. A key with more categories than `axes` is compared
+    code by code.
     """
     sides: list[tuple[_Axis, _Axis]] = [
-        _numeric(pair, name, ranks=ranks) if pair.is_numeric(name) else _categorical(pair, name)
+        _numeric(pair, name, ranks=ranks)
+        if pair.is_numeric(name)
+        else _categorical(pair, name, axes)
         for name in pair.released_keys
     ]
     spot = combined([after.codes for _, after in sides], pair.size)
@@ -127,7 +130,7 @@ def _ranks(values: Numbers) -> Numbers:
     return ranked
 
 
-def _categorical(pair: Pair, name: str) -> tuple[_Axis, _Axis]:
+def _categorical(pair: Pair, name: str, axes: int) -> tuple[_Axis, _Axis]:
     first, second, width = pair.comparable(name)
     used = np.unique(np.concatenate([first, second]))
     used = used[used >= 0]
@@ -136,7 +139,7 @@ def _categorical(pair: Pair, name: str) -> tuple[_Axis, _Axis]:
         places = np.zeros((width + 1, 1))
         places[used[-1:]] = 1.0
         places[-1] = 0.5
-    elif used.size > _AXES:
+    elif used.size > axes:
         return _Axis(first, None), _Axis(second, None)
     else:
         places = np.zeros((width + 1, used.size))

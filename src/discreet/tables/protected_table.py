@@ -98,7 +98,9 @@ class ProtectedTable:
         shown = ~protected.withheld
         divisor = mean_count(table) if table.statistic == "mean" else np.ones(len(table))
         value = protected.value / np.where(divisor > 0, divisor, 1)  # added cells have nobody
-        drawn = self.method.acting.is_random and protected.grid is None
+        # Adjustment leaves most sums as they were; noise in every one leaves no digit of it.
+        method = self.method.acting
+        drawn = method.is_random and method.risk != "distance" and protected.grid is None
         if table.statistic == "mean" and not self.withholds and not drawn:
             value = _without_count(value, protected.grid)
         data["value"] = np.where(shown, _tidy(value), np.nan)
@@ -316,16 +318,16 @@ def _intervals_of_means(protected: Protected, count: Floats) -> tuple[Floats, Fl
     """Return intervals of means, with ends that are round for means and not for sums.
 
     The width of a sum, divided by the number of records, would tell it: so ends go out to the next
-    round numbers, as far apart as half that width or more.
+    round numbers, as far apart in every cell as the widest of them needs.
     """
     assert protected.lower is not None
     assert protected.upper is not None
     count = np.where(count > 0, count, 1)  # added cells have nobody
     lower, upper = protected.lower / count, protected.upper / count
-    for cell in np.flatnonzero(protected.withheld):
-        step = round_up((upper[cell] - lower[cell]) / 2)
-        lower[cell] = np.floor(lower[cell] / step) * step
-        upper[cell] = np.ceil(upper[cell] / step) * step
+    hidden = protected.withheld
+    step = round_up(float((upper - lower)[hidden].max(initial=0.0)))
+    lower = np.where(hidden, np.floor(lower / step) * step, lower)
+    upper = np.where(hidden, np.maximum(np.ceil(upper / step) * step, lower + 2 * step), upper)
     return np.maximum(lower, floor_of(protected.table)), upper
 
 

@@ -15,7 +15,7 @@ from discreet.audit.intervals import Audit, audit_table
 from discreet.audit.knowledge import least
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.linked import LinkedTables
-from discreet.data.table import Dimension, Floats, Status, Table
+from discreet.data.table import Dimension, Floats, Ints, Status, Table
 from discreet.errors import InputError, nearest
 from discreet.progress import Progress, silent
 from discreet.report import Rows
@@ -127,12 +127,43 @@ def read_published(
             file=path,
         )
     values = _numbers(frame[value])
-    is_mean = "count" in frame.columns
-    records = _numbers(frame["count"]) if is_mean else None
-    added = values if records is None else values * records
     texts = {name: [str(code) for code in frame[name]] for name in by}
+
+    def of(added: Floats) -> Table:
+        return Table(*_placed(texts, given, path, added, total, within), added)
+
+    plain = of(values)
+    is_mean = "count" in frame.columns
+    if is_mean:
+        # Foreign files print numbers of records beside sums, too: what adds up is a sum.
+        multiplied = of(values * _numbers(frame["count"]))
+        is_mean = not _adds_up(plain, within) or _adds_up(multiplied, within)
+    table = multiplied if is_mean else plain
+    told = counts if counts is not None else _counts_beside(path)
+    table = table.replace(
+        status=_status(frame, values),
+        statistic="mean" if is_mean else "count" if told else "sum",
+        # Where nothing says what the values are, whole numbers are taken for what they look like.
+        whole=True if told is None and not is_mean and within is None else None,
+    )
+    table._require_distinct()
+    return table
+
+
+def _placed(
+    texts: Mapping[str, list[str]],
+    given: Mapping[str, Any],
+    path: Path | None,
+    added: Floats,
+    total: str | None,
+    within: float | None,
+) -> tuple[tuple[Dimension, ...], Ints]:
+    """Return the dimensions of a published table, and the place of each cell in them.
+
+    Where nothing says which code is that of totals, it is found by what adds up.
+    """
     dimensions, codes = [], []
-    for name in by:
+    for name in texts:
         hierarchy = given.get(name)
         if hierarchy is None and path is not None:
             hierarchy = _beside(path.parent, name)
@@ -143,18 +174,18 @@ def read_published(
             dimension = _covering(name, texts[name], hierarchy, path)
         dimensions.append(dimension)
         codes.append(np.array([dimension.index[code] for code in texts[name]], dtype=np.int32))
-    told = counts if counts is not None else _counts_beside(path)
-    table = Table(
-        tuple(dimensions),
-        np.stack(codes, axis=1),
-        added,
-        status=_status(frame, values),
-        statistic="mean" if is_mean else "count" if told else "sum",
-        # Where nothing says what the values are, whole numbers are taken for what they look like.
-        whole=True if told is None and not is_mean and within is None else None,
-    )
-    table._require_distinct()
-    return table
+    return tuple(dimensions), np.stack(codes, axis=1)
+
+
+def _adds_up(table: Table, within: float | None) -> bool:
+    """Return whether there are totals of which all parts are printed, and all are their sums."""
+    hidden = np.isnan(table.value)
+    whole = np.asarray(abs(table.equations) @ hidden.astype(float)) == 0
+    value = np.where(hidden, 0.0, table.value)
+    gap = np.abs(table.equations @ value)[whole]
+    parts = abs(table.equations)
+    allowed = 1e-3 * (parts @ np.abs(value)) + (within or 0.0) * (parts @ np.ones(len(table)))
+    return bool(gap.size and (gap <= allowed[whole]).all())
 
 
 def audit_published(

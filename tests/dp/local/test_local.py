@@ -212,6 +212,13 @@ def test_forms_agree():
     assert RandomizedResponse.of_epsilon(math.log(3)).gamma == pytest.approx(0.25)
 
 
+@pytest.mark.parametrize("epsilon", [1e-9, 0.1, 0.3, 1.0, 30.0, 42.0, 700.0])
+def test_an_epsilon_asked_for_is_kept(epsilon):
+    found = RandomizedResponse.of_epsilon(epsilon).privacy
+    assert found <= epsilon
+    assert found == pytest.approx(min(epsilon, 37.43), rel=0.01)
+
+
 @pytest.mark.parametrize("gamma", [0.1, 0.25, 0.4])
 def test_randomised_response_probabilities_give_epsilon(gamma):
     mechanism = RandomizedResponse(gamma)

@@ -70,8 +70,11 @@ class RandomizedResponse(LocalMechanism):
 
     @classmethod
     def of_epsilon(cls, epsilon: float) -> RandomizedResponse:
-        """Return the mechanism with this privacy."""
-        return cls(0.5 * math.tanh(epsilon / 2))
+        """Return the mechanism with this privacy, or a little more private where digits end."""
+        gamma = min(0.5 * math.tanh(epsilon / 2), math.nextafter(0.5, 0))
+        while (found := cls(gamma)).privacy > epsilon:
+            gamma = math.nextafter(gamma, 0)
+        return found
 
     @property
     def _truth(self) -> int:

@@ -267,20 +267,6 @@ def is_total(table: Table) -> npt.NDArray[np.bool_]:
     return total
 
 
-def rounding_base(table: Table, base: float | None) -> float:
-    """Return the base given, or a round number that fits the table.
-
-    Counts are rounded to multiples of five. Magnitudes are rounded to the first of 1, 2, 5, 10, 20 …
-    that is at least twice the greatest protection level: a coarse number that gives no level away.
-    """
-    if base is not None:
-        return float(base)
-    if table.statistic == "count" or table.upper is None:
-        return 5.0
-    level = float(table.upper.max(initial=0.0))
-    return round_up(2 * level) if level > 0 else 5.0
-
-
 def round_up(number: float) -> float:
     """Return the first of 1, 2, 5, 10, 20, 50 … (or 0.5, 0.2 …) that is at least a number.
 

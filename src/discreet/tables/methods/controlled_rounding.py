@@ -19,10 +19,10 @@ from discreet.tables.methods._base import (
     is_total,
     is_whole,
     least_of,
-    rounding_base,
 )
 from discreet.tables.methods._keys import draws, read_key
 from discreet.tables.methods._multiples import Multiples, Rounded
+from discreet.tables.methods._rounding_bases import rounding_base
 
 __all__ = ["ControlledRounding"]
 
@@ -78,8 +78,9 @@ class ControlledRounding(TableMethod):
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return the additive table of multiples that follows the drawn wishes best."""
         table.require_additive()
-        base = rounding_base(table, self.base)
-        wishes = draws(table, read_key(self.key, rng), b"discreet round", of="codes")
+        key = read_key(self.key, rng)
+        base = rounding_base(table, self.base, key)
+        wishes = draws(table, key, b"discreet round", of="codes")
         near = Multiples.of(table, base, wishes)
         found, impossible = self._adjacent(near, progress)
         if found is None:

@@ -37,10 +37,11 @@ __all__ = ["ControlledTabularAdjustment"]
 class ControlledTabularAdjustment(TableMethod):
     """Moves every sensitive cell by at least its protection level and keeps totals adding up.
 
-    How far each sensitive magnitude moves at least is drawn with a secret key, between its
-    protection level and half as much again; every count below a minimum frequency n goes to 0 or to
-    n at least, and which of them is drawn, since the nearer one would tell the count. The prices of moving other cells are drawn as well. A distance
-    and a choice that anybody can repeat would leave few values. Of all additive tables that keep
+    Which way each sensitive cell goes is drawn with a secret key, and how far a magnitude moves at
+    least: between its protection level and half as much again. Every count below a minimum
+    frequency n goes to 0 or to n at least, since the nearer one would tell the count. The prices of
+    moving other cells are drawn as well. A distance and a choice that anybody can repeat would leave
+    few values. Of all additive tables that keep
     these distances the closest is taken: by mixed integer programming where it ends in time, else by
     fixing which way cells go and improving group by group. Zeros stay zero, and nothing known to
     be positive turns negative.
@@ -141,15 +142,15 @@ class ControlledTabularAdjustment(TableMethod):
             exact_up_to=self.exact_up_to,
         )
         squared = self.distance == "squared"
+        # A way that the search chooses anybody can find out by searching.
+        drawn = dataclasses.replace(problem, room=_one_way(problem, table, key))
         nearer = dataclasses.replace(problem, lower=lower, upper=upper)
-        tries = [problem, nearer]
-        if counts:
-            drawn = dataclasses.replace(problem, room=_one_way(problem, table, key))
-            tries = [drawn, problem]
-        try:
-            return tries[0].solve(squared=squared, progress=progress)
-        except InfeasibleError:
-            return tries[1].solve(squared=squared, progress=progress)
+        for one in (drawn, problem):
+            try:
+                return one.solve(squared=squared, progress=progress)
+            except InfeasibleError:
+                continue
+        return nearer.solve(squared=squared, progress=progress)
 
     def _weight(self, table: Table) -> Floats:
         if self.weights == "cost" and table.cost is not None:
@@ -174,7 +175,7 @@ class ControlledTabularAdjustment(TableMethod):
 
 
 def _one_way(problem: Adjustment, table: Table, key: bytes) -> tuple[Floats, Floats]:
-    """Return how far cells may fall and rise where single counts go the way that is drawn.
+    """Return how far cells may fall and rise where single cells go the way that is drawn.
 
     Up with the probability with which it leaves their expectation as it is. Totals follow.
     """

@@ -17,8 +17,9 @@ from discreet.tables.methods._base import (
     changed,
     is_whole,
     least_of,
-    rounding_base,
 )
+from discreet.tables.methods._keys import read_key
+from discreet.tables.methods._rounding_bases import rounding_base
 
 __all__ = ["ConventionalRounding"]
 
@@ -28,7 +29,8 @@ class ConventionalRounding(TableMethod):
     """Rounds every cell to the nearest multiple of a base, halves upwards.
 
     Simple and reproducible, but totals no longer add up, and where they pin the parts down the
-    rounding can be undone: the audit says where.
+    rounding can be undone: the audit says where. Only which base is taken for magnitudes where
+    none is given is drawn.
 
     Examples
     --------
@@ -43,15 +45,19 @@ class ConventionalRounding(TableMethod):
     name: ClassVar[str] = "conventional-rounding"
     reference: ClassVar[str] = "Willenborg and de Waal (2001), Elements of SDC, §9.2"
     needs_rules: ClassVar[bool] = False
+    is_random: ClassVar[bool] = True
     is_additive: ClassVar[bool] = False
 
     base: float | None = parameter(
         None, help="published values are multiples of it; 5 for counts", above=0
     )
+    key: str | None = parameter(
+        None, help="file with the secret key: the same key takes the same base", file="secret"
+    )
 
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return every cell rounded."""
-        base = rounding_base(table, self.base)
+        base = rounding_base(table, self.base, read_key(self.key, rng), nearest=True)
         rounded = np.floor(table.value / base + 0.5) * base
         below = above = base / 2
         if is_whole(table, strictly=True) and float(base).is_integer():

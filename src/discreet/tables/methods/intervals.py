@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.audit.outsider.deviations import components
-from discreet.audit.sliding import audit_width, holds_whole_numbers, levels
+from discreet.audit.sliding import audit_width, holds_whole_numbers, needed_width
 from discreet.data.table import Bools, Floats, Ints, Table
 from discreet.errors import InfeasibleError
 from discreet.progress import Progress, silent
@@ -39,12 +39,12 @@ class Intervals(TableMethod):
 
     Partial suppression: cells are chosen as cell suppression chooses them, but an interval stands
     in place of each. The line of numbers is divided into pieces as wide as the protection levels
-    ask for; where pieces begin is drawn for each cell with a secret key, and the piece that holds
-    the value is published. The value may be anywhere in it, every position alike. Pieces are
-    doubled until what all of them and the totals tell together still leaves every sensitive cell
-    as many values as its two protection levels; one time in four, drawn with the key, they are
-    doubled once more from the start, so that a wide piece does not tell that a narrow one was not
-    safe. Whoever knows all of this knows that the values lie in the intervals, and no more.
+    ask for, a power of two; where pieces begin is drawn for each cell with a secret key, and the
+    piece that holds the value is published. The value may be anywhere in it, every position alike.
+    Pieces are doubled until what all of them and the totals tell together still leaves every
+    sensitive cell as many values as two protection levels, those of the largest value in the piece;
+    one time in four, drawn with the key, they are doubled once more from the start, so that a wide
+    piece does not tell that a narrow one was not safe. Whoever knows all of this knows that the values lie in the intervals, and no more.
 
     Examples
     --------
@@ -140,16 +140,17 @@ class Intervals(TableMethod):
 def _first_widths(table: Table, groups: Sequence[Ints]) -> Floats:
     """Return how wide pieces are at first: what the sensitive cells they are tied to need at most.
 
-    Of counts what any sensitive cell needs, so that no width tells which cell it is for.
+    Of counts what any sensitive cell needs, so that no width tells which cell it is for; of
+    magnitudes the next power of two, so that whatever is doubled a wide piece may be anybody's.
     """
-    below, above = levels(table)
-    if holds_whole_numbers(table):
-        need = np.ceil(below - 1e-9) + np.ceil(above - 1e-9) + 1
-        if table.is_whole:
-            need[:] = need[sensitive(table)].max(initial=1.0)
-    else:
-        need = np.array([round_up(width) for width in (below + above).tolist()])
     marked = sensitive(table)
+    need = needed_width(table, np.abs(table.value))
+    if holds_whole_numbers(table):
+        need = need + 1
+    if table.is_whole:
+        need[:] = need[marked].max(initial=1.0)
+    else:
+        need = 2.0 ** np.ceil(np.log2(np.maximum(need, np.finfo(float).tiny)) - 1e-9)
     width = np.where(marked, need, 1.0)
     for group in groups:
         width[group] = need[group][marked[group]].max(initial=1.0)

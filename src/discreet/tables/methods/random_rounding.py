@@ -17,9 +17,9 @@ from discreet.tables.methods._base import (
     changed,
     is_whole,
     least_of,
-    rounding_base,
 )
 from discreet.tables.methods._keys import draws, read_key
+from discreet.tables.methods._rounding_bases import rounding_base
 
 __all__ = ["RandomRounding"]
 
@@ -61,10 +61,11 @@ class RandomRounding(TableMethod):
 
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return every cell rounded."""
-        base = rounding_base(table, self.base)
+        key = read_key(self.key, rng)
+        base = rounding_base(table, self.base, key)
         below = np.floor(table.value / base + 1e-12)
         share = table.value / base - below
-        drawn = draws(table, read_key(self.key, rng), b"discreet round")
+        drawn = draws(table, key, b"discreet round")
         up = (drawn < share) & (share > 1e-9)
         rounded = (below + up) * base
         # In a table of whole numbers the distance to the printed multiple is at most base − 1.
