@@ -166,6 +166,41 @@ def test_two_owners_compute_with_an_independent_node_and_say_one_sum():
         assert len(verify_ledgers(list(joint._closing.ledgers.values())).opened) == 2
 
 
+def test_totals_are_opened_where_withheld_cells_are_safe_together():
+    frames = [hospital(seed, n=120) for seed in (11, 12, 13, 14)]  # owner4 is no node
+    with local(frames) as joint:
+        found = joint.table(["icd", "ward"], "cost")
+        ledgers = verify_ledgers(list(joint._closing.ledgers.values()))
+        assert ledgers.agrees, ledgers.findings
+        with pytest.raises(RefusedError):  # counts alone have another pattern
+            joint.table(["icd", "ward"])
+        assert joint.ask(SQL).withheld > 0
+    frame = found.frame
+    whole = pd.concat(frames)
+    codes = [(i, w) for i in "ABCDEFG" for w in "xy"]
+    withheld = set(frame[frame.status != "safe"].iloc[:, :2].itertuples(index=False, name=None))
+    left = [c for c in codes if c in withheld]
+    for level in (1, 0):
+        for group in sorted({c[:level] for c in codes}):
+            inside = [c for c in left if c[:level] == group]
+            parts = [[np.sort(_cents(f, inside))[::-1]] for f in frames]
+            line = frame[(frame.icd == (group[0] if group else "Total")) & (frame.ward == "Total")]
+            flag = plain_flags(parts, RULES)[0]
+            assert (line.status.item() == "withheld") == flag
+            if not flag:
+                rows = whole[whole.icd == group[0]] if group else whole
+                assert line["count"].item() == len(rows)
+                assert line["sum"].item() == pytest.approx(rows.cost.sum(), abs=0.01)
+                left = [c for c in left if c not in inside]
+    assert (frame[frame.ward == "Total"].status == "safe").any()
+
+
+def _cents(frame, cells):
+    chosen = [frame[(frame.icd == i) & (frame.ward == w)].cost for i, w in cells]
+    values = np.concatenate([np.zeros(0), *chosen])
+    return np.rint(values * 100).astype(int)
+
+
 def test_a_party_that_dies_is_named_and_nothing_is_opened():
     with local(time_limit=3) as joint:
         joint._closing.processes["owner3"].kill()

@@ -81,12 +81,16 @@ class Joint:
         joint._closing = parties
         return joint
 
-    def ask(self, sql: str) -> JointTable:
-        """Return the joint answer to `SELECT keys, COUNT, SUM, AVG … [WHERE …] GROUP BY keys`."""
-        demand = read_demand(sql, self.policy)
+    def ask(self, sql: str, *, totals: bool = False) -> JointTable:
+        """Return the joint answer to `SELECT keys, COUNT, SUM, AVG … [WHERE …] GROUP BY keys`.
+
+        With `totals` also over the last key, the last two keys, and so on: each is opened where the
+        withheld cells in it are safe taken together, since a total tells their sum.
+        """
+        demand = read_demand(sql, self.policy, totals=totals)
         session = secrets.token_hex(16)
         names = sorted({*self.policy.owners, *self.policy.nodes})
-        cells = self.policy.require_cells(demand.keys)
+        cells = len(demand.shown(self.policy))
         rows = len(demand.opened())
         limit = cells * (1 + 8 * rows)
         waits = 3 * self.policy.time_limit
@@ -97,7 +101,8 @@ class Joint:
                 links[name] = stack.enter_context(self._link(name, session))
 
             def ask(name: str, label: str, body: bytes = b"", limit: int = 0) -> Message:
-                return request(links[name], label, body=body, limit=limit, time_limit=waits)
+                fields = {"totals": totals}
+                return request(links[name], label, fields, body, limit=limit, time_limit=waits)
 
             list(pool.map(call, names))
             list(pool.map(lambda name: ask(name, "prepare", sql.encode()), names))
@@ -139,14 +144,16 @@ class Joint:
         ordered = {name: transcripts[name] for name in self.policy.nodes} | transcripts
         return assembled(demand, self.policy, opened.withheld, opened.values, ordered)
 
-    def table(self, by: str | Sequence[str], measure: str | None = None) -> JointTable:
-        """Return counts, and sums of a measure, by some keys."""
+    def table(
+        self, by: str | Sequence[str], measure: str | None = None, *, totals: bool = True
+    ) -> JointTable:
+        """Return counts, and sums of a measure, by some keys, with their totals."""
         keys = ", ".join(quoted(key) for key in ([by] if isinstance(by, str) else by))
         what = f"{keys}, COUNT(*) AS count" + (
             "" if measure is None else f", SUM({quoted(measure)}) AS sum"
         )
         relation = quoted(self.policy.relation)
-        return self.ask(f"SELECT {what} FROM {relation} GROUP BY {keys}")  # noqa: S608 - names are quoted, and every party reads it by whitelist
+        return self.ask(f"SELECT {what} FROM {relation} GROUP BY {keys}", totals=totals)  # noqa: S608 - names are quoted, and every party reads it by whitelist
 
     def sum(self, measure: str) -> JointTable:
         """Return the sum of a measure over all records, under the same rules as a table."""

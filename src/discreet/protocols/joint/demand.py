@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,9 +23,11 @@ from discreet.protocols.joint.declaration import JointPolicy, MeasureBound
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Demand", "read_demand", "require_offer", "summarize"]
+__all__ = ["Demand", "read_demand", "require_offer", "summarize", "summarize_withheld"]
 
 _ALL = "__all"
+#: What a total has in the place of a code.
+TOTAL = "Total"
 _FUNCTIONS = ("count", "units", "sum", "avg")
 
 
@@ -40,6 +42,13 @@ class Demand:
     predicate: exp.Expression | None
     #: Label, function and column of each column of the result; the function of a key is `key`.
     outputs: tuple[tuple[str, str, str], ...]
+    #: Whether totals over the last keys, then over the last but one, … are wanted too.
+    totals: bool = False
+
+    @property
+    def levels(self) -> list[int]:
+        """How many keys the totals of each level keep, in the order in which they are judged."""
+        return list(range(len(self.keys) - 1, -1, -1)) if self.totals else []
 
     @property
     def condition(self) -> str:
@@ -49,6 +58,18 @@ class Demand:
     def cells(self, policy: JointPolicy) -> list[tuple[str, ...]]:
         """Return the codes of every cell, in the order in which all parties number them."""
         return list(itertools.product(*(policy.keys[key] for key in self.keys)))
+
+    def groups(self, policy: JointPolicy, level: int) -> list[tuple[str, ...]]:
+        """Return the codes of every total of a level."""
+        return list(itertools.product(*(policy.keys[key] for key in self.keys[:level])))
+
+    def shown(self, policy: JointPolicy) -> list[tuple[str, ...]]:
+        """Return the codes of every line of the answer: cells, then totals level by level."""
+        lines = self.cells(policy)
+        for level in self.levels:
+            rest = (TOTAL,) * (len(self.keys) - level)
+            lines += [(*group, *rest) for group in self.groups(policy, level)]
+        return lines
 
     def opened(self) -> list[tuple[str, str]]:
         """Return what of each safe cell is opened: what the answer shows, and nothing besides."""
@@ -67,7 +88,7 @@ class Demand:
         return found
 
 
-def read_demand(sql: str, policy: JointPolicy) -> Demand:
+def read_demand(sql: str, policy: JointPolicy, *, totals: bool = False) -> Demand:
     """Return the demand that a statement makes, or say why it cannot be made together."""
     query = parse(sql, policy.catalog())
     if query.having is not None or query.order or query.limit is not None or query.offset:
@@ -117,7 +138,15 @@ def read_demand(sql: str, policy: JointPolicy) -> Demand:
     policy.require_cells(tuple(keys))
     outputs = tuple(_output(one, keys, query.measures) for one in query.outputs)
     unique = tuple(dict.fromkeys(measures))
-    return Demand(query.question, query.digest, tuple(keys), unique, query.predicate, outputs)
+    if totals and (not keys or any(function == "units" for _, function, _ in outputs)):
+        raise RefusedError(
+            "totals are sums of cells, and there are no cells to add or distinct units to count",
+            code="joint-unsupported",
+            hint="group by one or more keys and ask for COUNT(*), SUM or AVG",
+        )
+    return Demand(
+        query.question, query.digest, tuple(keys), unique, query.predicate, outputs, totals
+    )
 
 
 def _output(output: Output, keys: list[str], measures: tuple[object, ...]) -> tuple[str, str, str]:
@@ -145,6 +174,13 @@ def require_offer(data: Dataset, policy: JointPolicy) -> None:
     if len(data) > policy.records:
         raise InputError("there are more records than declared", code="beyond-bound")
     for key, codes in policy.keys.items():
+        if not _is_code(data, key):
+            raise InputError(
+                f"column {key!r} holds neither text nor whole numbers",
+                code="not-a-code",
+                column=key,
+                hint="recode it to text, and declare its codes",
+            )
         found = data.frequencies([key]).column(key).to_pylist()
         unknown = [code for code in found if code is None or str(code) not in codes]
         if unknown:
@@ -167,19 +203,81 @@ def require_offer(data: Dataset, policy: JointPolicy) -> None:
             )
 
 
+def _is_code(data: Dataset, key: str) -> bool:
+    import pyarrow as pa
+
+    kind = data.relation.schema.field(key).type
+    return _is_text(kind) or pa.types.is_integer(kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(inner) or pa.types.is_large_string(inner))
+
+
 def summarize(data: Dataset, demand: Demand, policy: JointPolicy) -> npt.NDArray[np.int64]:
     """Return what an owner states of each cell: one row for each of `Demand.rows`."""
-    if demand.predicate is not None:
-        tree = total(demand.predicate.copy())
-        for column in tree.find_all(exp.Column):
-            column.set("table", None)
-        data = data.where(tree)
-    places = {codes: place for place, codes in enumerate(demand.cells(policy))}
+    return _summary(_selected(data, demand), demand, policy, demand.keys)
+
+
+def summarize_withheld(
+    data: Dataset,
+    demand: Demand,
+    policy: JointPolicy,
+    level: int,
+    cells: Sequence[tuple[str, ...]],
+) -> npt.NDArray[np.int64]:
+    """Return the same of all withheld cells that go into each total of a level, taken as one cell.
+
+    Opening the total tells their sum, so they are judged together. Somebody with records in two
+    of them is one contributor, which only the owner can tell.
+    """
+    by_start: dict[tuple[str, ...], list[str]] = {}
+    for *start, last in cells:
+        by_start.setdefault(tuple(start), []).append(last)
+    choices = [
+        exp.and_(
+            *(
+                _code_column(data, key).eq(code)
+                for key, code in zip(demand.keys, start, strict=False)
+            ),
+            _code_column(data, demand.keys[-1]).isin(*(exp.Literal.string(one) for one in last)),
+        )
+        for start, last in by_start.items()
+    ]
+    inside = exp.or_(*choices) if choices else exp.false()
+    chosen = _selected(data, demand).where(inside)
+    return _summary(chosen, demand, policy, demand.keys[:level])
+
+
+def _code_column(data: Dataset, key: str) -> exp.Expr:
+    column = exp.column(key, quoted=True)
+    if _is_text(data.relation.schema.field(key).type):
+        return column
+    return exp.cast(column, exp.DataType.Type.TEXT)
+
+
+def _selected(data: Dataset, demand: Demand) -> Dataset:
+    if demand.predicate is None:
+        return data
+    tree = total(demand.predicate.copy())
+    for column in tree.find_all(exp.Column):
+        column.set("table", None)
+    return data.where(tree)
+
+
+def _summary(
+    data: Dataset, demand: Demand, policy: JointPolicy, by: tuple[str, ...]
+) -> npt.NDArray[np.int64]:
+    cross = itertools.product(*(policy.keys[key] for key in by))
+    places = {codes: place for place, codes in enumerate(cross)}
     rows = demand.rows(policy)
     found = np.zeros((len(rows), len(places)), dtype=np.int64)
 
     def put(cells: pa.Table, measure: str | None, fields: Mapping[str, str]) -> None:
-        keys = [cells.column(key).to_pylist() for key in demand.keys]
+        keys = [cells.column(key).to_pylist() for key in by]
         index = [places[codes] for codes in zip(*keys, strict=True)] if keys else [0]
         for row, (what, name) in enumerate(rows):
             if what not in fields or name not in ("", measure):
@@ -191,10 +289,10 @@ def summarize(data: Dataset, demand: Demand, policy: JointPolicy) -> npt.NDArray
     counted = {"contributors": "count" if policy.unit is None else "units", "count": "count"}
     tops = {f"top {place}": f"top_{place + 1}" for place in range(policy.largest)}
     for measure in demand.measures or (None,):
-        put(_cells(data, demand.keys, measure, policy), measure, counted | {"sum": "sum"} | tops)
+        put(_cells(data, by, measure, policy), measure, counted | {"sum": "sum"} | tops)
         if policy.request is not None and measure is not None:
             asking = data.where(exp.column(policy.request, quoted=True))
-            cells = _cells(asking, demand.keys, measure, policy, largest=1)
+            cells = _cells(asking, by, measure, policy, largest=1)
             put(cells, measure, {"asked": "top_1"})
     return found
 

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,15 @@ from discreet.data.dataset import Dataset
 from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import Draft
 from discreet.ledger.store import Ledger
-from discreet.protocols.joint.computing import Opened, compute, send_inputs
+from discreet.protocols.joint.computing import TableRun
 from discreet.protocols.joint.declaration import JointPolicy
-from discreet.protocols.joint.demand import Demand, read_demand, require_offer, summarize
+from discreet.protocols.joint.demand import (
+    Demand,
+    read_demand,
+    require_offer,
+    summarize,
+    summarize_withheld,
+)
 from discreet.protocols.transport import (
     Agreement,
     Identity,
@@ -132,7 +138,7 @@ class Party:
             sql = bytes(message.body).decode("utf-8")
         except UnicodeDecodeError:
             raise RefusedError("the statement is not UTF-8", code="message-malformed") from None
-        demand = read_demand(sql, self._policy)
+        demand = read_demand(sql, self._policy, totals=message.fields.get("totals") is True)
         inputs = None
         if self._data is not None and self._is_owner:
             inputs = summarize(self._data, demand, self._policy)
@@ -156,44 +162,50 @@ class Party:
             if demand is None or asked != analyst:
                 raise RefusedError("nothing was prepared in this session", code="not-prepared")
             self._require_history(demand, inputs)
-            facts = {"keys": list(demand.keys), "condition": demand.condition,
-                     "inputs": self._marks(demand, inputs)}  # fmt: skip
+            facts = {
+                "keys": list(demand.keys),
+                "condition": demand.condition,
+                "measures": sorted(demand.measures),
+                "totals": demand.totals,
+                "inputs": self._marks(demand, inputs),
+            }
             self._record(analyst, session, demand, "started", facts)
         transcript = Transcript(self._name)
-        sends = {*self._policy.nodes} - {self._name}
-        receives = ({*self._policy.owners, *self._policy.nodes} if self._is_node else set()) - {
-            self._name
-        }
-        rng = Randomness.secure()
-        opened: Opened | None = None
+        everybody = {*self._policy.owners, *self._policy.nodes}
+        # Owners that are no nodes are told which cells are withheld where totals follow.
+        sends = everybody if self._is_node and demand.totals else {*self._policy.nodes}
+        receives = everybody if self._is_node else {*self._policy.nodes} if demand.totals else set()
         with Mesh(
             transcript,
-            {peer: self._caller(peer, session) for peer in sorted(sends)},
-            sorted(receives),
+            {peer: self._caller(peer, session) for peer in sorted(sends - {self._name})},
+            sorted(receives - {self._name}),
             waiting=self._waiting,
             session=session,
             time_limit=self._policy.time_limit,
         ) as mesh:
-            own = None
-            if inputs is not None:
-                own = send_inputs(mesh, self._policy, self._name, inputs, rng=rng)
-            if self._is_node:
-                opened = compute(
-                    mesh,
-                    self._policy,
-                    demand,
-                    self._name,
-                    own,
-                    rng=rng,
-                    before_opening=lambda meaning, cells: self._record(
-                        analyst, session, demand, f"opening {meaning}", {"cells": cells}
-                    ),
-                )
+            opened = TableRun(
+                mesh,
+                self._policy,
+                demand,
+                self._name,
+                inputs=inputs,
+                withheld=lambda level, cells: self._of_withheld(demand, level, cells),
+                rng=Randomness.secure(),
+                before_opening=lambda meaning, cells: self._record(
+                    analyst, session, demand, f"opening {meaning}", {"cells": cells}
+                ),
+            ).run()
         stated = transcript.to_dict()
         self._record(analyst, session, demand, "finished", {"transcript": stated})
         return Message(
             "result", {"transcript": stated}, b"" if opened is None else opened.to_bytes()
         )
+
+    def _of_withheld(
+        self, demand: Demand, level: int, cells: Sequence[tuple[str, ...]]
+    ) -> npt.NDArray[np.int64]:
+        assert self._data is not None  # only owners are asked
+        return summarize_withheld(self._data, demand, self._policy, level, cells)
 
     def _caller(self, peer: str, session: str) -> Callable[[], Link]:
         def call() -> Link:
@@ -253,13 +265,17 @@ class Party:
             if details.get("stage") != "started":
                 continue
             same = (list(demand.keys), demand.condition) == (details["keys"], details["condition"])
+            if demand.totals or details["totals"]:
+                # Other measures have another pattern, and a total that is safe beside one is not
+                # always safe beside the other.
+                same = same and sorted(demand.measures) == details["measures"]
             known = details["inputs"]
             if not same or any(known.get(name, mark) != mark for name, mark in marks.items()):
                 raise RefusedError(
                     "together with an earlier joint table this one could disclose a difference",
                     code="joint-history",
                     hint="repeat the earlier keys and condition on the same records, with whatever "
-                    "measures",
+                    "measures unless totals were asked for",
                 )
 
     def close(self) -> None:

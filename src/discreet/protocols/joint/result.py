@@ -62,6 +62,7 @@ def leakage(policy: JointPolicy) -> Leakage:
             "parties follow the protocol; of the three nodes no two put their shares together",
             "no contributor has records at two owners",
             "a withheld cell says that some rule finds the total or a remainder sensitive",
+            "a withheld total says that the withheld cells in it are sensitive taken together",
         ),
     )
 
@@ -109,7 +110,7 @@ def assembled(
     """Return the table that opened flags and values make."""
     import pandas as pd
 
-    cells = demand.cells(policy)
+    cells = demand.shown(policy)
     columns: dict[str, Any] = {}
     safe = np.flatnonzero(~withheld)
 
