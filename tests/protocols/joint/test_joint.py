@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,8 @@ import discreet as dc
 from discreet.app.cli import main as cli
 from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
 from discreet.ledger.opening import open_ledger
-from discreet.protocols.joint.demand import read_demand, require_offer, summarize
+from discreet.protocols.joint.demand import read_demand
+from discreet.protocols.joint.summary import require_offer, summarize
 from discreet.protocols.joint.verification import verify_ledgers
 from discreet.protocols.transport import Identity
 from tests.protocols.joint.plain import plain_flags
@@ -288,3 +291,34 @@ def test_policies_that_cannot_hold_are_refused(joint, change):
         }
     with pytest.raises(InputError):
         dataclasses.replace(joint.policy, **changed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_killed_at_random_moments(seed):
+    """What was opened to anybody is in the ledger of every node that is left, and was before."""
+    rng = np.random.default_rng(seed)
+    with local(time_limit=4) as joint:
+        victim = f"owner{rng.integers(1, 4)}"
+        moment = threading.Timer(rng.uniform(0, 1.2), joint._closing.processes[victim].kill)
+        moment.start()
+        try:
+            answered = joint.ask(SQL)
+        except DiscreetError:
+            answered = None
+        moment.join()
+        joint._closing.processes[victim].wait()
+        time.sleep(0.2)
+        opened, announced = set(), {}
+        for name, place in joint._closing.ledgers.items():
+            with open_ledger(place, read_only=True) as ledger:
+                stages = [e.details for e in ledger.entries() if e.kind == "joint"]
+            announced[name] = {
+                d["stage"].removeprefix("opening ") for d in stages if "opening" in d["stage"]
+            }
+            for details in stages:
+                if details["stage"] == "finished":
+                    opened |= {one["meaning"] for one in details["transcript"]["opened"]}
+        if answered is not None:
+            opened |= {one["meaning"] for one in answered.opened}
+        assert all(opened <= stated for stated in announced.values())

@@ -14,12 +14,13 @@ from sqlglot import exp
 
 from discreet.errors import EngineError
 from discreet.protocols.joint.computing import Opened
+from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand, read_demand
-from discreet.protocols.joint.party import identity_of
 from discreet.protocols.joint.result import JointTable, assembled
-from discreet.protocols.transport import Link, Message, connect, request
-from discreet.protocols.transport.identity import certificate_pin
+from discreet.protocols.transport.client import request
+from discreet.protocols.transport.frames import Message
+from discreet.protocols.transport.link import Link
 
 __all__ = ["Joint"]
 
@@ -63,9 +64,7 @@ class Joint:
         self, policy: JointPolicy, as_: str = "analyst", *, key: str | Path | None = None
     ) -> None:
         self.policy = policy
-        self._identity = identity_of(policy, as_, key)
-        self._certificates = policy.certificates()
-        self._agreement = policy.agreement()
+        self._contacts = Contacts(policy, as_, key)
         self._closing: Any = None
 
     @classmethod
@@ -98,7 +97,9 @@ class Joint:
         with ThreadPoolExecutor(len(names)) as pool, contextlib.ExitStack() as stack:
 
             def call(name: str) -> None:
-                links[name] = stack.enter_context(self._link(name, session))
+                links[name] = stack.enter_context(
+                    self._contacts.call(name, session=session, purpose="ask")
+                )
 
             def ask(name: str, label: str, body: bytes = b"", limit: int = 0) -> Message:
                 fields = {"totals": totals}
@@ -108,23 +109,6 @@ class Joint:
             list(pool.map(lambda name: ask(name, "prepare", sql.encode()), names))
             answers = list(pool.map(lambda name: ask(name, "run", limit=limit), names))
         return self._agreed(demand, dict(zip(names, answers, strict=True)), cells, rows)
-
-    def _link(self, name: str, session: str) -> Link:
-        address = self.policy.parties[name].address
-        assert address is not None
-        link = connect(
-            address,
-            pin=certificate_pin(self._certificates[name]),
-            peer=name,
-            identity=self._identity,
-            time_limit=self.policy.time_limit,
-        )
-        try:
-            self._agreement.call(link, session=session, purpose="ask")
-        except BaseException:
-            link.close()
-            raise
-        return link
 
     def _agreed(
         self, demand: Demand, answers: dict[str, Message], cells: int, rows: int

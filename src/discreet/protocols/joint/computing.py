@@ -15,7 +15,7 @@ from discreet.protocols.arithmetic.shares import BitShares, Shares, split
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand
 from discreet.protocols.joint.judging import judge
-from discreet.protocols.transport import Mesh
+from discreet.protocols.transport.mesh import Mesh
 from discreet.randomness import Randomness
 
 __all__ = ["Opened", "TableRun"]
@@ -215,7 +215,7 @@ class TableRun:
         shown = ", ".join(" of ".join(filter(None, one)) for one in wanted)
         meaning = f"of safe {what}: {shown}"
         self._before_opening(meaning, len(safe))
-        values = self._node.open(total[np.ix_(places, safe)], "values")
+        values = self._node.open(total[np.ix_(np.array(places), safe)], "values")
         self._mesh.transcript.open(meaning, values.tobytes(), cells=len(safe))
         return values
 

@@ -15,9 +15,9 @@ from discreet.data.sql import Catalog
 from discreet.data.sql.query import Field
 from discreet.errors import InputError
 from discreet.protocols.arithmetic.fixed_point import require_room
-from discreet.protocols.transport import Agreement
 from discreet.protocols.transport.client import address_of
 from discreet.protocols.transport.identity import certificate_pin, read_certificate
+from discreet.protocols.transport.session import Agreement
 from discreet.registry import Record, parameter
 from discreet.report import plain
 

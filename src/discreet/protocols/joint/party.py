@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import threading
@@ -18,45 +19,21 @@ from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import Draft
 from discreet.ledger.store import Ledger
 from discreet.protocols.joint.computing import TableRun
+from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
-from discreet.protocols.joint.demand import (
-    Demand,
-    read_demand,
-    require_offer,
-    summarize,
-    summarize_withheld,
-)
-from discreet.protocols.transport import (
-    Agreement,
-    Identity,
-    Link,
-    Mesh,
-    Message,
-    Server,
-    Transcript,
-    answer_requests,
-    connect,
-)
-from discreet.protocols.transport.identity import certificate_pin
-from discreet.protocols.transport.mesh import Waiting
+from discreet.protocols.joint.demand import Demand, read_demand
+from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
+from discreet.protocols.transport.frames import Message
+from discreet.protocols.transport.link import Link
+from discreet.protocols.transport.mesh import Mesh, Waiting
+from discreet.protocols.transport.server import Server, answer_requests
+from discreet.protocols.transport.transcript import Transcript
 from discreet.randomness import Randomness
 
-__all__ = ["Owner", "Party", "identity_of"]
+__all__ = ["Owner", "Party"]
 
 _STATEMENT_LIMIT = 1 << 16
 _MOST_PREPARED = 16
-
-
-def identity_of(policy: JointPolicy, name: str, key: str | Path | None = None) -> Identity:
-    """Return the identity of a party: its certificate, and the key file beside it."""
-    if name not in policy.parties:
-        raise InputError(
-            f"there is no party {name!r}",
-            code="unknown-party",
-            hint="choose one of " + ", ".join(policy.parties),
-        )
-    certificate = Path(policy.folder) / policy.parties[name].certificate
-    return Identity.read(certificate, key or certificate.with_suffix(".key"))
 
 
 class Party:
@@ -83,7 +60,7 @@ class Party:
         data: Dataset | None = None,
         key: str | Path | None = None,
     ) -> None:
-        self._identity = identity_of(policy, name, key)
+        self._contacts = Contacts(policy, name, key)
         self._is_owner, self._is_node = name in policy.owners, name in policy.nodes
         if not (self._is_owner or self._is_node):
             raise InputError(
@@ -96,24 +73,22 @@ class Party:
                 raise InputError(f"the owner {name!r} has no records", code="no-source")
             require_offer(data, policy)
         self._policy, self._name, self._ledger, self._data = policy, name, ledger, data
-        self._agreement: Agreement = policy.agreement()
         self._secret = ledger.secret("joint inputs", Randomness.secure().bytes(32))
         self._waiting = Waiting()
         self._prepared: dict[str, tuple[float, str, Demand, npt.NDArray[np.int64] | None]] = {}
         self._lock = threading.Lock()
-        self._certificates = policy.certificates()
         address = policy.parties[name].address
         assert address is not None  # the policy requires it of owners and nodes
         self._server = Server(
             address,
-            identity=self._identity,
-            clients={n: pem for n, pem in self._certificates.items() if n != name},
+            identity=self._contacts.identity,
+            clients=self._contacts.certificates,
             handle=self._handle,
             time_limit=policy.time_limit,
         )
 
     def _handle(self, link: Link) -> None:
-        session, purpose = self._agreement.meet(link)
+        session, purpose = self._contacts.agreement.meet(link)
         if purpose == "stream":
             self._waiting.offer(session, link, time_limit=self._policy.time_limit)
         elif purpose == "ask" and link.peer in self._policy.analysts:
@@ -177,7 +152,12 @@ class Party:
         receives = everybody if self._is_node else {*self._policy.nodes} if demand.totals else set()
         with Mesh(
             transcript,
-            {peer: self._caller(peer, session) for peer in sorted(sends - {self._name})},
+            {
+                peer: functools.partial(
+                    self._contacts.call, peer, session=session, purpose="stream"
+                )
+                for peer in sorted(sends - {self._name})
+            },
             sorted(receives - {self._name}),
             waiting=self._waiting,
             session=session,
@@ -207,26 +187,6 @@ class Party:
         assert self._data is not None  # only owners are asked
         return summarize_withheld(self._data, demand, self._policy, level, cells)
 
-    def _caller(self, peer: str, session: str) -> Callable[[], Link]:
-        def call() -> Link:
-            address = self._policy.parties[peer].address
-            assert address is not None
-            link = connect(
-                address,
-                pin=certificate_pin(self._certificates[peer]),
-                peer=peer,
-                identity=self._identity,
-                time_limit=self._policy.time_limit,
-            )
-            try:
-                self._agreement.call(link, session=session, purpose="stream")
-            except BaseException:
-                link.close()
-                raise
-            return link
-
-        return call
-
     # -- memory ----------------------------------------------------------------------------------
     def _record(
         self, analyst: str, session: str, demand: Demand, stage: str, facts: Mapping[str, Any]
@@ -240,7 +200,7 @@ class Party:
                 "joint",
                 demand.question,
                 digest,
-                self._agreement.policy,
+                self._contacts.agreement.policy,
                 details,
             )
         )

@@ -126,7 +126,7 @@ def assembled(
             columns[label] = [codes[place] for codes in cells]
         elif function in ("count", "units"):
             what = "count" if function == "count" else "contributors"
-            columns[label] = pd.array(spread(found[what, ""]), dtype="Int64")
+            columns[label] = pd.Series(spread(found[what, ""])).astype("Int64")
         else:
             sums = decode(found["sum", name], scale=policy.measures[name].scale)
             with np.errstate(invalid="ignore", divide="ignore"):
