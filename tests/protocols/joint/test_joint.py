@@ -238,6 +238,14 @@ def test_another_policy_or_a_substituted_certificate_is_refused(joint, tmp_path)
     assert pinned.value.code == "wrong-pin"
 
 
+def test_totals_are_over_the_last_keys_as_written(joint):
+    for keys in (("icd", "ward"), ("ward", "icd")):
+        sql = f"SELECT {', '.join(keys)}, COUNT(*) FROM stays GROUP BY icd, ward"
+        demand = read_demand(sql, joint.policy, totals=True)
+        assert demand.keys == keys
+        assert demand.shown(joint.policy)[-2][1] == "Total"
+
+
 def test_summaries_of_an_owner(joint):
     data = dc.read(OWNERS[0], name="stays")
     require_offer(data, joint.policy)
@@ -322,3 +330,14 @@ def test_killed_at_random_moments(seed):
         if answered is not None:
             opened |= {one["meaning"] for one in answered.opened}
         assert all(opened <= stated for stated in announced.values())
+
+
+def test_the_command_asks_and_says_what_was_learned(joint):
+    policy = joint._closing.folder / "owner1.yaml"
+    done = CliRunner().invoke(cli.build(), ["joint", "ask", str(policy), SQL, "--learned"])
+    assert done.exit_code == 0, done.output
+    assert "withheld" in done.output
+    assert "assumed" in done.output
+    wrong = CliRunner().invoke(cli.build(), ["joint", "ask", str(policy), SQL, "--as", "nobody"])
+    assert isinstance(wrong.exception, InputError)
+    assert wrong.exception.code == "unknown-party"

@@ -144,6 +144,11 @@ class Joint:
         relation = quoted(self.policy.relation)
         return self.ask(f"SELECT COUNT(*) AS count, SUM({quoted(measure)}) AS sum FROM {relation}")  # noqa: S608 - as above
 
+    @property
+    def ledgers(self) -> tuple[Path, ...]:
+        """Ledgers of the parties that `local` started; elsewhere each party has its own."""
+        return () if self._closing is None else tuple(self._closing.ledgers.values())
+
     def close(self) -> None:
         """Stop the processes that `local` started."""
         if self._closing is not None:

@@ -127,15 +127,16 @@ def read_demand(sql: str, policy: JointPolicy, *, totals: bool = False) -> Deman
     policy.require_cells(tuple(keys))
     outputs = tuple(_output(one, keys, query.measures) for one in query.outputs)
     unique = tuple(dict.fromkeys(measures))
+    # Totals are over the last keys as they are written; the reader has its own order.
+    written = [name for _, function, name in outputs if function == "key"]
+    ordered = tuple(dict.fromkeys([*written, *keys]))
     if totals and (not keys or any(function == "units" for _, function, _ in outputs)):
         raise RefusedError(
             "totals are sums of cells, and there are no cells to add or distinct units to count",
             code="joint-unsupported",
             hint="group by one or more keys and ask for COUNT(*), SUM or AVG",
         )
-    return Demand(
-        query.question, query.digest, tuple(keys), unique, query.predicate, outputs, totals
-    )
+    return Demand(query.question, query.digest, ordered, unique, query.predicate, outputs, totals)
 
 
 def _output(output: Output, keys: list[str], measures: tuple[object, ...]) -> tuple[str, str, str]:
