@@ -17,7 +17,7 @@ from discreet.app.cli import main as cli
 from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
 from discreet.ledger.opening import open_ledger
 from discreet.protocols.joint.demand import read_demand
-from discreet.protocols.joint.summary import require_offer, summarize
+from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
 from discreet.protocols.joint.verification import verify_ledgers
 from discreet.protocols.transport import Identity
 from tests.protocols.joint.plain import plain_flags
@@ -341,3 +341,18 @@ def test_the_command_asks_and_says_what_was_learned(joint):
     wrong = CliRunner().invoke(cli.build(), ["joint", "ask", str(policy), SQL, "--as", "nobody"])
     assert isinstance(wrong.exception, InputError)
     assert wrong.exception.code == "unknown-party"
+
+
+def test_summaries_are_the_same_in_postgresql(joint, postgres_engine):
+    import pyarrow as pa
+
+    rows = pa.Table.from_pandas(OWNERS[0], preserve_index=False)
+    there = dc.read(postgres_engine.load(rows), name="stays")
+    here = dc.read(OWNERS[0], name="stays")
+    require_offer(there, joint.policy)
+    demand = read_demand(SQL.replace("GROUP", "WHERE age < 60 GROUP"), joint.policy, totals=True)
+    assert (summarize(there, demand, joint.policy) == summarize(here, demand, joint.policy)).all()
+    cells = demand.cells(joint.policy)[::3]
+    both = [summarize_withheld(one, demand, joint.policy, 1, cells) for one in (there, here)]
+    assert (both[0] == both[1]).all()
+    assert both[0].sum() > 0

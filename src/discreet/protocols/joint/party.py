@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.data.dataset import Dataset
-from discreet.errors import InputError, RefusedError
+from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
 from discreet.ledger.entry import Draft
 from discreet.ledger.store import Ledger
 from discreet.protocols.joint.computing import TableRun
@@ -116,7 +116,7 @@ class Party:
         demand = read_demand(sql, self._policy, totals=message.fields.get("totals") is True)
         inputs = None
         if self._data is not None and self._is_owner:
-            inputs = summarize(self._data, demand, self._policy)
+            inputs = self._summarized(demand)
         with self._lock:
             now = time.monotonic()
             fresh = {
@@ -169,7 +169,7 @@ class Party:
                 demand,
                 self._name,
                 inputs=inputs,
-                withheld=lambda level, cells: self._of_withheld(demand, level, cells),
+                withheld=functools.partial(self._summarized, demand),
                 rng=Randomness.secure(),
                 before_opening=lambda meaning, cells: self._record(
                     analyst, session, demand, f"opening {meaning}", {"cells": cells}
@@ -181,11 +181,22 @@ class Party:
             "result", {"transcript": stated}, b"" if opened is None else opened.to_bytes()
         )
 
-    def _of_withheld(
-        self, demand: Demand, level: int, cells: Sequence[tuple[str, ...]]
+    def _summarized(
+        self, demand: Demand, level: int | None = None, cells: Sequence[tuple[str, ...]] = ()
     ) -> npt.NDArray[np.int64]:
+        """Summarize an owner's cells, or those of them that are withheld."""
         assert self._data is not None  # only owners are asked
-        return summarize_withheld(self._data, demand, self._policy, level, cells)
+        try:
+            if level is None:
+                return summarize(self._data, demand, self._policy)
+            return summarize_withheld(self._data, demand, self._policy, level, cells)
+        except DiscreetError:
+            # What an engine says of a failure may quote a record.
+            raise EngineError(
+                f"the owner {self._name!r} could not summarize its records",
+                code="owner-failed",
+                hint="ask that owner to look at its database",
+            ) from None
 
     # -- memory ----------------------------------------------------------------------------------
     def _record(
@@ -220,9 +231,8 @@ class Party:
         marks = self._marks(demand, inputs)
         for entry in self._ledger.entries():
             details = entry.details
-            if entry.kind != "joint" or entry.dataset != self._policy.relation:
-                continue
-            if details.get("stage") != "started":
+            # Whatever name the relation had: the memory belongs to the records behind this ledger.
+            if entry.kind != "joint" or details.get("stage") != "started":
                 continue
             same = (list(demand.keys), demand.condition) == (details["keys"], details["condition"])
             if demand.totals or details["totals"]:

@@ -50,13 +50,13 @@ def leakage(policy: JointPolicy) -> Leakage:
             opened,
             opened + "; uniformly random words for everything else",
             "the question",
-            "sizes and times of messages, which depend on policy and question alone",
+            "sizes and times of messages",
         ),
         (
             "what the opened cells say",
             f"with the parts of {coalition} subtracted, remainders that meet the rules as well",
-            "nothing of the others",
-            "nothing",
+            "nothing of the others, but with totals which cells are withheld",
+            "the question's size and how many cells are safe",
         ),
         (
             "parties follow the protocol; of the three nodes no two put their shares together",

@@ -52,9 +52,9 @@ def require_offer(data: Dataset, policy: JointPolicy) -> None:
                 hint="declare all codes in the policy of every party",
             )
     for name, measure in policy.measures.items():
-        column = data.arrow([name]).column(name)
-        values = column.to_pandas().to_numpy(dtype=np.float64)
-        if np.isnan(values).any() or (values < 0).any() or values.sum() > measure.bound:
+        missing, least, added = _extent(data, name)
+        # Written so that NaN fits nowhere.
+        if missing or not (least >= 0 and added <= measure.bound):
             raise InputError(
                 f"column {name!r} has a value that is missing or negative, or its sum exceeds the "
                 "declared bound",
@@ -62,6 +62,19 @@ def require_offer(data: Dataset, policy: JointPolicy) -> None:
                 column=name,
                 hint="clean the column, or declare a larger bound in the policy of every party",
             )
+
+
+def _extent(data: Dataset, name: str) -> tuple[int, float, float]:
+    """Return how many values are missing, the least value and the sum; of no records, zeros."""
+    column = exp.cast(exp.column(name, quoted=True), exp.DataType.Type.DOUBLE)
+    wanted = {
+        "missing": exp.Sub(this=exp.Count(this=exp.Star()), expression=exp.Count(this=column)),
+        "least": exp.Min(this=column.copy()),
+        "added": exp.Sum(this=column.copy()),
+    }
+    query = exp.select(*(tree.as_(alias) for alias, tree in wanted.items()))
+    row = data.aggregate(query.from_(exp.to_table(data.name))).to_pylist()[0]
+    return row["missing"] or 0, row["least"] or 0.0, row["added"] or 0.0
 
 
 def _is_code(data: Dataset, key: str) -> bool:
