@@ -1,6 +1,6 @@
 """Joint tables of three owner processes over TLS: CPU seconds, bytes, rounds and memory per node.
 
-    python benchmarks/joint.py [--cells 1000 10000 100000]
+python benchmarks/joint.py [--cells 1000 10000 100000]
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,14 +23,13 @@ RULES = (dc.MinimumFrequency(3), dc.PPercent(15))
 
 
 def cpu(pid: int) -> float:
-    with open(f"/proc/{pid}/stat") as file:
-        fields = file.read().rpartition(")")[2].split()
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICK
 
 
 def peak(pid: int) -> float:
-    with open(f"/proc/{pid}/status") as file:
-        line = next(one for one in file if one.startswith("VmHWM"))
+    status = Path(f"/proc/{pid}/status").read_text().splitlines()
+    line = next(one for one in status if one.startswith("VmHWM"))
     return int(line.split()[1]) / 1e6
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,8 @@ import discreet as dc
 from discreet.app.cli import main as cli
 from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
 from discreet.ledger.opening import open_ledger
-from discreet.protocols.joint.demand import read_demand, require_offer, summarize
+from discreet.protocols.joint.demand import read_demand
+from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
 from discreet.protocols.joint.verification import verify_ledgers
 from discreet.protocols.transport import Identity
 from tests.protocols.joint.plain import plain_flags
@@ -166,6 +169,41 @@ def test_two_owners_compute_with_an_independent_node_and_say_one_sum():
         assert len(verify_ledgers(list(joint._closing.ledgers.values())).opened) == 2
 
 
+def test_totals_are_opened_where_withheld_cells_are_safe_together():
+    frames = [hospital(seed, n=120) for seed in (11, 12, 13, 14)]  # owner4 is no node
+    with local(frames) as joint:
+        found = joint.table(["icd", "ward"], "cost")
+        ledgers = verify_ledgers(list(joint._closing.ledgers.values()))
+        assert ledgers.agrees, ledgers.findings
+        with pytest.raises(RefusedError):  # counts alone have another pattern
+            joint.table(["icd", "ward"])
+        assert joint.ask(SQL).withheld > 0
+    frame = found.frame
+    whole = pd.concat(frames)
+    codes = [(i, w) for i in "ABCDEFG" for w in "xy"]
+    withheld = set(frame[frame.status != "safe"].iloc[:, :2].itertuples(index=False, name=None))
+    left = [c for c in codes if c in withheld]
+    for level in (1, 0):
+        for group in sorted({c[:level] for c in codes}):
+            inside = [c for c in left if c[:level] == group]
+            parts = [[np.sort(_cents(f, inside))[::-1]] for f in frames]
+            line = frame[(frame.icd == (group[0] if group else "Total")) & (frame.ward == "Total")]
+            flag = plain_flags(parts, RULES)[0]
+            assert (line.status.item() == "withheld") == flag
+            if not flag:
+                rows = whole[whole.icd == group[0]] if group else whole
+                assert line["count"].item() == len(rows)
+                assert line["sum"].item() == pytest.approx(rows.cost.sum(), abs=0.01)
+                left = [c for c in left if c not in inside]
+    assert (frame[frame.ward == "Total"].status == "safe").any()
+
+
+def _cents(frame, cells):
+    chosen = [frame[(frame.icd == i) & (frame.ward == w)].cost for i, w in cells]
+    values = np.concatenate([np.zeros(0), *chosen])
+    return np.rint(values * 100).astype(int)
+
+
 def test_a_party_that_dies_is_named_and_nothing_is_opened():
     with local(time_limit=3) as joint:
         joint._closing.processes["owner3"].kill()
@@ -198,6 +236,14 @@ def test_another_policy_or_a_substituted_certificate_is_refused(joint, tmp_path)
     with pytest.raises(RefusedError) as pinned:
         dc.Joint(forged).ask(SQL)
     assert pinned.value.code == "wrong-pin"
+
+
+def test_totals_are_over_the_last_keys_as_written(joint):
+    for keys in (("icd", "ward"), ("ward", "icd")):
+        sql = f"SELECT {', '.join(keys)}, COUNT(*) FROM stays GROUP BY icd, ward"
+        demand = read_demand(sql, joint.policy, totals=True)
+        assert demand.keys == keys
+        assert demand.shown(joint.policy)[-2][1] == "Total"
 
 
 def test_summaries_of_an_owner(joint):
@@ -253,3 +299,60 @@ def test_policies_that_cannot_hold_are_refused(joint, change):
         }
     with pytest.raises(InputError):
         dataclasses.replace(joint.policy, **changed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_killed_at_random_moments(seed):
+    """What was opened to anybody is in the ledger of every node that is left, and was before."""
+    rng = np.random.default_rng(seed)
+    with local(time_limit=4) as joint:
+        victim = f"owner{rng.integers(1, 4)}"
+        moment = threading.Timer(rng.uniform(0, 1.2), joint._closing.processes[victim].kill)
+        moment.start()
+        try:
+            answered = joint.ask(SQL)
+        except DiscreetError:
+            answered = None
+        moment.join()
+        joint._closing.processes[victim].wait()
+        time.sleep(0.2)
+        opened, announced = set(), {}
+        for name, place in joint._closing.ledgers.items():
+            with open_ledger(place, read_only=True) as ledger:
+                stages = [e.details for e in ledger.entries() if e.kind == "joint"]
+            announced[name] = {
+                d["stage"].removeprefix("opening ") for d in stages if "opening" in d["stage"]
+            }
+            for details in stages:
+                if details["stage"] == "finished":
+                    opened |= {one["meaning"] for one in details["transcript"]["opened"]}
+        if answered is not None:
+            opened |= {one["meaning"] for one in answered.opened}
+        assert all(opened <= stated for stated in announced.values())
+
+
+def test_the_command_asks_and_says_what_was_learned(joint):
+    policy = joint._closing.folder / "owner1.yaml"
+    done = CliRunner().invoke(cli.build(), ["joint", "ask", str(policy), SQL, "--learned"])
+    assert done.exit_code == 0, done.output
+    assert "withheld" in done.output
+    assert "assumed" in done.output
+    wrong = CliRunner().invoke(cli.build(), ["joint", "ask", str(policy), SQL, "--as", "nobody"])
+    assert isinstance(wrong.exception, InputError)
+    assert wrong.exception.code == "unknown-party"
+
+
+def test_summaries_are_the_same_in_postgresql(joint, postgres_engine):
+    import pyarrow as pa
+
+    rows = pa.Table.from_pandas(OWNERS[0], preserve_index=False)
+    there = dc.read(postgres_engine.load(rows), name="stays")
+    here = dc.read(OWNERS[0], name="stays")
+    require_offer(there, joint.policy)
+    demand = read_demand(SQL.replace("GROUP", "WHERE age < 60 GROUP"), joint.policy, totals=True)
+    assert (summarize(there, demand, joint.policy) == summarize(here, demand, joint.policy)).all()
+    cells = demand.cells(joint.policy)[::3]
+    both = [summarize_withheld(one, demand, joint.policy, 1, cells) for one in (there, here)]
+    assert (both[0] == both[1]).all()
+    assert both[0].sum() > 0

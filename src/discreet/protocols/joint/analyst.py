@@ -14,12 +14,13 @@ from sqlglot import exp
 
 from discreet.errors import EngineError
 from discreet.protocols.joint.computing import Opened
+from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand, read_demand
-from discreet.protocols.joint.party import identity_of
 from discreet.protocols.joint.result import JointTable, assembled
-from discreet.protocols.transport import Link, Message, connect, request
-from discreet.protocols.transport.identity import certificate_pin
+from discreet.protocols.transport.client import request
+from discreet.protocols.transport.frames import Message
+from discreet.protocols.transport.link import Link
 
 __all__ = ["Joint"]
 
@@ -63,9 +64,7 @@ class Joint:
         self, policy: JointPolicy, as_: str = "analyst", *, key: str | Path | None = None
     ) -> None:
         self.policy = policy
-        self._identity = identity_of(policy, as_, key)
-        self._certificates = policy.certificates()
-        self._agreement = policy.agreement()
+        self._contacts = Contacts(policy, as_, key)
         self._closing: Any = None
 
     @classmethod
@@ -81,12 +80,16 @@ class Joint:
         joint._closing = parties
         return joint
 
-    def ask(self, sql: str) -> JointTable:
-        """Return the joint answer to `SELECT keys, COUNT, SUM, AVG … [WHERE …] GROUP BY keys`."""
-        demand = read_demand(sql, self.policy)
+    def ask(self, sql: str, *, totals: bool = False) -> JointTable:
+        """Return the joint answer to `SELECT keys, COUNT, SUM, AVG … [WHERE …] GROUP BY keys`.
+
+        With `totals` also over the last key, the last two keys, and so on: each is opened where the
+        withheld cells in it are safe taken together, since a total tells their sum.
+        """
+        demand = read_demand(sql, self.policy, totals=totals)
         session = secrets.token_hex(16)
         names = sorted({*self.policy.owners, *self.policy.nodes})
-        cells = self.policy.require_cells(demand.keys)
+        cells = len(demand.shown(self.policy))
         rows = len(demand.opened())
         limit = cells * (1 + 8 * rows)
         waits = 3 * self.policy.time_limit
@@ -94,32 +97,18 @@ class Joint:
         with ThreadPoolExecutor(len(names)) as pool, contextlib.ExitStack() as stack:
 
             def call(name: str) -> None:
-                links[name] = stack.enter_context(self._link(name, session))
+                links[name] = stack.enter_context(
+                    self._contacts.call(name, session=session, purpose="ask")
+                )
 
             def ask(name: str, label: str, body: bytes = b"", limit: int = 0) -> Message:
-                return request(links[name], label, body=body, limit=limit, time_limit=waits)
+                fields = {"totals": totals}
+                return request(links[name], label, fields, body, limit=limit, time_limit=waits)
 
             list(pool.map(call, names))
             list(pool.map(lambda name: ask(name, "prepare", sql.encode()), names))
             answers = list(pool.map(lambda name: ask(name, "run", limit=limit), names))
         return self._agreed(demand, dict(zip(names, answers, strict=True)), cells, rows)
-
-    def _link(self, name: str, session: str) -> Link:
-        address = self.policy.parties[name].address
-        assert address is not None
-        link = connect(
-            address,
-            pin=certificate_pin(self._certificates[name]),
-            peer=name,
-            identity=self._identity,
-            time_limit=self.policy.time_limit,
-        )
-        try:
-            self._agreement.call(link, session=session, purpose="ask")
-        except BaseException:
-            link.close()
-            raise
-        return link
 
     def _agreed(
         self, demand: Demand, answers: dict[str, Message], cells: int, rows: int
@@ -139,19 +128,26 @@ class Joint:
         ordered = {name: transcripts[name] for name in self.policy.nodes} | transcripts
         return assembled(demand, self.policy, opened.withheld, opened.values, ordered)
 
-    def table(self, by: str | Sequence[str], measure: str | None = None) -> JointTable:
-        """Return counts, and sums of a measure, by some keys."""
+    def table(
+        self, by: str | Sequence[str], measure: str | None = None, *, totals: bool = True
+    ) -> JointTable:
+        """Return counts, and sums of a measure, by some keys, with their totals."""
         keys = ", ".join(quoted(key) for key in ([by] if isinstance(by, str) else by))
         what = f"{keys}, COUNT(*) AS count" + (
             "" if measure is None else f", SUM({quoted(measure)}) AS sum"
         )
         relation = quoted(self.policy.relation)
-        return self.ask(f"SELECT {what} FROM {relation} GROUP BY {keys}")  # noqa: S608 - names are quoted, and every party reads it by whitelist
+        return self.ask(f"SELECT {what} FROM {relation} GROUP BY {keys}", totals=totals)  # noqa: S608 - names are quoted, and every party reads it by whitelist
 
     def sum(self, measure: str) -> JointTable:
         """Return the sum of a measure over all records, under the same rules as a table."""
         relation = quoted(self.policy.relation)
         return self.ask(f"SELECT COUNT(*) AS count, SUM({quoted(measure)}) AS sum FROM {relation}")  # noqa: S608 - as above
+
+    @property
+    def ledgers(self) -> tuple[Path, ...]:
+        """Ledgers of the parties that `local` started; elsewhere each party has its own."""
+        return () if self._closing is None else tuple(self._closing.ledgers.values())
 
     def close(self) -> None:
         """Stop the processes that `local` started."""

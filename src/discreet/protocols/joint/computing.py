@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.errors import RefusedError
 from discreet.protocols.arithmetic.comparison import unpack
 from discreet.protocols.arithmetic.node import Node
-from discreet.protocols.arithmetic.shares import Shares, split
+from discreet.protocols.arithmetic.shares import BitShares, Shares, split
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand
 from discreet.protocols.joint.judging import judge
-from discreet.protocols.transport import Mesh
+from discreet.protocols.transport.mesh import Mesh
 from discreet.randomness import Randomness
 
-__all__ = ["Opened", "compute", "send_inputs"]
+__all__ = ["Opened", "TableRun"]
 
 Words = npt.NDArray[np.uint64]
+Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -63,74 +66,160 @@ class MeshRing:
         return found[self._before]
 
 
-def send_inputs(
-    mesh: Mesh, policy: JointPolicy, name: str, inputs: npt.NDArray[np.int64], *, rng: Randomness
-) -> Shares | None:
-    """Share an owner's summary among the nodes; return its own part where it is one of them."""
-    own = None
-    for node, part in zip(policy.nodes, split(inputs, rng=rng), strict=True):
-        if node == name:
-            own = part
-        else:
-            mesh.send(node, "inputs", np.stack([part.own, part.next]).astype("<u8").tobytes())
-    return own
+class TableRun:
+    """One run of a joint table at one party: an owner, a node, or both.
+
+    Parameters
+    ----------
+    mesh
+        Its links to the others.
+    policy, demand, name
+        What was agreed, what is asked, and which party this is.
+    inputs
+        An owner's summary of its cells.
+    withheld
+        Returns an owner's summary of withheld cells, for the totals of a level.
+    before_opening
+        Records what is about to be opened, and of how many cells.
+    """
+
+    def __init__(
+        self,
+        mesh: Mesh,
+        policy: JointPolicy,
+        demand: Demand,
+        name: str,
+        *,
+        inputs: Numbers | None,
+        withheld: Callable[[int, Sequence[tuple[str, ...]]], Numbers],
+        rng: Randomness,
+        before_opening: Callable[[str, int], None],
+    ) -> None:
+        self._mesh, self._policy, self._demand, self._name = mesh, policy, demand, name
+        self._inputs, self._withheld, self._rng = inputs, withheld, rng
+        self._before_opening = before_opening
+        self._is_node = name in policy.nodes
+        self._rows = demand.rows(policy)
+        self._others = [one for one in policy.owners if one not in policy.nodes]
+        self._node: Node | None = None
+
+    def run(self) -> Opened | None:
+        """Return what was opened, at a node; an owner that is none learns the pattern of totals."""
+        policy, demand = self._policy, self._demand
+        cells = demand.cells(policy)
+        flags, parts = self._judged(self._inputs, len(cells), "cells")
+        if flags is None:
+            return None
+        found = [(flags, self._opened(flags, parts, "cells"))]
+        unresolved = {cells[place] for place in np.flatnonzero(flags)}
+        for level in demand.levels:
+            groups = demand.groups(policy, level)
+            what = f"totals by {', '.join(demand.keys[:level]) or 'nothing'}"
+            own = None
+            if self._inputs is not None:
+                own = self._withheld(level, sorted(unresolved))
+            flags, _ = self._judged(own, len(groups), what)
+            assert flags is not None  # as for the cells
+            opened = {group for group, flag in zip(groups, flags, strict=True) if not flag}
+            unresolved = {cell for cell in unresolved if cell[:level] not in opened}
+            if parts is None:
+                continue
+            totals = [Shares(*(_added(x, len(groups)) for x in (p.own, p.next))) for p in parts]
+            found.append((flags, self._opened(flags, totals, what)))
+        if not self._is_node:
+            return None
+        return Opened(
+            np.concatenate([flags for flags, _ in found]),
+            np.concatenate([values for _, values in found], axis=1),
+        )
+
+    def _judged(
+        self, own: Numbers | None, columns: int, what: str
+    ) -> tuple[Flags | None, list[Shares] | None]:
+        """Share, judge and open the flags; return them and the parts of the owners."""
+        policy, mesh = self._policy, self._mesh
+        mine = None if own is None else self._send(own)
+        if not self._is_node:
+            return (self._told(columns) if self._demand.totals else None), None
+        parts = [mine if owner == self._name else None for owner in policy.owners]
+        found = [
+            part if part is not None else self._received(owner, columns)
+            for owner, part in zip(policy.owners, parts, strict=True)
+        ]
+        if self._node is None:
+            ring = MeshRing(mesh, policy.nodes, self._name)
+            self._node = Node(policy.nodes.index(self._name), ring, rng=self._rng)
+        bits = self._flags(self._node, found)
+        meaning = f"which {what} are withheld"
+        self._before_opening(meaning, columns)
+        flags = unpack(self._node.open_bits(bits, "flags"), columns).astype(np.bool_)
+        mesh.transcript.open(meaning, flags.tobytes(), cells=columns)
+        for other in self._others if self._demand.totals else ():
+            mesh.send(other, "pattern", flags.tobytes())
+        return flags, found
+
+    def _send(self, own: Numbers) -> Shares | None:
+        """Share an owner's summary among the nodes; return its part where it is one of them."""
+        mine = None
+        for node, part in zip(self._policy.nodes, split(own, rng=self._rng), strict=True):
+            if node == self._name:
+                mine = part
+            else:
+                body = np.stack([part.own, part.next]).astype("<u8").tobytes()
+                self._mesh.send(node, "inputs", body)
+        return mine
+
+    def _received(self, owner: str, columns: int) -> Shares:
+        size = 16 * len(self._rows) * columns
+        body = self._mesh.receive(owner, "inputs", size=size)
+        parts = np.frombuffer(body, dtype="<u8").reshape(2, len(self._rows), columns)
+        return Shares(parts[0], parts[1])
+
+    def _told(self, columns: int) -> Flags:
+        """Return the pattern that all nodes state; an owner acts on nothing that one alone says."""
+        said = [
+            bytes(self._mesh.receive(node, "pattern", size=columns)) for node in self._policy.nodes
+        ]
+        flags = np.frombuffer(said[0], dtype=np.uint8)
+        if len(set(said)) > 1 or (flags > 1).any():
+            raise RefusedError("the nodes state different patterns", code="nodes-disagree")
+        return flags.astype(np.bool_)
+
+    def _flags(self, node: Node, parts: Sequence[Shares]) -> BitShares:
+        policy, measures = self._policy, self._demand.measures
+
+        def rows(*wanted: tuple[str, str]) -> list[Shares]:
+            places = [self._rows.index(one) for one in wanted]
+            return [part[places] for part in parts]
+
+        tops = range(policy.largest)
+        return judge(
+            node,
+            policy.rules,
+            [part[0] for part in rows(("contributors", ""))],
+            {name: [part[0] for part in rows(("sum", name))] for name in measures},
+            {name: rows(*((f"top {place}", name) for place in tops)) for name in measures},
+            {name: rows(("asked", name)) if policy.request else [] for name in measures},
+            collusion=policy.collusion,
+        )
+
+    def _opened(self, flags: Flags, parts: Sequence[Shares] | None, what: str) -> Numbers:
+        """Open what the answer shows of everything that is not withheld."""
+        wanted = self._demand.opened()
+        if parts is None:
+            return np.zeros((len(wanted), 0), dtype=np.int64)
+        assert self._node is not None
+        safe = np.flatnonzero(~flags)
+        places = [self._rows.index(one) for one in wanted]
+        total = sum(parts[1:], parts[0])
+        shown = ", ".join(" of ".join(filter(None, one)) for one in wanted)
+        meaning = f"of safe {what}: {shown}"
+        self._before_opening(meaning, len(safe))
+        values = self._node.open(total[np.ix_(np.array(places), safe)], "values")
+        self._mesh.transcript.open(meaning, values.tobytes(), cells=len(safe))
+        return values
 
 
-def compute(
-    mesh: Mesh,
-    policy: JointPolicy,
-    demand: Demand,
-    name: str,
-    own: Shares | None,
-    *,
-    rng: Randomness,
-    before_opening: Callable[[str, int], None],
-) -> Opened:
-    """Run a node's part of the table; `before_opening` records what is about to be opened."""
-    rows, cells = demand.rows(policy), policy.require_cells(demand.keys)
-    inputs: dict[str, Shares] = {} if own is None else {name: own}
-    for owner in policy.owners:
-        if owner != name:
-            body = mesh.receive(owner, "inputs", size=16 * len(rows) * cells)
-            parts = np.frombuffer(body, dtype="<u8").reshape(2, len(rows), cells)
-            inputs[owner] = Shares(parts[0], parts[1])
-    node = Node(policy.nodes.index(name), MeshRing(mesh, policy.nodes, name), rng=rng)
-
-    def of(what: str, measure: str = "") -> list[Shares]:
-        place = rows.index((what, measure))
-        return [inputs[owner][place] for owner in policy.owners]
-
-    def lists(*names: tuple[str, str]) -> list[Shares]:
-        places = [rows.index(one) for one in names]
-        return [inputs[owner][places] for owner in policy.owners]
-
-    tops: Mapping[str, list[Shares]] = {
-        measure: lists(*((f"top {place}", measure) for place in range(policy.largest)))
-        for measure in demand.measures
-    }
-    asked = {
-        measure: lists(("asked", measure)) if policy.request is not None else []
-        for measure in demand.measures
-    }
-    flags = judge(
-        node,
-        policy.rules,
-        of("contributors"),
-        {measure: of("sum", measure) for measure in demand.measures},
-        tops,
-        asked,
-        collusion=policy.collusion,
-    )
-    before_opening("which cells are withheld", cells)
-    withheld = unpack(node.open_bits(flags, "flags"), cells).astype(np.bool_)
-    mesh.transcript.open("which cells are withheld", withheld.tobytes(), cells=cells)
-    totals = [sum(of(*one)[1:], of(*one)[0]) for one in demand.opened()]
-    safe = np.flatnonzero(~withheld)
-    meaning = "of safe cells: " + ", ".join(" of ".join(filter(None, o)) for o in demand.opened())
-    before_opening(meaning, len(safe))
-    found = Shares(
-        np.stack([one.own[safe] for one in totals]), np.stack([one.next[safe] for one in totals])
-    )
-    values = node.open(found, "values")
-    mesh.transcript.open(meaning, values.tobytes(), cells=len(safe))
-    return Opened(withheld, values)
+def _added(values: Words, groups: int) -> Words:
+    """Return sums over the cells of each total: cells are numbered with the last key fastest."""
+    return np.asarray(values.reshape(len(values), groups, -1).sum(axis=-1, dtype=np.uint64))

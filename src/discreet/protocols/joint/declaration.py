@@ -15,9 +15,9 @@ from discreet.data.sql import Catalog
 from discreet.data.sql.query import Field
 from discreet.errors import InputError
 from discreet.protocols.arithmetic.fixed_point import require_room
-from discreet.protocols.transport import Agreement
 from discreet.protocols.transport.client import address_of
 from discreet.protocols.transport.identity import certificate_pin, read_certificate
+from discreet.protocols.transport.session import Agreement
 from discreet.registry import Record, parameter
 from discreet.report import plain
 
@@ -114,9 +114,9 @@ class JointPolicy(Record):
                 raise _wrong("parties", f"{name!r} has no address", "give it as host:port")
             address_of(address)
         for name, codes in self.keys.items():
-            if not codes or len(set(codes)) != len(codes):
-                raise _wrong("keys", f"the codes of {name!r} are none, or one is there twice",
-                             "list every code once")  # fmt: skip
+            if not codes or len(set(codes)) != len(codes) or "Total" in codes:
+                raise _wrong("keys", f"the codes of {name!r} are none, or twice, or 'Total'",
+                             "list every code once; 'Total' is the name of totals")  # fmt: skip
         for rule in self.rules:
             if not rule.inequalities():
                 raise _wrong("rules", f"{rule.name} cannot be judged on shares",

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
 from sqlglot import exp
 
-from discreet.data.dataset import Dataset
 from discreet.data.sql import parse
 from discreet.data.sql.query import Output
 from discreet.data.sql.spelling import spelled
-from discreet.data.sql.total import total
-from discreet.errors import InputError, RefusedError
-from discreet.protocols.arithmetic.fixed_point import encode
-from discreet.protocols.joint.declaration import JointPolicy, MeasureBound
+from discreet.errors import RefusedError
+from discreet.protocols.joint.declaration import JointPolicy
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+__all__ = ["TOTAL", "Demand", "read_demand"]
 
-__all__ = ["Demand", "read_demand", "require_offer", "summarize"]
-
-_ALL = "__all"
+#: What a total has in the place of a code.
+TOTAL = "Total"
 _FUNCTIONS = ("count", "units", "sum", "avg")
 
 
@@ -40,6 +31,13 @@ class Demand:
     predicate: exp.Expression | None
     #: Label, function and column of each column of the result; the function of a key is `key`.
     outputs: tuple[tuple[str, str, str], ...]
+    #: Whether totals over the last keys, then over the last but one, … are wanted too.
+    totals: bool = False
+
+    @property
+    def levels(self) -> list[int]:
+        """How many keys the totals of each level keep, in the order in which they are judged."""
+        return list(range(len(self.keys) - 1, -1, -1)) if self.totals else []
 
     @property
     def condition(self) -> str:
@@ -49,6 +47,18 @@ class Demand:
     def cells(self, policy: JointPolicy) -> list[tuple[str, ...]]:
         """Return the codes of every cell, in the order in which all parties number them."""
         return list(itertools.product(*(policy.keys[key] for key in self.keys)))
+
+    def groups(self, policy: JointPolicy, level: int) -> list[tuple[str, ...]]:
+        """Return the codes of every total of a level."""
+        return list(itertools.product(*(policy.keys[key] for key in self.keys[:level])))
+
+    def shown(self, policy: JointPolicy) -> list[tuple[str, ...]]:
+        """Return the codes of every line of the answer: cells, then totals level by level."""
+        lines = self.cells(policy)
+        for level in self.levels:
+            rest = (TOTAL,) * (len(self.keys) - level)
+            lines += [(*group, *rest) for group in self.groups(policy, level)]
+        return lines
 
     def opened(self) -> list[tuple[str, str]]:
         """Return what of each safe cell is opened: what the answer shows, and nothing besides."""
@@ -67,7 +77,7 @@ class Demand:
         return found
 
 
-def read_demand(sql: str, policy: JointPolicy) -> Demand:
+def read_demand(sql: str, policy: JointPolicy, *, totals: bool = False) -> Demand:
     """Return the demand that a statement makes, or say why it cannot be made together."""
     query = parse(sql, policy.catalog())
     if query.having is not None or query.order or query.limit is not None or query.offset:
@@ -117,7 +127,16 @@ def read_demand(sql: str, policy: JointPolicy) -> Demand:
     policy.require_cells(tuple(keys))
     outputs = tuple(_output(one, keys, query.measures) for one in query.outputs)
     unique = tuple(dict.fromkeys(measures))
-    return Demand(query.question, query.digest, tuple(keys), unique, query.predicate, outputs)
+    # Totals are over the last keys as they are written; the reader has its own order.
+    written = [name for _, function, name in outputs if function == "key"]
+    ordered = tuple(dict.fromkeys([*written, *keys]))
+    if totals and (not keys or any(function == "units" for _, function, _ in outputs)):
+        raise RefusedError(
+            "totals are sums of cells, and there are no cells to add or distinct units to count",
+            code="joint-unsupported",
+            hint="group by one or more keys and ask for COUNT(*), SUM or AVG",
+        )
+    return Demand(query.question, query.digest, ordered, unique, query.predicate, outputs, totals)
 
 
 def _output(output: Output, keys: list[str], measures: tuple[object, ...]) -> tuple[str, str, str]:
@@ -133,93 +152,3 @@ def _output(output: Output, keys: list[str], measures: tuple[object, ...]) -> tu
         return output.label, "key", keys[place]
     measure = measures[place]
     return output.label, measure.function, measure.column or ""  # type: ignore[attr-defined]
-
-
-def require_offer(data: Dataset, policy: JointPolicy) -> None:
-    """See that an owner's records have what the policy says they offer.
-
-    Done when the owner starts: a mistake found later, during a question, would tell of the data.
-    """
-    named = {*policy.keys, *policy.measures, *policy.conditions, policy.unit, policy.request}
-    data.relation.require(*sorted(name for name in named if name is not None))
-    if len(data) > policy.records:
-        raise InputError("there are more records than declared", code="beyond-bound")
-    for key, codes in policy.keys.items():
-        found = data.frequencies([key]).column(key).to_pylist()
-        unknown = [code for code in found if code is None or str(code) not in codes]
-        if unknown:
-            raise InputError(
-                f"column {key!r} holds a value that is not among its declared codes",
-                code="undeclared-code",
-                column=key,
-                hint="declare all codes in the policy of every party",
-            )
-    for name, measure in policy.measures.items():
-        column = data.arrow([name]).column(name)
-        values = column.to_pandas().to_numpy(dtype=np.float64)
-        if np.isnan(values).any() or (values < 0).any() or values.sum() > measure.bound:
-            raise InputError(
-                f"column {name!r} has a value that is missing or negative, or its sum exceeds the "
-                "declared bound",
-                code="beyond-bound",
-                column=name,
-                hint="clean the column, or declare a larger bound in the policy of every party",
-            )
-
-
-def summarize(data: Dataset, demand: Demand, policy: JointPolicy) -> npt.NDArray[np.int64]:
-    """Return what an owner states of each cell: one row for each of `Demand.rows`."""
-    if demand.predicate is not None:
-        tree = total(demand.predicate.copy())
-        for column in tree.find_all(exp.Column):
-            column.set("table", None)
-        data = data.where(tree)
-    places = {codes: place for place, codes in enumerate(demand.cells(policy))}
-    rows = demand.rows(policy)
-    found = np.zeros((len(rows), len(places)), dtype=np.int64)
-
-    def put(cells: pa.Table, measure: str | None, fields: Mapping[str, str]) -> None:
-        keys = [cells.column(key).to_pylist() for key in demand.keys]
-        index = [places[codes] for codes in zip(*keys, strict=True)] if keys else [0]
-        for row, (what, name) in enumerate(rows):
-            if what not in fields or name not in ("", measure):
-                continue
-            values = np.asarray(cells.column(fields[what]).to_pylist(), dtype=np.float64)
-            bound = policy.measures.get(name, MeasureBound(float(policy.records)))
-            found[row, index] = encode(values, scale=bound.scale, bound=bound.bound, name=name)
-
-    counted = {"contributors": "count" if policy.unit is None else "units", "count": "count"}
-    tops = {f"top {place}": f"top_{place + 1}" for place in range(policy.largest)}
-    for measure in demand.measures or (None,):
-        put(_cells(data, demand.keys, measure, policy), measure, counted | {"sum": "sum"} | tops)
-        if policy.request is not None and measure is not None:
-            asking = data.where(exp.column(policy.request, quoted=True))
-            cells = _cells(asking, demand.keys, measure, policy, largest=1)
-            put(cells, measure, {"asked": "top_1"})
-    return found
-
-
-def _cells(
-    data: Dataset,
-    keys: tuple[str, ...],
-    measure: str | None,
-    policy: JointPolicy,
-    *,
-    largest: int | None = None,
-) -> pa.Table:
-    """Return an owner's cells that are not empty; without keys, the one cell of all records."""
-    options = {
-        "measure": measure,
-        "unit": policy.unit,
-        "largest": policy.largest if largest is None else largest,
-        "margins": False,
-    }
-    if keys:
-        return data.cells(dict.fromkeys(keys, ()), **options)
-    import pyarrow as pa
-
-    alone = data.with_columns({_ALL: pa.array(["all"] * len(data), type=pa.string())})
-    table = alone.cells({_ALL: ()}, **options).drop_columns([_ALL])
-    if len(table):
-        return table
-    return pa.table({field.name: pa.array([0], type=field.type) for field in table.schema})

@@ -21,7 +21,7 @@ from discreet.audit.rules import Rule
 from discreet.data.dataset import Dataset, as_dataset
 from discreet.errors import EngineError, InputError
 from discreet.protocols.joint.declaration import JointPolicy
-from discreet.protocols.transport import Identity
+from discreet.protocols.transport.identity import Identity
 from discreet.registry import build
 from discreet.report import plain
 

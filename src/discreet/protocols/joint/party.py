@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,43 +15,25 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.data.dataset import Dataset
-from discreet.errors import InputError, RefusedError
+from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
 from discreet.ledger.entry import Draft
 from discreet.ledger.store import Ledger
-from discreet.protocols.joint.computing import Opened, compute, send_inputs
+from discreet.protocols.joint.computing import TableRun
+from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
-from discreet.protocols.joint.demand import Demand, read_demand, require_offer, summarize
-from discreet.protocols.transport import (
-    Agreement,
-    Identity,
-    Link,
-    Mesh,
-    Message,
-    Server,
-    Transcript,
-    answer_requests,
-    connect,
-)
-from discreet.protocols.transport.identity import certificate_pin
-from discreet.protocols.transport.mesh import Waiting
+from discreet.protocols.joint.demand import Demand, read_demand
+from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
+from discreet.protocols.transport.frames import Message
+from discreet.protocols.transport.link import Link
+from discreet.protocols.transport.mesh import Mesh, Waiting
+from discreet.protocols.transport.server import Server, answer_requests
+from discreet.protocols.transport.transcript import Transcript
 from discreet.randomness import Randomness
 
-__all__ = ["Owner", "Party", "identity_of"]
+__all__ = ["Owner", "Party"]
 
 _STATEMENT_LIMIT = 1 << 16
 _MOST_PREPARED = 16
-
-
-def identity_of(policy: JointPolicy, name: str, key: str | Path | None = None) -> Identity:
-    """Return the identity of a party: its certificate, and the key file beside it."""
-    if name not in policy.parties:
-        raise InputError(
-            f"there is no party {name!r}",
-            code="unknown-party",
-            hint="choose one of " + ", ".join(policy.parties),
-        )
-    certificate = Path(policy.folder) / policy.parties[name].certificate
-    return Identity.read(certificate, key or certificate.with_suffix(".key"))
 
 
 class Party:
@@ -77,7 +60,7 @@ class Party:
         data: Dataset | None = None,
         key: str | Path | None = None,
     ) -> None:
-        self._identity = identity_of(policy, name, key)
+        self._contacts = Contacts(policy, name, key)
         self._is_owner, self._is_node = name in policy.owners, name in policy.nodes
         if not (self._is_owner or self._is_node):
             raise InputError(
@@ -90,24 +73,22 @@ class Party:
                 raise InputError(f"the owner {name!r} has no records", code="no-source")
             require_offer(data, policy)
         self._policy, self._name, self._ledger, self._data = policy, name, ledger, data
-        self._agreement: Agreement = policy.agreement()
         self._secret = ledger.secret("joint inputs", Randomness.secure().bytes(32))
         self._waiting = Waiting()
         self._prepared: dict[str, tuple[float, str, Demand, npt.NDArray[np.int64] | None]] = {}
         self._lock = threading.Lock()
-        self._certificates = policy.certificates()
         address = policy.parties[name].address
         assert address is not None  # the policy requires it of owners and nodes
         self._server = Server(
             address,
-            identity=self._identity,
-            clients={n: pem for n, pem in self._certificates.items() if n != name},
+            identity=self._contacts.identity,
+            clients=self._contacts.certificates,
             handle=self._handle,
             time_limit=policy.time_limit,
         )
 
     def _handle(self, link: Link) -> None:
-        session, purpose = self._agreement.meet(link)
+        session, purpose = self._contacts.agreement.meet(link)
         if purpose == "stream":
             self._waiting.offer(session, link, time_limit=self._policy.time_limit)
         elif purpose == "ask" and link.peer in self._policy.analysts:
@@ -132,10 +113,10 @@ class Party:
             sql = bytes(message.body).decode("utf-8")
         except UnicodeDecodeError:
             raise RefusedError("the statement is not UTF-8", code="message-malformed") from None
-        demand = read_demand(sql, self._policy)
+        demand = read_demand(sql, self._policy, totals=message.fields.get("totals") is True)
         inputs = None
         if self._data is not None and self._is_owner:
-            inputs = summarize(self._data, demand, self._policy)
+            inputs = self._summarized(demand)
         with self._lock:
             now = time.monotonic()
             fresh = {
@@ -156,64 +137,66 @@ class Party:
             if demand is None or asked != analyst:
                 raise RefusedError("nothing was prepared in this session", code="not-prepared")
             self._require_history(demand, inputs)
-            facts = {"keys": list(demand.keys), "condition": demand.condition,
-                     "inputs": self._marks(demand, inputs)}  # fmt: skip
+            facts = {
+                "keys": list(demand.keys),
+                "condition": demand.condition,
+                "measures": sorted(demand.measures),
+                "totals": demand.totals,
+                "inputs": self._marks(demand, inputs),
+            }
             self._record(analyst, session, demand, "started", facts)
         transcript = Transcript(self._name)
-        sends = {*self._policy.nodes} - {self._name}
-        receives = ({*self._policy.owners, *self._policy.nodes} if self._is_node else set()) - {
-            self._name
-        }
-        rng = Randomness.secure()
-        opened: Opened | None = None
+        everybody = {*self._policy.owners, *self._policy.nodes}
+        # Owners that are no nodes are told which cells are withheld where totals follow.
+        sends = everybody if self._is_node and demand.totals else {*self._policy.nodes}
+        receives = everybody if self._is_node else {*self._policy.nodes} if demand.totals else set()
         with Mesh(
             transcript,
-            {peer: self._caller(peer, session) for peer in sorted(sends)},
-            sorted(receives),
+            {
+                peer: functools.partial(
+                    self._contacts.call, peer, session=session, purpose="stream"
+                )
+                for peer in sorted(sends - {self._name})
+            },
+            sorted(receives - {self._name}),
             waiting=self._waiting,
             session=session,
             time_limit=self._policy.time_limit,
         ) as mesh:
-            own = None
-            if inputs is not None:
-                own = send_inputs(mesh, self._policy, self._name, inputs, rng=rng)
-            if self._is_node:
-                opened = compute(
-                    mesh,
-                    self._policy,
-                    demand,
-                    self._name,
-                    own,
-                    rng=rng,
-                    before_opening=lambda meaning, cells: self._record(
-                        analyst, session, demand, f"opening {meaning}", {"cells": cells}
-                    ),
-                )
+            opened = TableRun(
+                mesh,
+                self._policy,
+                demand,
+                self._name,
+                inputs=inputs,
+                withheld=functools.partial(self._summarized, demand),
+                rng=Randomness.secure(),
+                before_opening=lambda meaning, cells: self._record(
+                    analyst, session, demand, f"opening {meaning}", {"cells": cells}
+                ),
+            ).run()
         stated = transcript.to_dict()
         self._record(analyst, session, demand, "finished", {"transcript": stated})
         return Message(
             "result", {"transcript": stated}, b"" if opened is None else opened.to_bytes()
         )
 
-    def _caller(self, peer: str, session: str) -> Callable[[], Link]:
-        def call() -> Link:
-            address = self._policy.parties[peer].address
-            assert address is not None
-            link = connect(
-                address,
-                pin=certificate_pin(self._certificates[peer]),
-                peer=peer,
-                identity=self._identity,
-                time_limit=self._policy.time_limit,
-            )
-            try:
-                self._agreement.call(link, session=session, purpose="stream")
-            except BaseException:
-                link.close()
-                raise
-            return link
-
-        return call
+    def _summarized(
+        self, demand: Demand, level: int | None = None, cells: Sequence[tuple[str, ...]] = ()
+    ) -> npt.NDArray[np.int64]:
+        """Summarize an owner's cells, or those of them that are withheld."""
+        assert self._data is not None  # only owners are asked
+        try:
+            if level is None:
+                return summarize(self._data, demand, self._policy)
+            return summarize_withheld(self._data, demand, self._policy, level, cells)
+        except DiscreetError:
+            # What an engine says of a failure may quote a record.
+            raise EngineError(
+                f"the owner {self._name!r} could not summarize its records",
+                code="owner-failed",
+                hint="ask that owner to look at its database",
+            ) from None
 
     # -- memory ----------------------------------------------------------------------------------
     def _record(
@@ -228,7 +211,7 @@ class Party:
                 "joint",
                 demand.question,
                 digest,
-                self._agreement.policy,
+                self._contacts.agreement.policy,
                 details,
             )
         )
@@ -248,18 +231,21 @@ class Party:
         marks = self._marks(demand, inputs)
         for entry in self._ledger.entries():
             details = entry.details
-            if entry.kind != "joint" or entry.dataset != self._policy.relation:
-                continue
-            if details.get("stage") != "started":
+            # Whatever name the relation had: the memory belongs to the records behind this ledger.
+            if entry.kind != "joint" or details.get("stage") != "started":
                 continue
             same = (list(demand.keys), demand.condition) == (details["keys"], details["condition"])
+            if demand.totals or details["totals"]:
+                # Other measures have another pattern, and a total that is safe beside one is not
+                # always safe beside the other.
+                same = same and sorted(demand.measures) == details["measures"]
             known = details["inputs"]
             if not same or any(known.get(name, mark) != mark for name, mark in marks.items()):
                 raise RefusedError(
                     "together with an earlier joint table this one could disclose a difference",
                     code="joint-history",
                     hint="repeat the earlier keys and condition on the same records, with whatever "
-                    "measures",
+                    "measures unless totals were asked for",
                 )
 
     def close(self) -> None:

@@ -50,18 +50,19 @@ def leakage(policy: JointPolicy) -> Leakage:
             opened,
             opened + "; uniformly random words for everything else",
             "the question",
-            "sizes and times of messages, which depend on policy and question alone",
+            "sizes and times of messages",
         ),
         (
             "what the opened cells say",
             f"with the parts of {coalition} subtracted, remainders that meet the rules as well",
-            "nothing of the others",
-            "nothing",
+            "nothing of the others, but with totals which cells are withheld",
+            "the question's size and how many cells are safe",
         ),
         (
             "parties follow the protocol; of the three nodes no two put their shares together",
             "no contributor has records at two owners",
             "a withheld cell says that some rule finds the total or a remainder sensitive",
+            "a withheld total says that the withheld cells in it are sensitive taken together",
         ),
     )
 
@@ -109,7 +110,7 @@ def assembled(
     """Return the table that opened flags and values make."""
     import pandas as pd
 
-    cells = demand.cells(policy)
+    cells = demand.shown(policy)
     columns: dict[str, Any] = {}
     safe = np.flatnonzero(~withheld)
 
@@ -125,7 +126,7 @@ def assembled(
             columns[label] = [codes[place] for codes in cells]
         elif function in ("count", "units"):
             what = "count" if function == "count" else "contributors"
-            columns[label] = pd.array(spread(found[what, ""]), dtype="Int64")
+            columns[label] = pd.Series(spread(found[what, ""])).astype("Int64")
         else:
             sums = decode(found["sum", name], scale=policy.measures[name].scale)
             with np.errstate(invalid="ignore", divide="ignore"):

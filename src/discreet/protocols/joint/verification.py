@@ -70,7 +70,7 @@ def verify_ledgers(places: Sequence[str | Path]) -> JointVerification:
         messages += count
         findings += wrong
         findings += _unannounced(session[:8], parties, finished)
-        shown = next((t["opened"] for t in finished.values() if t["opened"]), [])
+        shown: list[Any] = next((t["opened"] for t in finished.values() if t["opened"]), [])
         opened += [f"{session[:8]}: {one['meaning']} ({one['cells']} cells)" for one in shown]
     return JointVerification(len(sessions), messages, tuple(opened), tuple(findings))
 

@@ -70,6 +70,9 @@ def ask(
     sql: Annotated[str, typer.Argument(help="SELECT keys, COUNT, SUM, AVG … GROUP BY keys.")],
     as_: _AsOption = "analyst",
     key: _KeyOption = None,
+    totals: Annotated[
+        bool, typer.Option("--totals", help="Also totals over the last key, the last two, ….")
+    ] = False,
     learned: Annotated[
         bool, typer.Option("--learned", help="Also say what each party learned.")
     ] = False,
@@ -84,11 +87,11 @@ def ask(
 
     found, _ = permitted_policy(policy)
     with Joint(_joint(found, policy), as_, key=key) as joint:
-        table = joint.ask(sql)
+        table = joint.ask(sql, totals=totals)
     console.show(table, as_json=as_json)
     if learned and not as_json:
         console.show(table.leakage, as_json=False)
-    console.note(f"{table.withheld} of {len(table.frame)} cells withheld")
+    console.note(f"{table.withheld} of {len(table.frame)} cells and totals withheld")
 
 
 def verify(

@@ -1,0 +1,51 @@
+"""How one party reaches the others: addresses, pins and the agreement, from the policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from discreet.errors import InputError
+from discreet.protocols.joint.declaration import JointPolicy
+from discreet.protocols.transport.client import connect
+from discreet.protocols.transport.identity import Identity, certificate_pin
+from discreet.protocols.transport.link import Link
+
+__all__ = ["Contacts"]
+
+
+class Contacts:
+    """The other parties, as the party of some name reaches them.
+
+    `key` is its private key; by default the file beside its certificate.
+    """
+
+    def __init__(self, policy: JointPolicy, name: str, key: str | Path | None = None) -> None:
+        if name not in policy.parties:
+            raise InputError(
+                f"there is no party {name!r}",
+                code="unknown-party",
+                hint="choose one of " + ", ".join(policy.parties),
+            )
+        certificate = Path(policy.folder) / policy.parties[name].certificate
+        self.identity = Identity.read(certificate, key or certificate.with_suffix(".key"))
+        self.agreement = policy.agreement()
+        self.certificates = {n: pem for n, pem in policy.certificates().items() if n != name}
+        self._policy = policy
+
+    def call(self, peer: str, *, session: str, purpose: str) -> Link:
+        """Return a link to a party that holds the same policy."""
+        address = self._policy.parties[peer].address
+        assert address is not None  # the policy requires it of owners and nodes
+        link = connect(
+            address,
+            pin=certificate_pin(self.certificates[peer]),
+            peer=peer,
+            identity=self.identity,
+            time_limit=self._policy.time_limit,
+        )
+        try:
+            self.agreement.call(link, session=session, purpose=purpose)
+        except BaseException:
+            link.close()
+            raise
+        return link

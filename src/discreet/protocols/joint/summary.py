@@ -1,0 +1,197 @@
+"""What an owner states of its records: counts, sums and largest contributions of each cell."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from discreet.data.dataset import Dataset
+from discreet.data.sql.total import total
+from discreet.errors import InputError
+from discreet.protocols.arithmetic.fixed_point import encode
+from discreet.protocols.joint.declaration import JointPolicy, MeasureBound
+from discreet.protocols.joint.demand import Demand
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["require_offer", "summarize", "summarize_withheld"]
+
+_ALL = "__all"
+
+
+def require_offer(data: Dataset, policy: JointPolicy) -> None:
+    """See that an owner's records have what the policy says they offer.
+
+    Done when the owner starts: a mistake found later, during a question, would tell of the data.
+    """
+    named = {*policy.keys, *policy.measures, *policy.conditions, policy.unit, policy.request}
+    data.relation.require(*sorted(name for name in named if name is not None))
+    if len(data) > policy.records:
+        raise InputError("there are more records than declared", code="beyond-bound")
+    for key, codes in policy.keys.items():
+        if not _is_code(data, key):
+            raise InputError(
+                f"column {key!r} holds neither text nor whole numbers",
+                code="not-a-code",
+                column=key,
+                hint="recode it to text, and declare its codes",
+            )
+        found = data.frequencies([key]).column(key).to_pylist()
+        unknown = [code for code in found if code is None or str(code) not in codes]
+        if unknown:
+            raise InputError(
+                f"column {key!r} holds a value that is not among its declared codes",
+                code="undeclared-code",
+                column=key,
+                hint="declare all codes in the policy of every party",
+            )
+    for name, measure in policy.measures.items():
+        missing, least, added = _extent(data, name)
+        # Written so that NaN fits nowhere.
+        if missing or not (least >= 0 and added <= measure.bound):
+            raise InputError(
+                f"column {name!r} has a value that is missing or negative, or its sum exceeds the "
+                "declared bound",
+                code="beyond-bound",
+                column=name,
+                hint="clean the column, or declare a larger bound in the policy of every party",
+            )
+
+
+def _extent(data: Dataset, name: str) -> tuple[int, float, float]:
+    """Return how many values are missing, the least value and the sum; of no records, zeros."""
+    column = exp.cast(exp.column(name, quoted=True), exp.DataType.Type.DOUBLE)
+    wanted = {
+        "missing": exp.Sub(this=exp.Count(this=exp.Star()), expression=exp.Count(this=column)),
+        "least": exp.Min(this=column.copy()),
+        "added": exp.Sum(this=column.copy()),
+    }
+    query = exp.select(*(tree.as_(alias) for alias, tree in wanted.items()))
+    row = data.aggregate(query.from_(exp.to_table(data.name))).to_pylist()[0]
+    return row["missing"] or 0, row["least"] or 0.0, row["added"] or 0.0
+
+
+def _is_code(data: Dataset, key: str) -> bool:
+    import pyarrow as pa
+
+    kind = data.relation.schema.field(key).type
+    return _is_text(kind) or pa.types.is_integer(kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(inner) or pa.types.is_large_string(inner))
+
+
+def summarize(data: Dataset, demand: Demand, policy: JointPolicy) -> npt.NDArray[np.int64]:
+    """Return what an owner states of each cell: one row for each of `Demand.rows`."""
+    return _summary(_selected(data, demand), demand, policy, demand.keys)
+
+
+def summarize_withheld(
+    data: Dataset,
+    demand: Demand,
+    policy: JointPolicy,
+    level: int,
+    cells: Sequence[tuple[str, ...]],
+) -> npt.NDArray[np.int64]:
+    """Return the same of all withheld cells that go into each total of a level, taken as one cell.
+
+    Opening the total tells their sum, so they are judged together. Somebody with records in two
+    of them is one contributor, which only the owner can tell.
+    """
+    by_start: dict[tuple[str, ...], list[str]] = {}
+    for *start, last in cells:
+        by_start.setdefault(tuple(start), []).append(last)
+    choices = [
+        exp.and_(
+            *(
+                _code_column(data, key).eq(code)
+                for key, code in zip(demand.keys, start, strict=False)
+            ),
+            _code_column(data, demand.keys[-1]).isin(*(exp.Literal.string(one) for one in last)),
+        )
+        for start, last in by_start.items()
+    ]
+    inside = exp.or_(*choices) if choices else exp.false()
+    chosen = _selected(data, demand).where(inside)
+    return _summary(chosen, demand, policy, demand.keys[:level])
+
+
+def _code_column(data: Dataset, key: str) -> exp.Expr:
+    column = exp.column(key, quoted=True)
+    if _is_text(data.relation.schema.field(key).type):
+        return column
+    return exp.cast(column, exp.DataType.Type.TEXT)
+
+
+def _selected(data: Dataset, demand: Demand) -> Dataset:
+    if demand.predicate is None:
+        return data
+    tree = total(demand.predicate.copy())
+    for column in tree.find_all(exp.Column):
+        column.set("table", None)
+    return data.where(tree)
+
+
+def _summary(
+    data: Dataset, demand: Demand, policy: JointPolicy, by: tuple[str, ...]
+) -> npt.NDArray[np.int64]:
+    cross = itertools.product(*(policy.keys[key] for key in by))
+    places = {codes: place for place, codes in enumerate(cross)}
+    rows = demand.rows(policy)
+    found = np.zeros((len(rows), len(places)), dtype=np.int64)
+
+    def put(cells: pa.Table, measure: str | None, fields: Mapping[str, str]) -> None:
+        keys = [cells.column(key).to_pylist() for key in by]
+        index = [places[codes] for codes in zip(*keys, strict=True)] if keys else [0]
+        for row, (what, name) in enumerate(rows):
+            if what not in fields or name not in ("", measure):
+                continue
+            values = np.asarray(cells.column(fields[what]).to_pylist(), dtype=np.float64)
+            bound = policy.measures.get(name, MeasureBound(float(policy.records)))
+            found[row, index] = encode(values, scale=bound.scale, bound=bound.bound, name=name)
+
+    counted = {"contributors": "count" if policy.unit is None else "units", "count": "count"}
+    tops = {f"top {place}": f"top_{place + 1}" for place in range(policy.largest)}
+    for measure in demand.measures or (None,):
+        put(_cells(data, by, measure, policy), measure, counted | {"sum": "sum"} | tops)
+        if policy.request is not None and measure is not None:
+            asking = data.where(exp.column(policy.request, quoted=True))
+            cells = _cells(asking, by, measure, policy, largest=1)
+            put(cells, measure, {"asked": "top_1"})
+    return found
+
+
+def _cells(
+    data: Dataset,
+    keys: tuple[str, ...],
+    measure: str | None,
+    policy: JointPolicy,
+    *,
+    largest: int | None = None,
+) -> pa.Table:
+    """Return an owner's cells that are not empty; without keys, the one cell of all records."""
+    options: dict[str, Any] = {
+        "measure": measure,
+        "unit": policy.unit,
+        "largest": policy.largest if largest is None else largest,
+        "margins": False,
+    }
+    if keys:
+        return data.cells(dict.fromkeys(keys, ()), **options)
+    import pyarrow as pa
+
+    alone = data.with_columns({_ALL: pa.array(["all"] * len(data), type=pa.string())})
+    table = alone.cells({_ALL: ()}, **options).drop_columns([_ALL])
+    if len(table):
+        return table
+    return pa.table({field.name: pa.array([0], type=field.type) for field in table.schema})
