@@ -163,7 +163,7 @@ class JointJudgement(JointSets):
             return None
         records = self._records(marked)
         tables = [_detailed(marked, self.facts, self._new.parts, records)]
-        for (_, fact), told in zip(self.alike, self._told, strict=False):
+        for (_, fact), told in zip(self.alike, self._told, strict=True):
             own = Table(
                 fact.dimensions,
                 fact.codes.astype(np.int32),
@@ -175,7 +175,7 @@ class JointJudgement(JointSets):
             found = _detailed(own, fact, told.parts, records)
             tables.append(_marked_again(found, fact))
         facts = [self.facts, *(fact for _, fact in self.alike)]
-        parts = [self._new.parts, *(t.parts for t in self._told[: len(self.alike)])]
+        parts = [self._new.parts, *(told.parts for told in self._told)]
         atoms = atoms_of(parts)
         bottom = _atom_table(atoms, records, tables[0])
         whole, withheld = _stack(tables, facts, parts, atoms, bottom)

@@ -19,6 +19,9 @@ def add(app: typer.Typer) -> None:
             list[Path],
             typer.Argument(help="What a release wrote, or a folder of such folders."),
         ],
+        key: Annotated[
+            Path | None, typer.Option(help="Public key that must have signed every manifest.")
+        ] = None,
         as_json: console.JsonOption = False,
     ) -> None:
         """Read the files of releases again and judge every promise that they state as data.
@@ -30,7 +33,7 @@ def add(app: typer.Typer) -> None:
         from discreet.verification.findings import Verification
         from discreet.verification.folder import verify as verified
 
-        found = Verification(tuple(f for one in folder for f in verified(one).findings))
+        found = Verification(tuple(f for one in folder for f in verified(one, key=key).findings))
         console.show(found, as_json=as_json)
         console.note(found.verdict)
         if not found.holds:
