@@ -29,6 +29,8 @@ class World:
     records: list[tuple[int, int]] = dataclasses.field(default_factory=list)
     values: list[float] = dataclasses.field(default_factory=list)
     told: list[set[int]] = dataclasses.field(default_factory=list)
+    #: How many sums were told when each release began.
+    ends: list[int] = dataclasses.field(default_factory=list)
     #: Sensitive cells: records, and the values below and above that must stay possible; without
     #: these, where the promise is only that it is not told.
     sensitive: list[tuple[set[int], float, float]] = dataclasses.field(default_factory=list)
@@ -54,8 +56,18 @@ class World:
         return rows
 
     def isolated(self) -> list[tuple[int, ...]]:
-        """Return groups of fewer than k people about whom some combination of sums tells."""
+        """Return groups of fewer than k people of whom releases tell together, and none alone.
+
+        That one table alone tells two small cells in sum is a matter of its rules, not of memory.
+        """
         rows = self.matrix()
+        alone: set[tuple[int, ...]] = set()
+        ends = [0, *self.ends, len(rows)]
+        for start, end in itertools.pairwise(ends):
+            alone.update(self._isolated(rows[start:end]))
+        return [group for group in self._isolated(rows) if group not in alone]
+
+    def _isolated(self, rows: np.ndarray) -> list[tuple[int, ...]]:
         if not len(rows):
             return []
         full = np.linalg.matrix_rank(rows)
@@ -237,6 +249,7 @@ def play(seed: int, *, remember: bool) -> World:
             memory: dict[str, Any] = {"ledger": ledger, "snapshot": snapshot} if remember else {}
             kind = int(rng.integers(4))
             by = list(GROUPINGS[int(rng.integers(len(GROUPINGS)))])
+            world.ends.append(len(world.told))
             try:
                 if kind == 3 and answered:
                     book = ledger if remember else ":memory:"

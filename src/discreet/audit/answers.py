@@ -81,7 +81,7 @@ def _facts(parts: Ints, measure: str | None, k: int, memory: Any) -> LinearFacts
     if measure is not None:
         column = memory.roster.column(measure)
         amount = pc.fill_null(pc.cast(column, "float64"), 0.0).to_numpy(zero_copy_only=False)
-    told = np.bincount(parts[inside], weights=amount[inside], minlength=count)
+    told = np.bincount(parts[inside], weights=amount[inside], minlength=count).astype(np.float64)
     pairs = (("Total", ""), *((f"g{n}", "Total") for n in range(count)))
     codes = np.arange(1, count + 1, dtype=np.int64)[:, None]
     return LinearFacts(

@@ -69,6 +69,32 @@ def add(app: typer.Typer) -> None:
             console.show(told(book, number), as_json=as_json)
 
     @group.command()
+    def audit(
+        ledger: LedgerArgument,
+        output: Annotated[
+            Path | None, typer.Option("--output", "-o", help="HTML page for the curator.")
+        ] = None,
+        as_json: console.JsonOption = False,
+    ) -> None:
+        """Compute what all releases tell together; exits with 3 if that is too much.
+
+        [bold]discreet ledger audit ledger.db -o joint.html[/bold]
+        """
+        from discreet.data.atomic import atomic_file
+        from discreet.tables.joint_audit import joint_audit
+
+        with _opened(ledger) as book:
+            found = joint_audit(book)
+        console.show(found, as_json=as_json)
+        console.note(found.verdict)
+        if output is not None:
+            with atomic_file(output, private=True) as temporary:
+                temporary.write_text(found.page(), encoding="utf-8")
+            console.note(f"wrote {output}, for you only")
+        if not found.safe:
+            raise typer.Exit(3)
+
+    @group.command()
     def budget(
         ledger: LedgerArgument,
         dataset: Annotated[str | None, typer.Option(help="Only this dataset.")] = None,
@@ -82,7 +108,7 @@ def add(app: typer.Typer) -> None:
         from discreet.ledger.overview import datasets
 
         header = ("dataset", "granted", "delta", "accountant", "spent", "left", "events")
-        rows = []
+        rows: list[tuple[object, ...]] = []
         with _opened(ledger) as book:
             for name in datasets(book):
                 events, grant = book.spent(name, "dataset"), granted(book, name)

@@ -26,14 +26,16 @@ def add(app: typer.Typer) -> None:
     ) -> None:
         """Read the files of releases again and judge every promise that they state as data.
 
-        Readers and counts are not those that made the release. Exit code 0 if nothing speaks
+        Several folders are attacked together, too. Readers and counts are not those that made the release. Exit code 0 if nothing speaks
         against a promise, 3 otherwise; what only the curator can check is listed as such.
         [bold]discreet verify out[/bold]
         """
         from discreet.verification.findings import Verification
         from discreet.verification.folder import verify as verified
+        from discreet.verification.joint import verify_together
 
-        found = Verification(tuple(f for one in folder for f in verified(one, key=key).findings))
+        alone = [f for one in folder for f in verified(one, key=key).findings]
+        found = Verification((*alone, *(verify_together(folder) if len(folder) > 1 else ())))
         console.show(found, as_json=as_json)
         console.note(found.verdict)
         if not found.holds:
