@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -295,10 +296,8 @@ def test_signatures_and_flipped_bytes(tmp_path: Path, ledger: dc.Ledger) -> None
         flipped = bytearray(content)
         flipped[place] ^= 1 << int(rng.integers(8))
         file.write_bytes(bytes(flipped))
-        try:
+        with contextlib.suppress(dc.InputError):  # not to be read at all
             assert not verify(folder, key=public).holds, (file.name, place)
-        except dc.InputError:
-            pass  # not to be read at all
         file.write_bytes(content)
     (folder / "manifest.json").unlink()
     assert not verify(folder, key=public).holds
