@@ -29,7 +29,10 @@ class World:
     records: list[tuple[int, int]] = dataclasses.field(default_factory=list)
     values: list[float] = dataclasses.field(default_factory=list)
     told: list[set[int]] = dataclasses.field(default_factory=list)
-    #: Sensitive cells: records, and the values below and above that must stay possible.
+    #: How many sums were told when each release began.
+    ends: list[int] = dataclasses.field(default_factory=list)
+    #: Sensitive cells: records, and the values below and above that must stay possible; without
+    #: these, where the promise is only that it is not told.
     sensitive: list[tuple[set[int], float, float]] = dataclasses.field(default_factory=list)
     #: Classes of files: for each record its class in each file.
     classes: list[dict[int, Any]] = dataclasses.field(default_factory=list)
@@ -53,19 +56,41 @@ class World:
         return rows
 
     def isolated(self) -> list[tuple[int, ...]]:
-        """Return groups of fewer than k people about whom some combination of sums tells."""
+        """Return groups of fewer than k people of whom releases tell together, and none alone.
+
+        That one table alone tells two small cells in sum is a matter of its rules, not of memory.
+        """
         rows = self.matrix()
+        alone: set[tuple[int, ...]] = set()
+        ends = [0, *self.ends, len(rows)]
+        for start, end in itertools.pairwise(ends):
+            alone.update(self._isolated(rows[start:end]))
+        return [group for group in self._isolated(rows) if group not in alone]
+
+    def _isolated(self, rows: np.ndarray) -> list[tuple[int, ...]]:
         if not len(rows):
             return []
         full = np.linalg.matrix_rank(rows)
         people = sorted({person for person, _ in self.records})
         found = []
-        for size in range(1, self.k):
-            for group in itertools.combinations(people, size):
-                others = [n for n, (person, _) in enumerate(self.records) if person not in group]
-                if np.linalg.matrix_rank(rows[:, others]) < full:
+        for person in people:  # any combination at all, so also how somebody changed
+            others = [n for n, (owner, _) in enumerate(self.records) if owner != person]
+            if np.linalg.matrix_rank(rows[:, others]) < full:
+                found.append((person,))
+        for size in range(2, self.k):
+            for group in itertools.combinations(range(len(self.records)), size):
+                row = np.zeros((1, len(self.records)))
+                row[0, list(group)] = 1.0
+                if np.linalg.matrix_rank(np.concatenate([rows, row])) == full:
                     found.append(group)
         return found
+
+    def weaken(self, still: set[int] | None = None) -> None:
+        """Ask of sensitive cells only that they are not told, of those that are not still there."""
+        for place, (inside, low, high) in enumerate(self.sensitive):
+            if still is None or not inside <= still:
+                middle = (low + high) / 2
+                self.sensitive[place] = (inside, middle, middle)
 
     def narrowed(self) -> int:
         """Return how many sensitive cells can be computed too closely."""
@@ -80,7 +105,10 @@ class World:
                 found = linprog(sign * goal, A_eq=rows, b_eq=right, bounds=(0, None))
                 ends.append(sign * found.fun if found.status == 0 else sign * -np.inf)
             slack = 1e-6 * max(1.0, abs(high))
-            count += bool(ends[0] > low + slack or ends[1] < high - slack)
+            if low == high:
+                count += bool(ends[1] - ends[0] < slack)
+            else:
+                count += bool(ends[0] > low + slack or ends[1] < high - slack)
         return count
 
     def thin_classes(self) -> int:
@@ -150,7 +178,7 @@ def recorded(release: Any, ledger: dc.Ledger, snapshot: str) -> None:
             kind="test",
             title=release.title(),
             digest=str(ledger.last("people", "release")),
-            facts=list(release.facts(memory)),
+            facts=list(release.discloses(memory)),
             audience="public",
         )
 
@@ -216,10 +244,12 @@ def play(seed: int, *, remember: bool) -> World:
         for step in range(turn):
             if over_time and step == turn - 1 and not answered:
                 frame, snapshot = changed(frame, rng), "second"
+                world.weaken(set(world.number(frame)))
             people = dataset(frame)
             memory: dict[str, Any] = {"ledger": ledger, "snapshot": snapshot} if remember else {}
             kind = int(rng.integers(4))
             by = list(GROUPINGS[int(rng.integers(len(GROUPINGS)))])
+            world.ends.append(len(world.told))
             try:
                 if kind == 3 and answered:
                     book = ledger if remember else ":memory:"
@@ -233,6 +263,7 @@ def play(seed: int, *, remember: bool) -> World:
                         answer = gate.ask(f"SELECT {name}, SUM(m) AS s FROM people GROUP BY {name}")
                     if not answer.refused:
                         tell_answer(world, frame, name, answer.frame)
+                        world.weaken()
                 elif kind == 2:
                     way = dc.Generalization(suppression=0.3, metric="loss")
                     file = dc.anonymize(people, [dc.KAnonymity(k)], quasi=by, method=way, **memory)

@@ -5,30 +5,41 @@ Any, for memories and entries: the ledger stands beside the audit and is given a
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from discreet.data.dataset import Dataset
 from discreet.data.engines.base import ROW
+from discreet.data.facts import LinearFacts
 from discreet.data.sql import Catalog, Query, parse
 from discreet.data.sql.query import from_clause
 from discreet.data.sql.total import total
 from discreet.errors import DiscreetError, RefusedError
 
-__all__ = ["answered_sets"]
+__all__ = ["Answered", "answered_facts"]
 
 Ints = npt.NDArray[np.int64]
-#: Name, part of each record, pairs of a set and a part, number of sets, and k.
-Told = tuple[str, Ints, tuple[Ints, Ints], int, int]
 
 
-def answered_sets(memory: Any, quantity: tuple[str | None, str | None]) -> list[Told]:
-    """Return the sets of records that exact answers about a quantity told of, in roster order."""
+@dataclasses.dataclass(frozen=True)
+class Answered:
+    """An answer among earlier releases: what it is called, and the snapshot that it is about."""
+
+    name: str
+    snapshot: str
+
+
+def answered_facts(
+    memory: Any, quantity: tuple[str | None, str | None]
+) -> list[tuple[Answered, LinearFacts]]:
+    """Return exact answers about a quantity as tables by the group of a question."""
     measure, weight = quantity
     if weight is not None:
         return []  # a gateway answers without weights
@@ -56,11 +67,35 @@ def answered_sets(memory: Any, quantity: tuple[str | None, str | None]) -> list[
         if measure not in _told(query):
             continue
         parts = _parts(query, dataset, entry)[memory.roster.order]
-        count = int(parts.max(initial=-1)) + 1
-        every = np.arange(count, dtype=np.int64)
         k = int(entry.details.get("k") or 2)
-        found.append((f"answer {entry.number}", parts, (every, every), count, k))
+        name = Answered(f"answer {entry.number}", memory.identity)
+        found.append((name, _facts(parts, measure, k, memory)))
     return found
+
+
+def _facts(parts: Ints, measure: str | None, k: int, memory: Any) -> LinearFacts:
+    """Return the answered sums, one group each, below a total that is not told."""
+    count = int(parts.max(initial=-1)) + 1
+    inside = parts >= 0
+    amount = np.ones(len(parts))
+    if measure is not None:
+        column = memory.roster.column(measure)
+        amount = pc.fill_null(pc.cast(column, "float64"), 0.0).to_numpy(zero_copy_only=False)
+    told = np.bincount(parts[inside], weights=amount[inside], minlength=count).astype(np.float64)
+    pairs = (("Total", ""), *((f"g{n}", "Total") for n in range(count)))
+    codes = np.arange(1, count + 1, dtype=np.int64)[:, None]
+    return LinearFacts(
+        statistic="count" if measure is None else "sum",
+        measure=measure,
+        by=("group",),
+        hierarchies=((pairs,),),
+        codes=codes,
+        lower=told,
+        upper=told.copy(),
+        k=k,
+        members=parts,
+        combinations=codes,
+    )
 
 
 def _told(query: Query) -> Iterator[str | None]:

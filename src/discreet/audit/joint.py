@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.answers import answered_sets
+from discreet.audit.answers import answered_facts
 from discreet.audit.atoms import SCALE, atoms_of, incidence, weights_of
 from discreet.audit.history.auditor import Auditor
 from discreet.data.engines.cell_codes import ancestors
@@ -72,11 +72,11 @@ class JointSets:
     def __init__(self, memory: Remembers, facts: LinearFacts) -> None:
         self.memory, self.facts = memory, facts
         alike = [(e, f) for e, f in memory.linear() if f.quantity == facts.quantity]
-        #: Earlier facts of the same quantity.
+        if memory.answers:
+            alike += answered_facts(memory, facts.quantity)
+        #: Earlier facts of the same quantity; exact answers are tables by their groups.
         self.alike: list[tuple[Any, LinearFacts]] = alike
-        answers = answered_sets(memory, facts.quantity) if memory.answers else []
-        self._answers = answers
-        self.is_alone = not alike and not answers
+        self.is_alone = not alike
 
     # -- the universe ------------------------------------------------------------------------------
     @functools.cached_property
@@ -113,12 +113,7 @@ class JointSets:
 
     @functools.cached_property
     def _told(self) -> list[_Told]:
-        found = [_cells(e.name, f, self._spread(e.snapshot, f.members)) for e, f in self.alike]
-        own = self.memory.identity
-        for name, parts, pairs, count, k in self._answers:
-            shown = np.ones(count, dtype=bool)
-            found.append(_Told(name, self._spread(own, parts), pairs, shown, ~shown, k))
-        return found
+        return [_cells(e.name, f, self._spread(e.snapshot, f.members)) for e, f in self.alike]
 
     @functools.cached_property
     def _new(self) -> _Told:

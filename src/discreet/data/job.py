@@ -12,7 +12,7 @@ import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from discreet.progress import Progress, silent
 from discreet.registry import Declaration, Member, parameter
@@ -142,6 +142,30 @@ class ReleaseJob(Job):
         file="secret",
         kw_only=True,
     )
+    ledger: str | None = parameter(
+        None,
+        help="memory of earlier releases, with which it is judged and in which it is recorded: a "
+        "file, or postgresql://…",
+        file="ledger",
+        kw_only=True,
+    )
+    snapshot: str | None = parameter(
+        None,
+        help="name of this state of the records; a new one when they have changed",
+        kw_only=True,
+    )
+    sign: str | None = parameter(
+        None,
+        help="key that signs the manifest, made by discreet key new",
+        file="secret",
+        kw_only=True,
+    )
+    audience: Literal["public", "controlled"] = parameter(
+        "public", help="who receives it: everybody, or those who accept conditions", kw_only=True
+    )
+    conditions: tuple[str, ...] = parameter(
+        (), help="what a receiver accepts, where the audience is controlled", kw_only=True
+    )
 
     def randomness(self, data: Any) -> Randomness | None:
         """Return the source that the key determines for this demand on these data."""
@@ -155,8 +179,20 @@ class ReleaseJob(Job):
         return Randomness.keyed(read_key_file(self.key), demand + fingerprint(data))
 
     def write(self, result: Any, place: str | Path) -> None:
-        """Write output, evidence and report into a folder."""
-        result.write(place)
+        """Write output, evidence and report into a folder, recorded in the ledger if there is one."""
+        result.write(
+            place,
+            ledger=self.ledger,
+            snapshot=self.snapshot,
+            sign=self.sign,
+            audience=self.audience,
+            conditions=self.conditions,
+        )
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What a demand says of the ledger, as keywords of whoever makes the release. Any: texts."""
+        return {"ledger": self.ledger, "snapshot": self.snapshot}
 
     def verdict(self, result: Any) -> str:
         """Return what the release promises."""

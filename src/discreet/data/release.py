@@ -117,7 +117,7 @@ class Release(abc.ABC):
         """Return the privacy events that it spends, as the accountant spells them."""
         return {}
 
-    def facts(self, memory: Any) -> Sequence[Facts]:
+    def discloses(self, memory: Any) -> Sequence[Facts]:
         """Return what it tells, as data for judging later releases.
 
         `memory` gives the records in the order in which members are listed (`memory.roster`). Any:
@@ -129,7 +129,7 @@ class Release(abc.ABC):
         return (UncoveredFacts(f"a release of the kind {self.evidence().kind} states no facts"),)
 
     def judge(self, memory: Any) -> None:  # noqa: B027 - what states no facts has nothing to judge
-        """Raise if it is not safe together with what `memory` holds. Any: as `facts`."""
+        """Raise if it is not safe together with what `memory` holds. Any: as above."""
 
     def require_releasable(self, *, unsafe: bool = False) -> None:
         """Raise if it may not leave; `unsafe` says that the curator accepts a verdict of not safe."""

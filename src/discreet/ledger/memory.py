@@ -21,7 +21,7 @@ from discreet.ledger.opening import open_ledger
 from discreet.ledger.population import Population, open_population
 from discreet.ledger.store import Ledger
 
-__all__ = ["Earlier", "Memory", "earlier_releases", "record_release"]
+__all__ = ["Earlier", "Memory", "earlier_releases", "record_release", "unpack_roster"]
 
 Ints = npt.NDArray[np.int64]
 

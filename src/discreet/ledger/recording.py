@@ -64,9 +64,9 @@ class Recording:
         records = release.records()
         if records is None:
             raise InputError(
-                "the release was made of ready cells: there are no records to know it again by",
+                "the release has no records at hand by which a ledger would know it again",
                 code="no-records",
-                hint="tabulate the records, or write it without a ledger",
+                hint="make it from records, or write it without a ledger",
             )
         self._memory = Memory(ledger, records, snapshot=snapshot)
         try:
@@ -145,7 +145,7 @@ class Recording:
 
     def _facts(self, memory: Memory) -> list[Facts]:
         standing, events = self._release.standing, self._release.events()
-        facts = list(self._release.facts(memory))
+        facts = list(self._release.discloses(memory))
         if events:
             assert standing is not None
             assert standing.charged is not None

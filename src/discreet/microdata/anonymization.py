@@ -99,7 +99,7 @@ class Anonymized(MicrodataRelease):
         """Return the records before."""
         return self.original
 
-    def facts(self, memory: Memory) -> Sequence[Facts]:
+    def discloses(self, memory: Memory) -> Sequence[Facts]:
         """Return the classes, and the sums of numbers that leave as they are."""
         from discreet.microdata.pair import Pair
 
@@ -122,7 +122,7 @@ class Anonymized(MicrodataRelease):
         classes = earlier_classes(memory)
         if classes is not None:
             self._require_joint(classes)
-        require_sums_safe(self.facts(memory), memory)
+        require_sums_safe(self.discloses(memory), memory)
 
     def _require_joint(self, classes: Any) -> None:
         """Check every model in the joint classes. Any: an array of numbers."""

@@ -89,7 +89,7 @@ def _sums(
         [0.0 if value is None else float(value) for value in released.column(name).to_pylist()]
     )
     count = int(classes.max(initial=-1)) + 1
-    told = np.bincount(classes[origin], weights=amounts, minlength=count)
+    told = np.bincount(classes[origin], weights=amounts, minlength=count).astype(np.float64)
     # One attribute, with a code for each class below a total that is not told.
     pairs = (("Total", ""), *((f"c{n}", "Total") for n in range(count)))
     codes = np.arange(1, count + 1, dtype=np.int64)[:, None]

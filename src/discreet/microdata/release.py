@@ -74,7 +74,7 @@ class MicrodataRelease(Release):
         """Return the records before."""
         return self.original
 
-    def facts(self, memory: Any) -> Sequence[Facts]:
+    def discloses(self, memory: Any) -> Sequence[Facts]:
         """Return that no joint guarantee covers masked records. Any: as in the base."""
         del memory
         return (UncoveredFacts("records were masked without a model that holds jointly"),)

@@ -399,24 +399,24 @@ class Gateway:
         seen = self._seen.setdefault(settings, Seen())
         behind = self._is_behind(seen)
         self._shared = self._shared or (behind and seen.number > 0)
-        if seen.lost or (behind and seen.pending):
+        released = self.ledger.last(self.data.name, "release") > seen.number
+        if seen.lost or (behind and seen.pending) or (released and seen.number):
             # Decisions not recorded yet did not know of the others' answers: they are made again.
+            # What a release withholds must be known before answers are counted.
             seen.lost = True
             keeper.forget()
             seen = self._seen[settings] = Seen()
-        entries = [
-            entry
-            for kind in ("exact", "release")
-            for entry in self.ledger.history(self.data.name, after=seen.number, kind=kind)
-        ]
-        for entry in sorted(entries, key=lambda entry: entry.number):
-            if entry.kind == "release":
+            released = True
+        name, after = self.data.name, seen.number
+        if released:
+            for entry in self.ledger.history(name, kind="release"):
                 facts = unpack_facts(entry.answer)
                 require_same_records(entry, facts, self._population)
                 keeper.remember(facts)
-            else:
-                keeper.replay(entry, parse(entry.question, self.catalog), unpacked(entry.answer))
-            seen.number = entry.number
+                seen.number = max(seen.number, entry.number)
+        for entry in self.ledger.history(name, after=after, kind="exact"):
+            keeper.replay(entry, parse(entry.question, self.catalog), unpacked(entry.answer))
+            seen.number = max(seen.number, entry.number)
 
     def _count(self, seen: Seen | None, step: int) -> None:
         """Count decisions that are made and not known to be recorded."""

@@ -8,6 +8,7 @@ __getattr__, __all__ = lazy(
         "Table": "discreet.tables.table",
         "TableRelease": "discreet.tables.release",
         "audit_published": "discreet.tables.published",
+        "joint_audit": "discreet.tables.joint_audit",
         "compare": "discreet.tables.comparison",
         "protect": "discreet.tables.protection",
         "tabulate": "discreet.tables.table",

@@ -147,23 +147,19 @@ def _require_function(before: Any, after: Any) -> None:
 class JointJudgement(JointSets):
     """A new table against everything that a ledger remembers of the same quantity."""
 
-    def __init__(self, memory: Memory, facts: LinearFacts) -> None:
-        super().__init__(memory, facts)
-        self._memory = memory
-
     # -- protection intervals ----------------------------------------------------------------------
-    def joint(self, marked: Table) -> tuple[JointTable, Bools] | None:
+    def joint(self, marked: Table, *, alone: bool = False) -> tuple[JointTable, Bools] | None:
         """Return all cells with the atoms below them, and which of them stay withheld.
 
         The cells of the new table come first. Cells of other snapshots are sensitive where all
         their records are still there unchanged; else their values are not known any more. None
-        where there is no earlier table.
+        where there is no earlier table, unless it is wanted `alone`.
         """
-        if not self.alike:
+        if not self.alike and not alone:
             return None
         records = self._records(marked)
         tables = [_detailed(marked, self.facts, self._new.parts, records)]
-        for (_, fact), told in zip(self.alike, self._told, strict=False):
+        for (_, fact), told in zip(self.alike, self._told, strict=True):
             own = Table(
                 fact.dimensions,
                 fact.codes.astype(np.int32),
@@ -175,7 +171,7 @@ class JointJudgement(JointSets):
             found = _detailed(own, fact, told.parts, records)
             tables.append(_marked_again(found, fact))
         facts = [self.facts, *(fact for _, fact in self.alike)]
-        parts = [self._new.parts, *(t.parts for t in self._told[: len(self.alike)])]
+        parts = [self._new.parts, *(told.parts for told in self._told)]
         atoms = atoms_of(parts)
         bottom = _atom_table(atoms, records, tables[0])
         whole, withheld = _stack(tables, facts, parts, atoms, bottom)
@@ -185,16 +181,20 @@ class JointJudgement(JointSets):
 
     def _records(self, like: Table) -> _Records:
         """Return what is known of all records there ever were; the amounts of some are not."""
-        roster = self._memory.roster
-        now = self._universe[self._memory.identity]
+        roster = self.memory.roster
+        now = self._universe[self.memory.identity]
         size, weight = self._size, self.facts.weight
         ones = np.ones(len(roster))
         amount, factor = np.full(size, np.nan), np.ones(size)
         counts = like.statistic == "count"
-        amount[now] = ones if counts else _numbers(roster.column(str(like.measure)))
-        if counts and weight is None:
-            amount[:] = 1.0  # a record that is gone still counted one
-        if weight is not None:
+        if roster.dataset is not None and not counts:
+            amount[now] = _numbers(roster.column(str(like.measure)))
+        if counts and (weight is None or roster.dataset is None):
+            # A record that is gone still counted one; of all, a reader knows none.
+            amount[:] = np.nan if roster.dataset is None else 1.0
+        elif counts:
+            amount[now] = ones
+        if weight is not None and roster.dataset is not None:
             factor[now] = _numbers(roster.column(weight))
         units = np.arange(size, dtype=np.int64)
         if self.facts.unit is not None and len(roster.units):
@@ -249,8 +249,10 @@ def _detailed(table: Table, facts: LinearFacts, parts: Ints, records: _Records) 
     count, top, who = records.largest(place, record, len(table))
     amount = records.amount[record] * records.factor[record]
     value = np.bincount(place, weights=amount, minlength=len(table))
-    if np.isfinite(table.value).all() and table.count is not None:
+    if table.count is not None:
         value = table.value  # as it was tabulated
+    elif table.status is not None:
+        value = np.where(np.isnan(value), table.value, value)  # as it was told
     return table.replace(value=value, count=count, contributions=top, contributors=who)
 
 

@@ -249,6 +249,7 @@ class ProtectedTable:
             "columns": list(self.published.columns),
             "by": list(table.by),
             "statistic": table.statistic,
+            "measure": table.measure,
             "hierarchies": {
                 d.name: [hierarchy_file(d.name, n) for n in range(len(d.hierarchies))]
                 for d in table.dimensions

@@ -135,7 +135,20 @@ def protect(
             hint="write ledger=",
             parameter="like",
         )
-    return _protected(table, rules, method, rng, unsafe, progress)
+    return _with_records(_protected(table, rules, method, rng, unsafe, progress), tables)
+
+
+def _with_records(
+    release: TableRelease | LinkedRelease, tables: Sequence[Table]
+) -> TableRelease | LinkedRelease:
+    """Return the release with the records that were tabulated, by which a ledger knows it."""
+    source = getattr(tables[0], "source", None)
+    if source is None:
+        return release
+    if isinstance(release, TableRelease):
+        return dataclasses.replace(release, data=source.dataset)
+    parts = tuple(dataclasses.replace(one, data=source.dataset) for one in release.releases)
+    return dataclasses.replace(release, releases=parts)
 
 
 def _protected(
@@ -178,10 +191,9 @@ def _remembered(
         what = titled(tables, method)
         charged = charge(memory.ledger, memory.dataset.name, events, what=what)
     if not isinstance(table, Table):
-        linked = _protected(table, rules, method, rng, unsafe, progress)
+        made = _protected(table, rules, method, rng, unsafe, progress)
+        linked = _with_records(made, tables)
         assert isinstance(linked, LinkedRelease)
-        parts = tuple(dataclasses.replace(one, data=memory.dataset) for one in linked.releases)
-        linked = dataclasses.replace(linked, releases=parts)
         linked.judge(memory)
         return dataclasses.replace(linked, standing=standing_in(memory, charged))
     if like is not None:

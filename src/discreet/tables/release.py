@@ -53,7 +53,7 @@ class TableRelease(ProtectedTable, Release):
         """Return the privacy events of the method."""
         return self.protected.events
 
-    def facts(self, memory: Memory) -> Sequence[Facts]:
+    def discloses(self, memory: Memory) -> Sequence[Facts]:
         """Return what the cells tell."""
         from discreet.tables.memory import state_facts
 
@@ -138,9 +138,9 @@ class LinkedRelease(Release):
         """Return the records that were tabulated."""
         return self.releases[0].data
 
-    def facts(self, memory: Memory) -> Sequence[Facts]:
+    def discloses(self, memory: Memory) -> Sequence[Facts]:
         """Return what the cells of all tables tell."""
-        return [fact for release in self.releases for fact in release.facts(memory)]
+        return [fact for release in self.releases for fact in release.discloses(memory)]
 
     def judge(self, memory: Memory) -> None:
         """Refuse cells that tell too much together with earlier releases."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import struct
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,11 @@ from discreet.verification.tables import check_table
 __all__ = ["EVIDENCE", "require_kept", "verify"]
 
 EVIDENCE = "evidence.json"
+#: How damaged or hostile files fail in the libraries that read them.
+_UNREADABLE = (
+    OSError, ValueError, TypeError, LookupError, EOFError, SyntaxError, RuntimeError,
+    struct.error, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 _CHECKS: dict[str, Callable[[Path, Mapping[str, Any], Held], list[Finding]]] = {
     "records": check_records,
     "permutation": check_permuted,
@@ -67,7 +75,10 @@ def verify(
     for evidence in stated:
         within = evidence.parent.relative_to(place).as_posix()
         signed = check_manifest(evidence.parent, public)
-        for finding in (*signed, *_release(evidence, held or Held())):
+        # What is not as it was published is not read any further.
+        whole = all(finding.holds for finding in signed)
+        judged_files = _release(evidence, held or Held()) if whole else []
+        for finding in (*signed, *judged_files):
             name = finding.file if within == "." else f"{within}/{finding.file}"
             findings.append(Finding(name, finding.promise, finding.verdict, finding.found))
     return Verification(tuple(findings))
@@ -118,7 +129,7 @@ def _judge(folder: Path, promise: Mapping[str, Any], held: Held) -> list[Finding
         return [Finding(EVIDENCE, str(promise.get("kind")), UNKNOWN, "a kind of a later version")]
     try:
         return check(folder, promise, held)
-    except (OSError, ValueError, KeyError, TypeError, LookupError) as error:
+    except _UNREADABLE as error:
         # The text of the error may quote a value.
         file = str(promise.get("file", EVIDENCE))
         return [judged(file, "can be read", f"it cannot ({type(error).__name__})")]

@@ -14,7 +14,9 @@ from discreet.verification.held import Held, Need
 from discreet.verification.reading import File, Form, inside, open_file
 from discreet.verification.records import columns_finding, leftover_finding
 
-__all__ = ["check_table"]
+__all__ = [
+    "FEW", "Cell", "Codes", "Equation", "check_table", "printed_cells", "printed_equations", "solved",
+]  # fmt: skip
 
 Codes = tuple[str, ...]
 #: A total and its parts.
@@ -25,7 +27,7 @@ Cell = Mapping[str, Any]
 _WITHHELD, _CONFIDENTIAL = "withheld", "C"
 _NUMBERS = ("value", "lower", "upper", "count")
 #: Up to so many withheld cells their intervals are computed again.
-_FEW = 30
+FEW = 30
 _SAME = 1e-9
 
 
@@ -107,6 +109,16 @@ def _same(one: Any, two: Any) -> bool:
     return bool(one == two)
 
 
+def printed_cells(folder: Path, promise: Mapping[str, Any]) -> dict[Codes, Cell]:
+    """Return the cells of a table as its first file prints them. Any: as `check_table`."""
+    return _cells(open_file(folder / promise["files"][0]), promise["by"])
+
+
+def printed_equations(folder: Path, promise: Mapping[str, Any]) -> list[Equation]:
+    """Return every printed total with its printed parts. Any: as `check_table`."""
+    return list(_equations(folder, printed_cells(folder, promise), promise))
+
+
 # -- totals ---------------------------------------------------------------------------------------
 def _equations(
     folder: Path, cells: Mapping[Codes, Cell], promise: Mapping[str, Any]
@@ -165,9 +177,9 @@ def _intervals(
     hidden = [codes for codes, cell in cells.items() if cell["value"] is None]
     if promise["intervals"]:
         return Finding(name, words, UNKNOWN, "intervals are printed")
-    if len(hidden) > _FEW:
-        return Finding(name, words, UNKNOWN, f"more than {_FEW} cells: use discreet audit")
-    found = _solved(cells, hidden, equations, 0.0 if promise["nonnegative"] else None)
+    if len(hidden) > FEW:
+        return Finding(name, words, UNKNOWN, f"more than {FEW} cells: use discreet audit")
+    found = solved(cells, hidden, equations, 0.0 if promise["nonnegative"] else None)
     if needs is None:
         points = sum(high - low <= 1e-7 * max(1.0, abs(low)) for low, high in found.values())
         if points:
@@ -182,7 +194,7 @@ def _intervals(
     return judged(name, "sensitive cells keep their protection interval", wrong if bad else None)
 
 
-def _solved(
+def solved(
     cells: Mapping[Codes, Cell],
     hidden: Sequence[Codes],
     equations: Sequence[Equation],

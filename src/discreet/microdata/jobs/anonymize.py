@@ -83,7 +83,9 @@ class Anonymize(RecordsJob):
         from discreet.microdata.anonymization import anonymize
 
         quasi = self.quasi or None
-        release = anonymize(data, self.models, method=self.method, quasi=quasi, progress=progress)
+        release = anonymize(
+            data, self.models, method=self.method, quasi=quasi, progress=progress, **self.memory
+        )
         return dataclasses.replace(release, format=self.format)
 
     def shown(self, result: Anonymized) -> Iterator[Shown]:

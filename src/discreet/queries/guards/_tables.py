@@ -20,8 +20,10 @@ __all__ = ["told_sets"]
 Ids = npt.NDArray[np.int64]
 
 
-def told_sets(facts: LinearFacts, profiles: Profiles) -> Iterator[Ids]:
-    """Give the profiles in each cell that a table told exactly, larger cells first."""
+def told_sets(
+    facts: LinearFacts, chosen: npt.NDArray[np.bool_], profiles: Profiles
+) -> Iterator[Ids]:
+    """Give the profiles in each chosen cell of a table, larger cells first."""
     if facts.weight is not None:
         raise _unjudged("is weighted")
     unknown = sorted(set(facts.by) - profiles.public)
@@ -52,7 +54,7 @@ def told_sets(facts: LinearFacts, profiles: Profiles) -> Iterator[Ids]:
     cells = Table(dimensions, facts.codes.astype(np.int32), facts.lower).find(keys)
     by_cell: dict[int, list[Ids]] = {}
     for cell, combination in zip(cells.tolist(), which.tolist(), strict=True):
-        if cell >= 0 and facts.exact[cell]:
+        if cell >= 0 and chosen[cell]:
             members_of = members[start[combination] : start[combination + 1]]
             by_cell.setdefault(cell, []).append(members_of)
     sets = [np.sort(np.concatenate(several)) for several in by_cell.values()]

@@ -198,6 +198,8 @@ class _Keeper(Keeper):
             self._sizes = np.bincount(self._cells, weights=self._profiles.counts)
         self._auditors: dict[str, Auditor] = {}
         self._rooms: dict[str, Room] = {}
+        #: What is told and what tables withhold, as if all of it were told.
+        self._withheld: dict[str, Auditor] = {}
         # Users of other guards may tell what they heard: all answers together keep the smallest k.
         self._floor = _floor(guard, data, ledger)
         self._joint: dict[str, Auditor] = {}
@@ -300,7 +302,8 @@ class _Keeper(Keeper):
             self._is_complete(m) or (name != "*" and name not in self._family)
             for m, name in self._audited(query)
         )
-        if self._cells is None and self._guard.interval is None and same:
+        free = not self._withheld.keys() & set(self.attributes(query))
+        if self._cells is None and self._guard.interval is None and same and free:
             return answer_groups(self._asked(query), flat, ends, ready.order)
         shown = np.zeros(ends.size, bool)
         for place in ready.order:
@@ -382,7 +385,7 @@ class _Keeper(Keeper):
         decision = joint = plan = None
         if self._cells is None:
             decision = self._auditor(attribute).decide(here)
-            if not decision.safe:
+            if not decision.safe or (not decision.known and self._tells_withheld(attribute, here)):
                 return None
             if not decision.known and (room := self._room(attribute)) is not None:
                 plan = room.after(here)
@@ -443,10 +446,20 @@ class _Keeper(Keeper):
             counts = np.where(self._profiles.known[attribute], counts, 0)
         return counts
 
+    def _tells_withheld(self, attribute: str, here: Ids) -> bool:
+        """Whether an answer could tell, with earlier ones, a cell that a table withholds.
+
+        Where it follows from what is told and all withheld cells together, it may; else it cannot.
+        """
+        withheld = self._withheld.get(attribute)
+        return withheld is not None and withheld.decide(here).known
+
     def _accept(self, decided: Mapping[str, _Step]) -> None:
         for attribute, step in decided.items():
             if step.decision is not None:
                 self._auditors[attribute].accept(step.decision)
+                if attribute in self._withheld:
+                    self._withheld[attribute].learn(step.decision.inside)
             if step.plan is not None:
                 self._rooms[attribute].accept(step.plan)
             if step.joint is not None:
@@ -530,14 +543,25 @@ class _Keeper(Keeper):
             measure, _ = fact.quantity
             attribute = "*" if measure is None else measure
             attribute = self._family.get(attribute, attribute)
-            missing = measure is not None and measure in self._profiles.known
-            for inside in told_sets(fact, self._profiles):
+            if self._cells is not None and fact.withheld.any():
+                raise _cut()
+            for inside in told_sets(fact, fact.withheld, self._profiles):
+                self._beside(attribute).learn(self._valued(measure, inside))
+            for inside in told_sets(fact, fact.exact, self._profiles):
                 if self._cells is not None:
                     self._require_union(inside)
-                here = inside
-                if missing:
-                    here = inside[self._profiles.known[str(measure)][inside]]
-                self._learn(attribute, here, own=True)
+                self._learn(attribute, self._valued(measure, inside), own=True)
+
+    def _valued(self, measure: str | None, inside: Ids) -> Ids:
+        """Return the profiles whose records have a value of a measure."""
+        known = None if measure is None else self._profiles.known.get(measure)
+        return inside if known is None else inside[known[inside]]
+
+    def _beside(self, attribute: str) -> Auditor:
+        """Return the auditor of what is told and what tables withhold."""
+        if attribute not in self._withheld:
+            self._withheld[attribute] = Auditor(self._counts(attribute), self._guard.k)
+        return self._withheld[attribute]
 
     def _require_union(self, inside: Ids) -> None:
         """Refuse a table whose cells cut those of the partition: unions of these would tell more."""
@@ -558,6 +582,8 @@ class _Keeper(Keeper):
         What was given cannot be taken back, and counts whatever it means. One of other settings
         that these would not give counts among all answers together, where the smallest k is kept.
         """
+        if attribute in self._withheld:
+            self._withheld[attribute].learn(here)
         if self._cells is None:
             auditor = self._auditor(attribute)
             if own or self._floor is None:
@@ -576,6 +602,7 @@ class _Keeper(Keeper):
         self._auditors.clear()
         self._rooms.clear()
         self._joint.clear()
+        self._withheld.clear()
 
     # -- explaining ------------------------------------------------------------------------------
     def expect(self, query: Query, user: str) -> dict[str, Any]:
@@ -667,6 +694,14 @@ def _matched(rows: pa.Table, keys: pa.Table) -> pa.Table:
     place = {tuple(row.values()): n for n, row in enumerate(rows.select(names).to_pylist())}
     wanted = [place[tuple(row.values())] for row in keys.to_pylist()]
     return rows.take(pa.array(wanted, type=pa.int64()))
+
+
+def _cut() -> RefusedError:
+    return RefusedError(
+        "a table that the ledger remembers cuts or withholds cells of this gateway's partition",
+        code="unjudged-table",
+        hint='write mode="history"',
+    )
 
 
 def _too_few(guard: Restriction) -> RefusedError:

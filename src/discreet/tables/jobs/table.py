@@ -64,6 +64,10 @@ class TableJob(TablesJob, ReleaseJob):
         help="HTML page with attacks, intervals and exact loss: not for publication",
         file="write",
     )
+    like: str | None = parameter(
+        None,
+        help="earlier release whose pattern is preferred: its number in the ledger, or its snapshot",
+    )
     explain: bool = parameter(False, help="show the attack each sensitive cell would enable")
     unsafe: bool = parameter(
         False, help="write the release although it is not safe; its pages then say so"
@@ -112,7 +116,10 @@ class TableJob(TablesJob, ReleaseJob):
             tables = self._with_statistics(tables, data)
         method = _keeping(self.method, never)
         target: Table | Sequence[Table] = tables[0] if len(tables) == 1 else tables
-        return protect(target, self.rules, method, rng=rng, unsafe=self.unsafe, progress=progress)
+        return protect(
+            target, self.rules, method, rng=rng, unsafe=self.unsafe, like=self.like,
+            progress=progress, **self.memory,
+        )  # fmt: skip
 
     def _with_statistics(self, tables: Sequence[Table], data: Tables) -> tuple[Table, ...]:
         """Return the tables with those of further statistics, contributors numbered alike."""

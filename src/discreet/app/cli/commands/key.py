@@ -1,4 +1,4 @@
-"""`discreet key new`: keys, for a curator or for a party of a joint computation."""
+"""`discreet key new`: every secret that discreet uses."""
 
 from __future__ import annotations
 
@@ -13,29 +13,45 @@ from discreet.app.cli.groups import add_group
 
 def add(app: typer.Typer) -> None:
     """Register the command."""
-    add_group(app, "key", "Secret keys.").command("new")(_new)
+    add_group(app, "key", "Keys: one command makes every secret.").command("new")(_new)
 
 
 def _new(
-    file: Annotated[Path, typer.Argument(help="Where it is written; a party's without suffix.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Where the key is written, never over an old one; a party's without suffix."
+        ),
+    ],
     purpose: Annotated[
-        Literal["curator", "party"],
-        typer.Option("--for", help="curator: a secret for --key; party: a key and a certificate."),
-    ] = "curator",
+        Literal["release", "ledger", "cell-key", "party"],
+        typer.Option(
+            "--for",
+            help="release, ledger: a key that signs; cell-key: a secret for cell-key, record "
+            "noise and --key; party: a key and a certificate.",
+        ),
+    ] = "release",
 ) -> None:
-    r"""Write a new secret key, readable by you only, and never over an old one.
+    """Write a new key for its owner alone, and the public half of it beside where there is one.
 
     For a party FILE.key stays with it; FILE.crt goes into the policy of the others.
+    [bold]discreet key new office.pem --for release[/bold],
     [bold]discreet key new --for party hospital-a[/bold]
     """
-    from discreet.data.keys import write_key_file
-    from discreet.protocols.transport.identity import Identity
+    if purpose == "cell-key":
+        from discreet.data.keys import write_key_file
 
-    if purpose == "curator":
         console.note(f"wrote {write_key_file(file)}, readable by you only")
-        return
-    identity = Identity.new(file.parent, file.name)
-    console.note(
-        f"wrote {identity.key}, readable by you only: keep it\n"
-        f"wrote {identity.certificate}: give it to the other parties\npin   {identity.pin}"
-    )
+    elif purpose == "party":
+        from discreet.protocols.transport.identity import Identity
+
+        identity = Identity.new(file.parent, file.name)
+        console.note(
+            f"wrote {identity.key}, readable by you only: keep it\n"
+            f"wrote {identity.certificate}: give it to the other parties\npin   {identity.pin}"
+        )
+    else:
+        from discreet.data.signing import new_signing_key
+
+        private, public = new_signing_key(file)
+        console.note(f"wrote {private}, readable by you only, and {public}, to be published")
