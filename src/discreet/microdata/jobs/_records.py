@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any
 
 from discreet.data.job import ReleaseJob
@@ -27,10 +28,10 @@ class RecordsJob(ReleaseJob):
     )
 
 
-def masking_methods(help: str, *, spread: bool | None = None) -> Any:
+def masking_methods(help: str, *, spread: bool | None = None, default: Any = MISSING) -> Any:
     """Declare a parameter of masking methods. Any: as `registry.parameter`."""
     text = f"{help}: 'NAME=COLUMN,… parameter=value …', such as 'top-coding=salary value=90000'"
-    return parameter(help=text, option="--method/-m", spread=spread)
+    return parameter(default, help=text, option="--method/-m", spread=spread)
 
 
 def require_all(methods: tuple[Masking, ...], dataset: Dataset) -> None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 from discreet.data.job import ReportJob
 from discreet.microdata.jobs._records import masking_methods
 from discreet.microdata.masking import Masking
+from discreet.microdata.synthesizers import Synthesizer
 from discreet.progress import Progress
+from discreet.registry import parameter
 
 if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
@@ -40,7 +42,14 @@ class ExploreJob(ReportJob):
     suffix: ClassVar[str] = ""
     note: ClassVar[str] = "wrote {output}/map.html"
 
-    methods: tuple[Masking, ...] = masking_methods("candidates", spread=True)
+    methods: tuple[Masking, ...] = masking_methods("candidates", spread=True, default=())
+    synthesizers: tuple[Synthesizer, ...] = parameter(
+        (),
+        help="synthesizers beside them: 'cart min_leaf=5|50'; all candidates are then compared on "
+        "half of the records, with the other half as people who are not in the file",
+        option="--synthesizer/-s",
+        spread=True,
+    )
 
     def perform(
         self, data: Dataset, *, rng: Randomness | None, progress: Progress
@@ -48,7 +57,7 @@ class ExploreJob(ReportJob):
         """Mask by each candidate and measure."""
         from discreet.microdata.exploration import frontier
 
-        return frontier(data, self.methods, rng=rng, progress=progress)
+        return frontier(data, [*self.methods, *self.synthesizers], rng=rng, progress=progress)
 
     def write(self, result: RiskUtilityMap, place: str | Path) -> None:
         """Write map and table into a folder."""

@@ -69,8 +69,13 @@ def require_numeric(dataset: Dataset, names: Sequence[str], method: str) -> None
             )
 
 
-def regressed(dataset: Dataset, names: Sequence[str], *, explain: bool = True) -> Regressed:
-    """Return columns regressed on all others, or on a constant alone."""
+def regressed(
+    dataset: Dataset, names: Sequence[str], *, explain: bool = True, apart: bool = False
+) -> Regressed:
+    """Return columns regressed on all others, or on a constant alone.
+
+    With `apart` columns that follow from each other are an error.
+    """
     rows = dataset.arrow(released_columns(dataset)).combine_chunks()
     goal = np.stack([_known(rows, name) for name in names], axis=1)
     design = [np.ones(rows.num_rows)]
@@ -92,20 +97,33 @@ def regressed(dataset: Dataset, names: Sequence[str], *, explain: bool = True) -
     fitted = basis @ (basis.T @ goal)
     residuals = goal - fitted
     residuals -= basis @ (basis.T @ residuals)
-    spread = residuals / np.maximum(np.linalg.norm(residuals, axis=0), 1e-300)
-    least = float(np.linalg.svd(spread, compute_uv=False)[-1])
-    size = np.linalg.norm(goal - goal.mean(axis=0), axis=0)
-    flat = np.linalg.norm(residuals, axis=0) <= 1e-9 * np.maximum(size, 1e-300)
-    if flat.any() or least < 1e-7:
-        which = names[int(np.argmax(flat))] if flat.any() else ", ".join(names)
-        raise InputError(
-            f"column {which!r} follows from other columns, so nothing of it can be drawn anew"
-            if flat.any()
-            else f"columns {which} follow from each other",
-            code="collinear-columns",
-            hint="leave out columns that are sums or multiples of others",
-        )
+    _require_free(names, goal, residuals, explain=explain, apart=apart)
     return Regressed(rows, tuple(names), basis, fitted, residuals)
+
+
+def _require_free(
+    names: Sequence[str], goal: Numbers, residuals: Numbers, *, explain: bool, apart: bool
+) -> None:
+    """Raise an InputError where nothing is left of a column that could be drawn anew."""
+    lengths = np.linalg.norm(residuals, axis=0)
+    size = np.linalg.norm(goal - goal.mean(axis=0), axis=0)
+    flat = lengths <= 1e-9 * np.maximum(size, 1e-300)
+    hint = "leave out columns that are sums or multiples of others"
+    if explain and flat.any():
+        name = names[int(np.argmax(flat))]
+        raise InputError(
+            f"column {name!r} follows from other columns, so nothing of it can be drawn anew",
+            code="collinear-columns",
+            hint=hint,
+            column=name,
+        )
+    scaled = residuals / np.maximum(lengths, 1e-300)
+    if apart and float(np.linalg.svd(scaled, compute_uv=False)[-1]) < 1e-7:
+        raise InputError(
+            f"columns {', '.join(names)} follow from each other",
+            code="collinear-columns",
+            hint=hint,
+        )
 
 
 def orthogonal(rng: Randomness, rows: int, columns: int, to: Numbers) -> Numbers:

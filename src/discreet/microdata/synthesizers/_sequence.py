@@ -37,6 +37,8 @@ class Options:
     rules: Mapping[str, Any]
     semicontinuous: Mapping[str, Any]
     proper: bool
+    #: Whether trees draw numbers, too, and not only where they are missing.
+    numbers: bool = True
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -99,7 +101,7 @@ class Plan:
         if rows.size and pattern is not None:
             stages.append(self._stage(pattern[variable.places[rows]], False, used, rows, rng))
             rows = rows[pattern[variable.places[rows]] == 0]
-        if rows.size:
+        if rows.size and (self.options.numbers or not variable.numeric):
             target = variable.places[rows]
             if variable.numeric:
                 stages.append(self._stage(variable.scale[target], True, used, rows, rng))

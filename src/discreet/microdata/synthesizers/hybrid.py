@@ -142,7 +142,7 @@ class _Grouped(Fitted):
             )
         values = model.fitted + model.residuals
         self._model, self._values = model, values
-        self._group = np.asarray(mdav(model.residuals / model.residuals.std(axis=0), k))
+        self._group = np.asarray(mdav(model.residuals / _deviation(model.residuals), k))
         self.size = rows
         self.notes = {"groups": int(self._group.max()) + 1}
 
@@ -156,6 +156,11 @@ class _Grouped(Fitted):
             rows = order[start[sizes == size][:, None] + np.arange(size)]
             found[rows] = _again(self._values[rows], rng)
         return self._model.table(found)
+
+
+def _deviation(values: Numbers) -> Numbers:
+    found = values.std(axis=0)
+    return np.where(found > 0, found, 1.0)
 
 
 def _again(groups: Numbers, rng: Randomness) -> Numbers:

@@ -96,7 +96,7 @@ class IPSO(Synthesizer):
         """Regress the confidential columns on the others."""
         del rng, progress
         self.check(dataset)
-        return _Regression(regressed(dataset, self.confidential), self.kind)
+        return _Regression(regressed(dataset, self.confidential, apart=True), self.kind)
 
 
 class _Regression(Fitted):

@@ -79,7 +79,7 @@ class MultipleImputation(Synthesizer):
             for name in names
             if (domain := dataset.schema.domain(name)) is not None
         }
-        options = Options(self.min_leaf, {}, {}, {}, {}, proper=True)
+        options = Options(self.min_leaf, {}, {}, {}, {}, proper=True, numbers=False)
         return _Imputed(Plan(options, names, found, limits), progress)
 
 
@@ -101,7 +101,9 @@ class _Imputed(Fitted):
         for place, variable in enumerate(order):
             self._progress("columns", place, len(order))
             name = variable.name
-            places, values = trees[name].draw(drawn, columns, n, rng)
+            places, values = np.zeros(n, np.int64), None
+            if trees[name].stages:  # codes, or which numbers are missing
+                places, values = trees[name].draw(drawn, columns, n, rng)
             if variable.numeric:
                 numbers = self._regressed(variable, order[:place], exact, drawn, n, rng)
                 numbers[places == len(variable.values)] = np.nan

@@ -1,0 +1,175 @@
+"""CART: rules, point masses, missing values, limits, and what it refuses."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet as dc
+from discreet.errors import InputError
+from discreet.randomness import Randomness
+
+
+def people(size=3000, seed=1):
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 90, size)
+    marital = np.where(age < 16, "single", rng.choice(["single", "married", "widowed"], size))
+    gain = np.where(rng.random(size) < 0.8, 0.0, np.exp(rng.normal(5, 1, size)).round(2))
+    pay = (100 + 3 * age + rng.normal(0, 10, size)).round(1)
+    pay[rng.random(size) < 0.15] = np.nan
+    return pd.DataFrame({"age": age, "marital": marital, "gain": gain, "pay": pay})
+
+
+def read(frame, **more):
+    return dc.read(frame, roles=dict.fromkeys(frame.columns, "quasi"), **more)
+
+
+def drawn(method, frame=None, n=None, **more):
+    data = read(people() if frame is None else frame, **more)
+    return dc.synthesize(data, method, n=n, rng=Randomness.seeded(1)).frame
+
+
+def test_rules_hold_in_every_record():
+    found = drawn(dc.CART(rules={"marital": ("age < 16", "single")}), n=20_000)
+    assert (found.marital[found.age < 16] == "single").all()
+    assert found.marital[found.age >= 16].nunique() == 3
+
+
+def test_conditions_may_be_joined():
+    rules = {"marital": [("age < 16 or age = 20", "single"), ("not (age <= 80)", "widowed")]}
+    found = drawn(dc.CART(rules=rules))
+    assert (found.marital[(found.age < 16) | (found.age == 20)] == "single").all()
+    assert (found.marital[found.age > 80] == "widowed").all()
+
+
+def test_point_masses_missing_shares_and_limits_are_kept():
+    raw = people()
+    found = drawn(dc.CART(semicontinuous={"gain": 0}), n=20_000)
+    assert abs((found.gain == 0).mean() - (raw.gain == 0).mean()) < 0.03
+    assert abs(found.pay.isna().mean() - raw.pay.isna().mean()) < 0.03
+    assert found.pay.max() <= raw.pay.max()
+    assert set(found.pay.dropna()) <= set(raw.pay.dropna())
+
+
+def test_smoothed_numbers_are_new_within_limits_and_as_precise():
+    raw = people()
+    found = drawn(
+        dc.CART(smoothing={"pay": "density", "gain": "density"}, semicontinuous={"gain": 0}),
+        bounds={"pay": (90, 400)},
+        n=5000,
+    )
+    known = found.pay.dropna()
+    assert not set(known) <= set(raw.pay.dropna())
+    assert known.between(90, 400).all()
+    assert np.allclose(known, known.round(1))
+    assert abs((found.gain == 0).mean() - 0.8) < 0.04
+    assert abs(known.mean() - raw.pay.mean()) < 5
+
+
+def test_pairs_are_kept_in_any_order():
+    raw = people()
+    for visit in ([], ["pay", "gain"], "codes"):
+        found = drawn(dc.CART(min_leaf=20, visit=visit), raw)
+        assert list(found.columns) == list(raw.columns)
+        assert abs(found.corr(numeric_only=True).loc["age", "pay"] - 0.99) < 0.02
+
+
+def test_a_split_that_changes_no_majority_is_kept():
+    # rpart drops it, and the shares of the two groups become one.
+    rng = np.random.default_rng(3)
+    sex = rng.choice(["f", "m"], 8000)
+    high = rng.random(8000) < np.where(sex == "m", 0.4, 0.1)
+    found = drawn(dc.CART(), pd.DataFrame({"sex": sex, "high": np.where(high, "y", "n")}))
+    shares = found.groupby("sex").high.apply(lambda s: (s == "y").mean())
+    assert abs(shares["m"] - 0.4) < 0.04
+    assert abs(shares["f"] - 0.1) < 0.04
+
+
+def test_dates_booleans_and_many_codes():
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(
+        {
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, 500), "D"),
+            "yes": rng.random(500) < 0.3,
+            "code": rng.choice([f"c{n}" for n in range(80)], 500),
+        }
+    )
+    data = dc.read(frame, roles=dict.fromkeys(frame, "quasi"), vouch=["code"])
+    found = dc.synthesize(data, dc.CART(), rng=Randomness.seeded(1)).frame
+    assert [str(t) for t in found.dtypes][1] == "bool"
+    assert found.day.between(frame.day.min(), frame.day.max()).all()
+    assert set(found.code) <= set(frame.code)
+
+
+def test_fixed_predictors_are_the_only_ones():
+    raw = people()
+    found = drawn(dc.CART(min_leaf=20, predictors={"pay": ["marital"]}), raw)
+    assert abs(found.corr(numeric_only=True).loc["age", "pay"]) < 0.8
+
+
+@pytest.mark.parametrize(
+    ("method", "code"),
+    [
+        (dc.CART(rules={"marital": ("age <", "single")}), "malformed-rule"),
+        (dc.CART(rules={"marital": ("pay > 3", "single")}), "rule-order"),
+        (dc.CART(rules={"marital": ("age < 16", "sngle")}), "unknown-value"),
+        (dc.CART(rules={"marital": ("upper(age) < 16", "single")}), "malformed-rule"),
+        (dc.CART(rules={"colour": ("age < 16", "single")}), "unknown-column"),
+        (
+            dc.CART(rules={"marital": [("age < 30", "single"), ("age < 9", "married")]}),
+            "rules-contradict",
+        ),
+        (dc.CART(visit=["agee"]), "unknown-column"),
+        (dc.CART(smoothing={"marital": "density"}), "not-numeric"),
+        (dc.CART(semicontinuous={"marital": 0}), "not-numeric"),
+        (dc.CART(predictors={"age": ["pay"]}), "rule-order"),
+    ],
+)
+def test_mistakes_are_our_own_errors(method, code):
+    with pytest.raises(InputError) as caught:
+        drawn(method)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("frame", "code"),
+    [
+        (pd.DataFrame({"a": [1, 2], "b": [1, 2], "c": [1, 2]}), "too-few-records"),
+        (pd.DataFrame({"a": [1.0]}), "too-few-records"),
+        (pd.DataFrame({"a": [1, 2, 3], "b": pd.Series([None] * 3, dtype=float)}), "all-missing"),
+    ],
+)
+def test_files_that_cannot_be_learned_from(frame, code):
+    with pytest.raises(InputError) as caught:
+        drawn(dc.CART(), frame)
+    assert caught.value.code == code
+
+
+def test_errors_show_no_value_of_the_file():
+    with pytest.raises(InputError) as caught:
+        drawn(dc.CART(rules={"marital": ("age < 16", "sngle")}))
+    assert "married" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_adult_is_kept_as_the_manual_says(data_folder):
+    frame = pd.read_csv(data_folder / "adult" / "adult.csv", sep=";")
+    order = np.random.default_rng(0).permutation(len(frame))
+    data = read(frame.iloc[order[:24_129]])
+    rng = np.random.default_rng(5)
+    for seed in range(3):
+        visit = rng.permutation(frame.columns).tolist()
+        made = dc.synthesize(data, dc.CART(min_leaf=50, visit=visit), rng=Randomness.seeded(seed))
+        found = made.utility()["marginals"].facts
+        assert found["tv2"] <= 0.018, visit
+        assert found["worst tv2"] <= 0.04, visit
+
+
+def test_every_pair_of_codes_has_been_seen_or_is_rare():
+    rng = np.random.default_rng(6)
+    a = rng.integers(0, 5, 4000)
+    frame = pd.DataFrame({"a": a.astype(str), "b": (a // 2).astype(str)})
+    found = drawn(dc.CART(min_leaf=5), frame)
+    seen = set(itertools.product(frame.a, frame.b)) & set(zip(frame.a, frame.b, strict=True))
+    assert set(zip(found.a, found.b, strict=True)) <= seen

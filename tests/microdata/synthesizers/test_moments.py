@@ -1,0 +1,173 @@
+"""Methods that keep moments keep them exactly; what is not drawn stays as it is, to the byte."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet as dc
+from discreet.errors import InputError
+from discreet.randomness import Randomness
+
+NAMES = list("abcdef")
+
+
+def frame(size=400, seed=1):
+    rng = np.random.default_rng(seed)
+    base = rng.normal(size=(size, 2)) @ rng.normal(size=(2, 6)) + rng.normal(size=(size, 6)) ** 3
+    found = pd.DataFrame(base * 100, columns=NAMES)
+    found["sex"] = rng.choice(["f", "m"], size)
+    return found
+
+
+def read(rows):
+    return dc.read(rows, roles=dict.fromkeys(rows.columns, "quasi"))
+
+
+def coefficients(rows, names, kept):
+    design = np.column_stack(
+        [np.ones(len(rows)), *(rows[k] if k != "sex" else rows.sex == "f" for k in kept)]
+    )
+    return np.linalg.lstsq(design.astype(float), rows[names].to_numpy(), rcond=None)[0]
+
+
+def relative(one, two):
+    one, two = np.asarray(one, float), np.asarray(two, float)
+    return float(np.max(np.abs(one - two) / np.abs(two)))
+
+
+def made_by(method, rows, seed=1):
+    return dc.synthesize(read(rows), method, rng=Randomness.seeded(seed)).frame
+
+
+def assert_ipso(rows, secret, kept):
+    before = coefficients(rows, secret, kept)
+    found = {kind: made_by(dc.IPSO(secret, kind=kind), rows) for kind in "ABC"}
+    for kind, after in found.items():
+        pd.testing.assert_frame_equal(after[kept], rows[kept])
+        assert not np.allclose(after[secret], rows[secret], rtol=0.01), kind
+    assert relative(coefficients(found["B"], secret, kept), before) < 1e-8
+    assert relative(coefficients(found["C"], secret, kept), before) < 1e-8
+    numbers = [name for name in rows.columns if name != "sex"]
+    assert relative(found["C"][numbers].cov(), rows[numbers].cov()) < 1e-8
+    assert relative(found["C"][secret].mean(), rows[secret].mean()) < 1e-10
+
+
+def test_ipso_keeps_what_its_kind_says():
+    assert_ipso(frame(), ["d", "e", "f"], ["a", "b", "c", "sex"])
+
+
+@pytest.mark.parametrize("name", ["census", "tarragona"])
+def test_ipso_is_exact_on_published_files(name, data_folder):
+    rows = pd.read_csv(data_folder / "casc" / f"{name}.csv", sep=None, engine="python")
+    rows = rows.select_dtypes("number")
+    rows = rows[[c for c in rows.columns if rows[c].nunique() > 20][:9]].astype(float)
+    secret, kept = list(rows.columns[3:]), list(rows.columns[:3])
+    found = made_by(dc.IPSO(secret, kind="C"), rows)
+    size = np.sqrt(np.outer(np.diag(rows.cov()), np.diag(rows.cov())))
+    assert (np.abs(found.cov() - rows.cov()) / size).max().max() < 1e-10
+    assert relative(found.mean(), rows.mean()) < 1e-10
+    scale = np.abs(coefficients(rows, secret, kept)).max(axis=0)
+    away = coefficients(found, secret, kept) - coefficients(rows, secret, kept)
+    assert (np.abs(away) / scale).max() < 1e-10
+
+
+@pytest.mark.parametrize(
+    "method", [{"alpha": 0.0}, {"alpha": 0.5}, {"alpha": 0.9}, {"k": 3}, {"k": 30}]
+)
+def test_hybrids_keep_means_and_covariances(method):
+    rows = frame()
+    found = made_by(dc.Hybrid(NAMES, **method), rows)
+    assert relative(found[NAMES].cov(), rows[NAMES].cov()) < 1e-8
+    assert relative(found[NAMES].mean(), rows[NAMES].mean()) < 1e-8
+    assert found.sex.equals(rows.sex)
+    assert not np.allclose(found[NAMES], rows[NAMES], rtol=0.01)
+
+
+def third(rows):
+    scaled = ((rows - rows.mean()) / rows.std()).to_numpy()
+    return np.einsum("ni,nj,nk->ijk", scaled, scaled, scaled) / len(rows)
+
+
+def test_groups_keep_third_moments_better_than_a_mix(data_folder):
+    rows = pd.read_csv(data_folder / "casc" / "census.csv", sep=None, engine="python")
+    rows = rows.select_dtypes("number").iloc[:, 4:10].astype(float)
+    names = list(rows.columns)
+    away = {}
+    for word, method in (
+        ("groups", dc.Hybrid(names, k=20)),
+        ("mix", dc.Hybrid(names, alpha=0.5)),
+    ):
+        found = made_by(method, rows)
+        away[word] = float(np.abs(third(found) - third(rows)).mean())
+    assert away["groups"] < 0.08
+    assert away["groups"] < 0.2 * away["mix"]
+
+
+def test_partially_synthetic_leaves_the_rest_to_the_byte():
+    rows = frame()
+    where = np.arange(len(rows)) % 3 == 0
+    data = read(rows)
+    made = dc.synthesize(
+        data,
+        dc.PartiallySynthetic(["sex", "b"], by=dc.CART(min_leaf=20), where=where),
+        m=3,
+        rng=Randomness.seeded(1),
+    )
+    for file in made.sets:
+        others = [name for name in rows.columns if name not in ("sex", "b")]
+        pd.testing.assert_frame_equal(file[others], rows[others])
+        assert file.loc[~where, ["sex", "b"]].equals(rows.loc[~where, ["sex", "b"]])
+        assert (file.loc[where, "b"] != rows.loc[where, "b"]).mean() > 0.5
+    assert "True" not in str(made.evidence().settings["methods"])
+
+
+def test_which_records_were_chosen_is_not_told():
+    where = np.zeros(400, bool)
+    settings = dc.PartiallySynthetic("b", where=where).settings()
+    assert settings["where"] == "records chosen by the curator"
+
+
+@pytest.mark.parametrize(
+    ("method", "change", "code"),
+    [
+        (dc.IPSO("sex"), {}, "not-numeric"),
+        (dc.IPSO(["a", "b"]), {"b": lambda f: 2 * f.a}, "collinear-columns"),
+        (dc.IPSO("a"), {"b": lambda f: f.a + f.c}, "collinear-columns"),
+        (dc.IPSO("a"), {"a": lambda f: f.a.where(f.a > 0)}, "missing-values"),
+        (dc.IPSO("z"), {}, "unknown-column"),
+        (dc.Hybrid("a", k=1000), {}, "too-few-records"),
+        (dc.PartiallySynthetic("a", where=np.ones(3, bool)), {}, "parameter-type"),
+        (dc.PartiallySynthetic("a", where="zz > 3"), {}, "unknown-column"),
+    ],
+)
+def test_mistakes_are_our_own_errors(method, change, code):
+    rows = frame().assign(**change)
+    with pytest.raises(InputError) as caught:
+        dc.synthesize(read(rows), method)
+    assert caught.value.code == code
+
+
+def test_too_few_records_and_contradicting_parameters():
+    with pytest.raises(InputError, match="too few"):
+        dc.synthesize(read(frame(8)), dc.IPSO(["d", "e"]))
+    with pytest.raises(InputError, match="not both"):
+        dc.Hybrid("a", alpha=0.5, k=3)
+    with pytest.raises(InputError, match="n cannot be chosen"):
+        dc.synthesize(read(frame()), dc.IPSO("a"), n=3)
+
+
+def test_imputed_numbers_keep_regressions_and_missing_shares():
+    rng = np.random.default_rng(3)
+    x = rng.normal(50, 10, 2000).round(1)
+    sex = rng.choice(["f", "m"], 2000)
+    y = 3 + 2 * x + 5 * (sex == "m") + rng.normal(0, 4, 2000)
+    y[::10] = np.nan
+    rows = pd.DataFrame({"x": x, "sex": sex, "y": y.round(2)})
+    made = dc.synthesize(read(rows), dc.MultipleImputation(m=2), rng=Randomness.seeded(1))
+    assert len(made.sets) == 2
+    found = made.frame
+    assert abs(found.y.isna().mean() - 0.1) < 0.03
+    known = found.dropna()
+    slope = coefficients(known.assign(sex=known.sex), ["y"], ["x", "sex"])
+    assert abs(slope[1, 0] - 2) < 0.05
+    assert abs(slope[2, 0] + 5) < 1

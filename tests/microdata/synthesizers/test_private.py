@@ -1,0 +1,211 @@
+"""MST and AIM: the promise, what is charged, public domains, and the same tables on engines."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet as dc
+from discreet.dp.accountant import Accountant, gaussian_event
+from discreet.dp.graphical.domain import Sizes
+from discreet.dp.spending import Spending
+from discreet.errors import InputError, RefusedError
+from discreet.ledger.opening import open_ledger
+from discreet.microdata.synthesizers._tables import Tables, codings
+from discreet.progress import silent
+from discreet.randomness import Randomness
+
+DOMAINS = {
+    "sex": ["f", "m"],
+    "job": ["cook", "nurse", "pilot", None],
+    "age": {"cuts": [0, 18, 40, 65, 100]},
+    "pay": {"bounds": [0, 100]},
+}
+
+
+def frame(size=600, seed=1):
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["f", "m"], size)
+    job = np.where(sex == "f", "nurse", rng.choice(["cook", "pilot"], size)).astype(object)
+    job[::40] = None
+    age = rng.integers(0, 101, size)
+    return pd.DataFrame({"sex": sex, "job": job, "age": age, "pay": (0.9 * age).round(2)})
+
+
+def people(rows=None, **more):
+    rows = frame() if rows is None else rows
+    domains = {name: DOMAINS[name] for name in rows.columns if name in DOMAINS}
+    return dc.read(
+        rows, **{"name": "people", "roles": dict.fromkeys(rows.columns, "quasi"), "domains": domains}
+        | more
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("method", [dc.MST(epsilon=20, delta=1e-5), dc.AIM(epsilon=20, delta=1e-5)])
+def test_pairs_and_types_are_kept_with_a_large_budget(method):
+    made = dc.synthesize(people(), method, n=2000).frame
+    assert (made.job[made.sex == "f"].dropna() == "nurse").mean() > 0.9
+    assert made.age.between(0, 100).all()
+    assert str(made.age.dtype).startswith("int")
+    assert abs(made.job.isna().mean() - 1 / 40) < 0.03
+
+
+def test_the_number_of_records_is_noisy():
+    sizes = {len(dc.synthesize(people(), dc.MST(epsilon=0.5, delta=1e-6)).frame) for _ in range(4)}
+    assert len(sizes) > 1
+
+
+def test_nothing_measured_on_the_original_is_written(tmp_path):
+    made = dc.synthesize(people(), dc.MST(epsilon=1, delta=1e-6))
+    folder = made.write(tmp_path / "out")
+    evidence = (folder / "evidence.json").read_text()
+    page = (folder / "report.html").read_text()
+    assert '"loss": {}' in evidence
+    assert "membership" not in evidence + page
+    assert "original records" not in evidence
+    assert made.utility()["marginals"].value < 1  # for the curator
+    assert len(made.risk().found.findings) == 4
+
+
+def test_each_run_is_charged_before_noise_is_drawn(tmp_path, monkeypatch):
+    place = tmp_path / "ledger.db"
+    method = dc.MST(epsilon=1, delta=1e-6)
+    made = dc.synthesize(people(), method, m=3, ledger=place, budget=1.0)
+    with open_ledger(place) as ledger:
+        spent = ledger.spent("people", "dataset")
+    assert spent == {gaussian_event(made.spent.rho): 1}
+    assert Accountant("zcdp", 1e-6).epsilon(spent) <= 1
+    with pytest.raises(RefusedError):
+        dc.synthesize(people(), method, ledger=place, budget=1.0)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Spending, "noisy", stop)
+    with pytest.raises(KeyboardInterrupt):
+        dc.synthesize(people(), method, ledger=place, budget=9.0)
+    with open_ledger(place) as ledger:
+        assert ledger.spent("people", "dataset") == {gaussian_event(made.spent.rho): 2}
+
+
+def test_what_is_wrong_is_not_charged(tmp_path):
+    place = tmp_path / "ledger.db"
+    for rows, method in [
+        (frame().assign(age=200), dc.MST(epsilon=1, delta=1e-6)),
+        (frame(), dc.AIM(epsilon=1, delta=1e-6, workload=[["sex", "colour"]])),
+    ]:
+        with pytest.raises(InputError):
+            dc.synthesize(people(rows), method, ledger=place)
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("make", [dc.MST, dc.AIM])
+def test_the_maps_add_up_to_what_was_charged_at_most(make):
+    rng = np.random.default_rng(2)
+    rows = people(frame(200))
+    for _ in range(4):
+        method = make(
+            epsilon=float(10 ** rng.uniform(-1, 1)), delta=float(10 ** rng.uniform(-9, -5))
+        )
+        spending = method.fit(rows, rng=Randomness.secure()).spending
+        total = sum(map(Fraction, spending.costs))
+        assert total == spending.spent <= spending.grant == Fraction(method.budget().rho)
+        assert float(total) >= 0.999 * float(spending.grant)  # nothing is granted and not used
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"domains": {}}, "missing-domain"),
+        ({"domains": {**DOMAINS, "sex": ["f"]}}, "outside-domain"),
+        ({"domains": {**DOMAINS, "job": ["cook", "nurse", "pilot"]}}, "outside-domain"),
+        ({"domains": {**DOMAINS, "age": ["young"]}}, "bad-domain"),
+        ({"domains": {**DOMAINS, "sex": {"bounds": [0, 1]}}}, "bad-domain"),
+        ({"domains": {**DOMAINS, "age": {"cuts": [0, 0.5, 100]}}}, "bad-domain"),
+    ],
+)
+@pytest.mark.parametrize("make", [dc.MST, dc.AIM])
+def test_domains_that_do_not_fit(change, code, make):
+    with pytest.raises(InputError) as caught:
+        dc.synthesize(people(**change), make(epsilon=1, delta=1e-6))
+    assert caught.value.code == code
+
+
+def test_other_mistakes_are_our_own_errors():
+    for method, code in [
+        (dc.AIM(epsilon=1, delta=1e-6, workload=7), "parameter-range"),
+        (dc.AIM(epsilon=1, delta=1e-6, size=10, bins=50), "domain-too-large"),
+        (dc.MST(epsilon=1e9, delta=1e-6), "parameter-range"),
+    ]:
+        with pytest.raises(InputError) as caught:
+            dc.synthesize(people(), method)
+        assert caught.value.code == code, method
+    with pytest.raises(InputError):
+        dc.MST(epsilon=-1)
+    with pytest.raises(InputError):
+        dc.AIM(epsilon=1, delta=0)
+
+
+def test_a_unit_with_two_records_is_refused():
+    rows = frame().assign(who=lambda f: f.index // 2)
+    data = people(rows, unit="who", roles=dict.fromkeys(frame().columns, "quasi"))
+    with pytest.raises(InputError) as caught:
+        dc.synthesize(data, dc.MST(epsilon=1, delta=1e-6))
+    assert caught.value.code == "several-records"
+
+
+def test_tables_are_those_of_the_records():
+    rows = frame()
+    coded = codings(people(rows), list(rows.columns), bins=4, missing=[])
+    tables = Tables(people(rows), coded)
+    assert tables.sizes == Sizes((2, 4, 4, 4))
+    bins = np.minimum(np.searchsorted([18, 40, 65], rows.age, side="right"), 3)
+    expected = np.zeros((2, 4), int)
+    np.add.at(expected, ((rows.sex == "m").astype(int), bins), 1)
+    assert (tables.counts((0, 2)) == expected).all()
+    assert tables.counts((1,))[3] == rows.job.isna().sum()
+
+
+def test_a_hierarchys_leaves_are_a_domain():
+    rows = pd.DataFrame({"region": ["n1", "s2"] * 50})
+    tree = dc.Hierarchy.from_levels({"All": {"N": ["n1", "n2"], "S": ["s1", "s2"]}})
+    data = dc.read(rows, roles={"region": "quasi"}, hierarchies={"region": tree})
+    made = dc.synthesize(data, dc.MST(epsilon=1, delta=1e-6), n=500).frame
+    assert set(made.region) <= {"n1", "n2", "s1", "s2"}
+
+
+def told_apart(domains, runs, cut):
+    """Return how often a file with and one without a rare record gives it more than `cut`."""
+    found = []
+    for rows in (["a"] * 20 + ["b"], ["a"] * 20):
+        known = domains(rows)
+        data = dc.read(pd.DataFrame({"x": rows}), roles={"x": "quasi"}, domains={"x": known})
+        method = dc.MST(epsilon=1.0, delta=1e-3)
+        tables = Tables(data, codings(data, ["x"], bins=2, missing=[]))
+        hits = 0
+        for _ in range(runs):
+            model, _ = method._modelled(tables, Spending(method.budget().rho), silent)
+            hits += len(known) > 1 and model.beliefs.marginal((0,))[1] > cut
+        found.append(hits / runs)
+    return found
+
+
+def assert_private(with_one, without, runs):
+    slack = 4 * math.sqrt(0.25 / runs)
+    assert with_one <= math.e * without + 1e-3 + slack
+    assert without <= math.e * with_one + 1e-3 + slack
+
+
+def test_neighbours_are_not_told_apart_and_a_leaking_domain_is():
+    runs = 400
+    assert_private(*told_apart(lambda rows: ["a", "b"], runs, 1.0), runs)
+    one, two = told_apart(lambda rows: sorted(set(rows)), runs, -1.0)
+    assert (one, two) == (1.0, 0.0)  # whoever reads the domain from the file tells who is in it
+
+
+@pytest.mark.slow
+def test_neighbours_are_not_told_apart_in_many_runs():
+    for cut in (0.5, 2.0):
+        assert_private(*told_apart(lambda rows: ["a", "b"], 20_000, cut), 20_000)

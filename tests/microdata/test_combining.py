@@ -1,0 +1,169 @@
+"""Combining rules: by hand, through files, and by how often their intervals hold."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet as dc
+from discreet.errors import InputError
+from discreet.microdata.combining import combined_estimate
+from discreet.randomness import Randomness
+
+Q, V = [10.0, 14.0, 12.0, 8.0], [2.0, 1.0, 2.0, 1.0]  # q̄ 11, v̄ 1.5, b 20/3
+
+
+def test_the_partial_rule_by_hand():
+    found = combined_estimate(Q, V, kind="partially")
+    assert found.estimate == 11
+    assert found.variance == pytest.approx(1.5 + 20 / 3 / 4)
+    assert found.freedom == pytest.approx(3 * (1 + 1.5 / (20 / 12)) ** 2)
+
+
+def test_the_full_rule_by_hand():
+    found = combined_estimate(Q, V, kind="fully")
+    spread = 1.25 * 20 / 3
+    assert found.variance == pytest.approx(spread - 1.5)
+    assert found.freedom == pytest.approx(3 * (1 - 1.5 / spread) ** 2)
+
+
+def test_a_negative_full_variance_falls_back():
+    found = combined_estimate([10.0, 10.1, 9.9], [4.0, 4.0, 4.0], kind="fully", ratio=0.5)
+    assert found.variance == pytest.approx(2.0)
+    assert found.freedom == 2
+    assert "more files" in found.note
+
+
+def test_the_simple_rules_by_hand():
+    assert combined_estimate([5.0], [2.0], kind="simple").variance == pytest.approx(4.0)
+    assert combined_estimate(Q, V, kind="simple", ratio=0.5).variance == pytest.approx(1.5 * 0.75)
+    proper = combined_estimate(Q, V, kind="proper", ratio=0.5)
+    assert proper.variance == pytest.approx(1.5 * (0.5 + 1.5 / 4))
+    reach = 1.959964 * math.sqrt(proper.variance)
+    assert proper.high == pytest.approx(11 + reach, rel=1e-5)
+
+
+def people(size=200, seed=1):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(10, 2, size)
+    y = 1 + 2 * x + rng.normal(0, 3, size)
+    frame = pd.DataFrame({"x": x, "y": y})
+    return dc.read(frame, roles=dict.fromkeys(frame, "quasi"))
+
+
+def test_published_files_alone_say_their_rule(tmp_path):
+    made = dc.synthesize(people(), dc.MultipleImputation(m=4))
+    folder = made.write(tmp_path / "out")
+    one, two = dc.combine(made, "y ~ x"), dc.combine(folder, "y ~ x")
+    three = dc.combine(sorted(folder.glob("*.csv")), "y ~ x")
+    assert one.kind == two.kind == three.kind == "fully"
+    assert one["x"].estimate == pytest.approx(two["x"].estimate, rel=1e-9)
+    assert one["x"].low == pytest.approx(three["x"].low, rel=1e-9)
+    with pytest.raises(InputError, match="wrong intervals"):
+        dc.combine(folder, "y ~ x", kind="simple")
+
+
+def test_categories_and_functions():
+    frames = [
+        pd.DataFrame({"sex": ["f", "m"] * 20, "y": np.arange(40.0) + s * np.arange(40) % 3})
+        for s in (1, 2)
+    ]
+    found = dc.combine(frames, "y ~ sex", kind="partially")
+    assert [e.name for e in found.estimates] == ["(constant)", "sex=m"]
+
+    def mean(frame):
+        return {"mean": frame.y.mean()}, {"mean": frame.y.var() / len(frame)}
+
+    assert dc.combine(frames, mean, kind="simple")["mean"].freedom == math.inf
+    assert "mean" in str(dc.combine(frames, mean, kind="simple"))
+
+
+@pytest.mark.parametrize(
+    ("files", "text", "kind", "code"),
+    [
+        (1, "y ~ x", None, "missing-parameter"),
+        (1, "y ~ x", "partially", "too-few-files"),
+        (2, "y ~ x", "rubin", "unknown-rule"),
+        (2, "y ~ z", "simple", "unknown-column"),
+        (2, "y", "simple", "unknown-column"),
+        (0, "y ~ x", "simple", "missing-file"),
+    ],
+)
+def test_mistakes_are_our_own_errors(files, text, kind, code):
+    frames = [people(20, s).frame for s in range(files)]
+    with pytest.raises(InputError) as caught:
+        dc.combine(frames, text, kind=kind)
+    assert caught.value.code == code
+
+
+def test_private_and_exact_files_have_no_rule():
+    made = dc.synthesize(people(), dc.IPSO("y"), m=2)
+    with pytest.raises(InputError) as caught:
+        dc.combine(made, "y ~ x")
+    assert caught.value.code == "no-rule"
+
+
+def covered(method, repetitions, m, *, n=200):
+    """Return how often intervals of the slope hold: the rule's, and a file's taken as real."""
+    rule, naive = 0, 0
+    for seed in range(repetitions):
+        made = dc.synthesize(people(n, seed), method, m=m, rng=Randomness.seeded(seed))
+        found = dc.combine(made, "y ~ x")["x"]
+        rule += found.low <= 2 <= found.high
+        one = dc.combine([made.frame], "y ~ x", kind="simple")["x"]  # twice a file's own variance
+        reach = 1.96 * math.sqrt(one.variance / 2)
+        naive += abs(one.estimate - 2) <= reach
+    return rule / repetitions, naive / repetitions
+
+
+def test_intervals_hold_where_those_of_one_file_do_not():
+    rule, naive = covered(dc.MultipleImputation(m=5), 60, 5)
+    assert rule >= 0.9
+    assert naive <= 0.95
+
+
+@pytest.mark.slow
+def test_intervals_hold_as_often_as_they_say():
+    rule, naive = covered(dc.MultipleImputation(m=20), 1000, 20)
+    assert rule >= 0.93
+    assert naive < 0.92
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "m"), [("partially", 5), ("simple", 1)])
+def test_the_rules_hold_for_normal_regressions(kind, m):
+    """The rules themselves, on files drawn by the textbook: y anew given x, or both by plug-in."""
+    rng = np.random.default_rng(7)
+    hits, naive, repetitions, n = 0, 0, 1500, 200
+    for _ in range(repetitions):
+        x = rng.normal(10, 2, n)
+        y = 1 + 2 * x + rng.normal(0, 3, n)
+        design = np.column_stack([np.ones(n), x])
+        inverse = np.linalg.inv(design.T @ design)
+        slope = inverse @ design.T @ y
+        rest = y - design @ slope
+        variance = rest @ rest / (n - 2)
+        files = []
+        for _ in range(m):
+            if kind == "partially":
+                drawn = variance * (n - 2) / rng.chisquare(n - 2)
+                beta = rng.multivariate_normal(slope, drawn * inverse)
+                files.append((x, design @ beta + rng.normal(0, math.sqrt(drawn), n)))
+            else:
+                new = rng.normal(x.mean(), x.std(ddof=1), n)
+                noise = rng.normal(0, math.sqrt(variance), n)
+                files.append((new, slope[0] + slope[1] * new + noise))
+        estimates, variances = [], []
+        for one, two in files:
+            fit = np.column_stack([np.ones(n), one])
+            back = np.linalg.inv(fit.T @ fit)
+            found = back @ fit.T @ two
+            left = two - fit @ found
+            estimates.append(found[1])
+            variances.append(back[1, 1] * (left @ left) / (n - 2))
+        combined = combined_estimate(estimates, variances, kind=kind)
+        hits += combined.low <= 2 <= combined.high
+        naive += abs(estimates[0] - 2) <= 1.96 * math.sqrt(variances[0])
+    assert 0.93 <= hits / repetitions <= 0.97
+    assert naive / repetitions < 0.92
