@@ -120,7 +120,7 @@ def order_levels(order: Sequence[str], values: Iterable[str], total: str) -> Row
     [['250+', '50-249 … 250+', 'Total']]
     """
     place = {code: at for at, code in enumerate(order)}
-    sizes = []
+    sizes: list[int] = []
     while 2 ** (len(sizes) + 1) < len(order):
         sizes.append(2 ** (len(sizes) + 1))
     rows = []
@@ -151,7 +151,8 @@ def quantile_cuts(
     >>> quantile_cuts({float(x): 1 for x in range(100)}, 4, 0, 100)
     [0, 25.0, 50.0, 75.0, 100]
     """
-    total, seen, ends = sum(counts.values()), 0, []
+    ends: list[float] = []
+    total, seen = sum(counts.values()), 0
     for value in sorted(counts):
         if seen >= total * (len(ends) + 1) / classes and len(ends) < classes - 1:
             ends.append(float(f"{value:.2g}"))

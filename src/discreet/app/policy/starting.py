@@ -124,7 +124,9 @@ def _roles(found: Description) -> tuple[dict[str, str], list[tuple[str, str]]]:
             if column.name == found.weight:
                 to_decide.append((column.name, "a weight: say `weight:` if records are weighted"))
             continue
-        if column.name in alarms and not (is_known and role == Role.CONFIDENTIAL.value):
+        # Measured numbers mostly differ; what is called confidential may leave within its class.
+        is_measured = is_known and role == Role.CONFIDENTIAL.value and column.type == "numeric"
+        if column.name in alarms and not is_measured:
             to_decide.append((column.name, alarms[column.name]))
         elif role == Role.OTHER.value or (role == Role.CONFIDENTIAL.value and not is_known):
             to_decide.append((column.name, why))
