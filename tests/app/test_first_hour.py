@@ -144,6 +144,30 @@ def test_a_document_escapes_what_the_policy_says(tmp_path):
     assert "<img" not in page
 
 
+def test_advice_proposes_and_releases_nothing(tmp_path, monkeypatch):
+    hospital(tmp_path)
+    told, _ = run(tmp_path, monkeypatch, "discreet advise discharges.csv -o advice --seconds 0")
+    assert "1 ways were tried; 8 were not reached" in told
+    assert "1. classes of at least 3 people" in told
+    assert {file.name for file in tmp_path.iterdir()} == {"discharges.csv", "advice"}
+    assert "Candidates" in (tmp_path / "advice/advice.html").read_text(encoding="utf-8")
+    run(
+        tmp_path,
+        monkeypatch,
+        f"discreet release advice/policy-1.yaml --folder {tmp_path} -o out",
+    )
+    checks = json.loads((tmp_path / "out/records/evidence.json").read_text())["risk"]["checks"]
+    assert all(check["holds"] for check in checks)
+
+
+def test_advice_on_tables_compares_breakdowns(tmp_path, monkeypatch):
+    business(tmp_path)
+    told, _ = run(tmp_path, monkeypatch, "discreet advise survey.xlsx --kind table --json")
+    advice = json.loads(told)
+    assert len(advice["candidates"]) == 3
+    assert all("cells withheld" in one["loss"] for one in advice["candidates"])
+
+
 #: Files with enough values to be worth a release in the normal run.
 _SOME = ("semicolon-decimal-comma", "excel-title", "spss-labels", "folder", "days-first", "ods")
 
