@@ -168,6 +168,19 @@ def test_advice_on_tables_compares_breakdowns(tmp_path, monkeypatch):
     assert all("cells withheld" in one["loss"] for one in advice["candidates"])
 
 
+def test_results_show_themselves_in_notebooks():
+    import discreet as dc
+    from discreet import demo
+
+    table = dc.tabulate(demo.salaries(), by=["sector", "region"], measure="salary")
+    release = table.protect(rules=[dc.MinimumFrequency(3)], method=dc.Suppression())
+    assert "12 cells" in table._repr_html_()
+    assert "<table" in table._repr_html_()
+    shown = release._repr_html_()
+    assert release.evidence().verdict in shown
+    assert shown.count("<tr") == 13
+
+
 #: Files with enough values to be worth a release in the normal run.
 _SOME = ("semicolon-decimal-comma", "excel-title", "spss-labels", "folder", "days-first", "ods")
 
