@@ -146,7 +146,7 @@ def quantile_cuts(
     """Return cut points for classes of about equal size, between ends that are public.
 
     The ends never come from the records; the inner cuts are rounded to two significant digits, so
-    that none is a single record's value.
+    that they say little about single records.
 
     >>> quantile_cuts({float(x): 1 for x in range(100)}, 4, 0, 100)
     [0, 25.0, 50.0, 75.0, 100]

@@ -103,7 +103,8 @@ def add(app: typer.Typer) -> None:
                     f"{len(lost):,} of {len(values):,} values of column {column!r} are not in the "
                     "hierarchy",
                     code="hierarchy-incomplete",
-                    hint=f"add a line for each; the first is {lost[0]!r}",
+                    hint=f"add a line for each; `discreet hierarchy new {file} {column} -o all.csv` "
+                    "lists every value",
                     column=column,
                     file=hierarchy,
                 )
