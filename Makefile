@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test test-slow docs bench serve clean
+.PHONY: demo test test-slow docs bench serve wheel clean
 .DEFAULT_GOAL := demo
 
 # Reinstalls only when the declared dependencies change.
@@ -36,6 +36,10 @@ bench: $(STAMP)        ## the headline figures; results belong in docs/benchmark
 
 serve: $(STAMP)        ## the query gateway for POLICY (default: the demonstration's)
 	@$(BIN)/discreet serve $(or $(POLICY),)
+
+wheel: $(STAMP)        ## the wheel to install elsewhere, in dist/
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls dist/discreet-*.whl
 
 clean:
 	rm -rf $(VENV) docs/_build out

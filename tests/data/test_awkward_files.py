@@ -52,3 +52,23 @@ def test_awkward_files_are_read_rightly(name, tmp_path):
 
 def test_the_corpus_is_large_enough():
     assert len(CORPUS) >= 60
+
+
+@pytest.mark.slow
+def test_ten_million_rows_with_dates_and_marks_as_people_write_them(tmp_path):
+    import duckdb
+
+    file = tmp_path / "large.csv"
+    duckdb.sql(
+        "COPY (SELECT i AS id, strftime(DATE '2000-01-01' + CAST(i % 9000 AS INTEGER), '%d/%m/%Y') "
+        "AS day, replace(CAST(i / 7.0 AS DECIMAL(18, 2))::VARCHAR, '.', ',') AS pay "
+        f"FROM range(10000000) t(i)) TO '{file}' (HEADER, DELIMITER ';')"
+    )
+    found = read(file)
+    assert len(found) == 10_000_000
+    assert [str(field.type) for field in found.relation.schema] == [
+        "int64",
+        "date32[day]",
+        "double",
+    ]
+    assert "dd/mm/yyyy" in str(found.reading)

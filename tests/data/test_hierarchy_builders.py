@@ -94,7 +94,7 @@ def test_chapters_and_sections():
         ("nuts", ["DE111", "FR10"], "standard"),
         ("size", ["0-9", "10-49", "250+"], "order"),
         ("sector", ["IT", "Fin"], "rare"),
-        ("sector", ["IT", "Other"], "order"),
+        ("sector", ["IT", "Other"], "prefixes"),
         ("sex", [1, 2], "rare"),
         ("truth", [True, False], "rare"),
     ],

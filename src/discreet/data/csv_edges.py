@@ -32,9 +32,10 @@ def titles(records: Sequence[Numbered]) -> int:
     if len(records) < 2:
         return 0
     counted = Counter(len(fields) for _, fields in itertools.islice(records, 200))
-    width = counted.most_common(1)[0][0]
-    if width < 2:
+    narrow = counted.pop(1, 0)
+    if not counted or narrow > counted.total():
         return 0
+    width = counted.most_common(1)[0][0]
     found = 0
     for _, fields in records[:_MOST]:
         filled = _filled(fields)

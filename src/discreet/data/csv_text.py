@@ -347,11 +347,13 @@ def find_delimiter(text: str, quote: str) -> str:
                     widths[len(fields)] += 1
         except csv.Error:
             pass  # what was read up to the bad line is evidence enough
+        total = widths.total()
+        widths.pop(1, None)  # lines that it does not split: titles, notes, or all
         if not widths:
             continue
         width, often = widths.most_common(1)[0]
-        share = often / widths.total()
-        if width > 1 and share >= 0.5 and share > score[0] + 1e-9:
+        share = often / total
+        if share >= 0.5 and share > score[0] + 1e-9:
             best, score = candidate, (share, width)
     if score[0] and best in ",;" and _spaced(text, best):
         return best + " "

@@ -120,7 +120,7 @@ def order_levels(order: Sequence[str], values: Iterable[str], total: str) -> Row
     [['250+', '50-249 … 250+', 'Total']]
     """
     place = {code: at for at, code in enumerate(order)}
-    sizes = []
+    sizes: list[int] = []
     while 2 ** (len(sizes) + 1) < len(order):
         sizes.append(2 ** (len(sizes) + 1))
     rows = []
@@ -146,12 +146,13 @@ def quantile_cuts(
     """Return cut points for classes of about equal size, between ends that are public.
 
     The ends never come from the records; the inner cuts are rounded to two significant digits, so
-    that none is a single record's value.
+    that they say little about single records.
 
     >>> quantile_cuts({float(x): 1 for x in range(100)}, 4, 0, 100)
     [0, 25.0, 50.0, 75.0, 100]
     """
-    total, seen, ends = sum(counts.values()), 0, []
+    ends: list[float] = []
+    total, seen = sum(counts.values()), 0
     for value in sorted(counts):
         if seen >= total * (len(ends) + 1) / classes and len(ends) < classes - 1:
             ends.append(float(f"{value:.2g}"))

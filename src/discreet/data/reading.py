@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
+from discreet.errors import EngineError
 from discreet.report import Report, Rows
 
-__all__ = ["Guess", "Reading"]
+__all__ = ["Guess", "Reading", "needs_extra"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,3 +42,12 @@ class Reading(Report):
         body = [("format", self.format, "--format")]
         body += [(guess.what, guess.found, f"--{guess.option}") for guess in self.guesses]
         return ("read as", "found", "to change it"), body
+
+
+def needs_extra(suffix: str) -> EngineError:
+    """Return the error for a file whose reader is not installed."""
+    return EngineError(
+        f"reading {suffix} files needs the extra 'files'",
+        code="missing-extra",
+        hint="pip install 'discreet[files]'",
+    )

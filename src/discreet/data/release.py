@@ -6,6 +6,7 @@ import abc
 import contextlib
 import dataclasses
 import datetime
+import html
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -93,6 +94,12 @@ class Release(abc.ABC):
     @abc.abstractmethod
     def write_files(self, folder: Path) -> None:
         """Write the output and its pages into an empty folder."""
+
+    def _repr_html_(self) -> str:
+        """Show what was done and what it promises, in notebooks."""
+        found = self.evidence()
+        kind, verdict = html.escape(found.kind), html.escape(found.verdict)
+        return f"<p><strong>{kind}</strong>: {verdict}</p>"
 
     def promises(self) -> Sequence[Mapping[str, Any]]:
         """Return what the files promise, as data by which anybody can verify them.

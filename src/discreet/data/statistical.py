@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.data.reading import Guess, Reading
-from discreet.errors import EngineError, InputError
+from discreet.data.reading import Guess, Reading, needs_extra
+from discreet.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,11 +27,7 @@ def read_statistical(
     try:
         import pyreadstat
     except ModuleNotFoundError:
-        raise EngineError(
-            f"reading {file.suffix} files needs the extra 'files'",
-            code="missing-extra",
-            hint="pip install 'discreet[files]'",
-        ) from None
+        raise needs_extra(file.suffix) from None
     import pyarrow as pa
 
     reader = "read_xport" if _is_transport(file) else _READERS[kind]

@@ -89,7 +89,7 @@ def _of_codes(name: str, codes: Sequence[str]) -> dict[str, Any]:
         if 2 <= length <= 12 and any(any(c.isdigit() for c in code) for code in codes):
             return {"prefixes": list(range(length - 1, 0, -1))[-4:]}
     if {"Other", "Total"} & set(codes):  # names that merging needs for itself
-        return {"order": in_order(codes)}
+        return {"prefixes": [1]}
     return {"rare": _RARE}
 
 

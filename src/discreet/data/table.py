@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import html
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -23,6 +24,9 @@ from discreet.data.hierarchy_union import union
 from discreet.errors import InputError
 
 __all__ = ["Dimension", "Status", "Table"]
+
+#: Cells that a notebook shows.
+_SHOWN = 200
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -139,6 +143,13 @@ class Table:
     def __repr__(self) -> str:
         over = " × ".join(dimension.name for dimension in self.dimensions)
         return f"Table({len(self):,} cells over {over}, {self.equations.shape[0]:,} equations)"
+
+    def _repr_html_(self) -> str:
+        """Show the first cells in notebooks, and say how many there are."""
+        frame = self.to_frame().head(_SHOWN)
+        left = len(self) - len(frame)
+        more = f"<p>The first {len(frame):,} of {len(self):,} cells.</p>" if left else ""
+        return f"<p>{html.escape(repr(self))}</p>{frame.to_html(index=False, na_rep='–')}{more}"
 
     @classmethod
     def from_cells(

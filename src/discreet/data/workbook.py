@@ -23,8 +23,8 @@ from discreet.data.csv_fields import (
     type_of,
 )
 from discreet.data.files import typed_column
-from discreet.data.reading import Guess, Reading
-from discreet.errors import EngineError, InputError
+from discreet.data.reading import Guess, Reading, needs_extra
+from discreet.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,11 +113,7 @@ def _sheet(
     try:
         import python_calamine as calamine
     except ModuleNotFoundError:
-        raise EngineError(
-            f"reading {file.suffix} files needs the extra 'files'",
-            code="missing-extra",
-            hint="pip install 'discreet[files]'",
-        ) from None
+        raise needs_extra(file.suffix) from None
     _require_small(file)
     try:
         with calamine.CalamineWorkbook.from_path(str(file)) as book:

@@ -7,6 +7,7 @@ __getattr__, __all__ = lazy(
     {
         "Analysis": "discreet.microdata.analysis",
         "Anonymized": "discreet.microdata.anonymization",
+        "MaskingTransformer": "discreet.microdata.transformer",
         "MicrodataRelease": "discreet.microdata.release",
         "RiskBelow": "discreet.microdata.assessment",
         "SyntheticRelease": "discreet.microdata.synthetic_release",

@@ -25,6 +25,8 @@ __all__ = ["LinkedRelease", "TableRelease"]
 
 #: More rows than this are no help in a workbook, and take minutes to write.
 _SHEET = 200_000
+#: Cells that a notebook shows.
+_SHOWN = 200
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -117,7 +119,10 @@ class TableRelease(ProtectedTable, Release):
         return Path(path)
 
     def _repr_html_(self) -> str:
-        return str(self._frame.to_html(index=False, na_rep="–", max_rows=200))
+        shown = self._frame.head(_SHOWN)
+        left = len(self._frame) - len(shown)
+        more = f"<p>The first {len(shown):,} of {len(self._frame):,} cells.</p>" if left else ""
+        return f"{super()._repr_html_()}{shown.to_html(index=False, na_rep='–')}{more}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -27,7 +27,6 @@ from discreet.data.dataset import Dataset
 from discreet.data.files import require_file
 from discreet.data.job import Job
 from discreet.data.keys import read_key_file
-from discreet.data.parts import part_files
 from discreet.dp.caution import cautions
 from discreet.errors import InputError, nearest
 from discreet.progress import Progress, silent
@@ -396,7 +395,7 @@ def _files(used: Iterable[Declaration]) -> list[Path]:
                 found += [name] if name is not None and not is_address(name) else []
     files: list[Path] = []
     for place in map(Path, dict.fromkeys(found)):
-        files += part_files(place) if place.is_dir() else [place]
+        files += sorted(place.rglob("*")) if place.is_dir() else [place]
     return [file for file in files if file.is_file()]
 
 

@@ -12,6 +12,7 @@ import dataclasses
 import json
 import os
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,18 @@ from discreet.report import Report, Rows
 if TYPE_CHECKING:
     from discreet.data.source import Source
 
-__all__ = ["Start", "starting_policy"]
+__all__ = [
+    "Examined",
+    "Start",
+    "breakdown_columns",
+    "diverse",
+    "examine",
+    "measure_column",
+    "records_release",
+    "starting_policy",
+    "table_release",
+    "written_policy",
+]
 
 #: Class size of the release that is suggested.
 _K = 5
@@ -77,6 +89,38 @@ class Start(Report):
         return "\n".join([*lines, "Roles are guesses: read the policy and correct it."])
 
 
+@dataclasses.dataclass(frozen=True)
+class Examined:
+    """A source as far as a policy to start from needs it."""
+
+    source: Source
+    found: Description
+    roles: dict[str, str]
+    to_decide: tuple[tuple[str, str], ...]
+    #: Settings of a hierarchy for every column that others may know. Any: numbers, texts, lists.
+    trees: dict[str, dict[str, Any]]
+
+    def decided(self) -> Source:
+        """Return the source with the roles and hierarchies that are suggested."""
+        from discreet.data.declared import declared
+
+        roles = {name: Role(role) for name, role in self.roles.items()}
+        trees: Any = {name: several[0] for name, several in declared(self.trees).items()}
+        return dataclasses.replace(
+            self.source, roles=roles, hierarchies=trees, unit=self.found.unit
+        )
+
+
+def examine(source: Source) -> Examined:
+    """Describe a source, and suggest a role for every column and hierarchies."""
+    dataset = source.open()
+    found = describe(dataset)
+    roles, to_decide = _roles(found)
+    quasi = [name for name, role in roles.items() if role == Role.QUASI.value]
+    trees = {name: suggest_hierarchy(dataset, name) for name in quasi}
+    return Examined(source, found, roles, tuple(to_decide), trees)
+
+
 def starting_policy(source: Source, policy: str | Path, *, kind: str | None = None) -> Start:
     """Return the text of a policy for a source; nothing is written and nothing is released.
 
@@ -85,30 +129,33 @@ def starting_policy(source: Source, policy: str | Path, *, kind: str | None = No
     policy
         Where it will be: paths in it start there.
     kind
-        "anonymize" for a file of records, "table" for a table of sums or counts; found from the
-        columns if left out.
+        "anonymize" for a file of records, the default; "table" for a table of sums or counts.
     """
-    dataset = source.open()
-    found = describe(dataset)
-    roles, to_decide = _roles(found)
-    quasi = [name for name, role in roles.items() if role == Role.QUASI.value]
-    trees = {name: suggest_hierarchy(dataset, name) for name in quasi}
+    looked = examine(source)
     chosen = kind or "anonymize"
-    body = _table(found, roles) if chosen == "table" else _anonymize(found, roles)
-    lines = [
-        *_head(source, found, policy),
-        *_role_lines(found, roles, dict(to_decide)),
-        *_tree_lines(trees, is_used=chosen != "table"),
-        *body,
-        *_ABOUT,
-    ]
-    shown = tuple((name, _inline(tree)) for name, tree in trees.items())
+    write = table_release if chosen == "table" else records_release
+    shown = tuple((name, _inline(tree)) for name, tree in looked.trees.items())
     cautions = tuple(
         (alarm.column, alarm.why)
-        for alarm in found.alarms
-        if roles[alarm.column] == Role.CONFIDENTIAL.value
+        for alarm in looked.found.alarms
+        if looked.roles[alarm.column] == Role.CONFIDENTIAL.value
     )
-    return Start("\n".join(lines) + "\n", chosen, tuple(to_decide), shown, cautions)
+    text = written_policy(looked, policy, write(looked), is_table=chosen == "table")
+    return Start(text, chosen, looked.to_decide, shown, cautions)
+
+
+def written_policy(
+    looked: Examined, policy: str | Path, release: Sequence[str], *, is_table: bool
+) -> str:
+    """Return a policy with the lines of a release."""
+    lines = [
+        *_head(looked.source, looked.found, policy),
+        *_role_lines(looked.found, looked.roles, dict(looked.to_decide)),
+        *_tree_lines(looked.trees, is_used=not is_table),
+        *release,
+        *_ABOUT,
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _roles(found: Description) -> tuple[dict[str, str], list[tuple[str, str]]]:
@@ -124,7 +171,9 @@ def _roles(found: Description) -> tuple[dict[str, str], list[tuple[str, str]]]:
             if column.name == found.weight:
                 to_decide.append((column.name, "a weight: say `weight:` if records are weighted"))
             continue
-        if column.name in alarms and not (is_known and role == Role.CONFIDENTIAL.value):
+        # Measured numbers mostly differ; what is called confidential may leave within its class.
+        is_measured = is_known and role == Role.CONFIDENTIAL.value and column.type == "numeric"
+        if column.name in alarms and not is_measured:
             to_decide.append((column.name, alarms[column.name]))
         elif role == Role.OTHER.value or (role == Role.CONFIDENTIAL.value and not is_known):
             to_decide.append((column.name, why))
@@ -197,45 +246,67 @@ def _tree_lines(trees: dict[str, dict[str, Any]], *, is_used: bool) -> list[str]
     return lines + [f"    {_quoted(name)}: {_inline(tree)}" for name, tree in trees.items()]
 
 
-def _anonymize(found: Description, roles: dict[str, str]) -> list[str]:
-    quasi = [name for name, role in roles.items() if role == Role.QUASI.value]
-    if not quasi:
+def diverse(looked: Examined) -> list[str]:
+    """Return the confidential columns of names, of which every class must hold several."""
+    return [
+        column.name
+        for column in looked.found.columns
+        if looked.roles[column.name] == Role.CONFIDENTIAL.value and column.type == "nominal"
+    ]
+
+
+def records_release(looked: Examined, *, k: int = _K, method: str | None = None) -> list[str]:
+    """Return the lines of a release of records."""
+    if not looked.trees:
         return ["# No column is known to others, so there is nothing to anonymise: decide above."]
-    method = "mondrian" if len(quasi) > _MANY else "{generalization: {suppression: 0.1}}"
-    models = [f"      - k-anonymity: {_K}  # nobody among fewer than {_K} people"]
-    for column in found.columns:
-        if roles[column.name] == Role.CONFIDENTIAL.value and column.type == "nominal":
-            said = f"{{column: {_quoted(column.name)}, l: 2}}"
-            models.append(f"      - l-diversity: {said}  # no class shares one value")
+    chosen = method or (
+        "mondrian" if len(looked.trees) > _MANY else "{generalization: {suppression: 0.1}}"
+    )
+    models = [f"      - k-anonymity: {k}  # nobody among fewer than {k} people"]
+    models += [
+        f"      - l-diversity: {{column: {_quoted(name)}, l: 2}}  # no class shares one value"
+        for name in diverse(looked)
+    ]
     return [
         "releases:",
         "  - name: records",
         "    kind: anonymize",
         "    models:",
         *models,
-        f"    method: {method}",
+        f"    method: {chosen}",
         "reports:",
         "  - name: risk",
         "    kind: risk",
     ]
 
 
-def _table(found: Description, roles: dict[str, str]) -> list[str]:
-    by = [
+def breakdown_columns(looked: Examined) -> list[str]:
+    """Return the columns that a table can be broken down by, those with fewest values first."""
+    return [
         column.name
-        for column in sorted(found.columns, key=lambda one: one.distinct)
-        if roles[column.name] == Role.QUASI.value and 1 < column.distinct <= 100
-    ][:2]
-    if not by:
-        return ["# No column has few enough values to count by: decide above."]
-    measure = next(
+        for column in sorted(looked.found.columns, key=lambda one: one.distinct)
+        if looked.roles[column.name] == Role.QUASI.value and 1 < column.distinct <= 100
+    ]
+
+
+def measure_column(looked: Examined) -> str | None:
+    """Return the first confidential number; none means that records are counted."""
+    return next(
         (
             column.name
-            for column in found.columns
-            if roles[column.name] == Role.CONFIDENTIAL.value and column.type == "numeric"
+            for column in looked.found.columns
+            if looked.roles[column.name] == Role.CONFIDENTIAL.value and column.type == "numeric"
         ),
         None,
     )
+
+
+def table_release(looked: Examined, *, by: Sequence[str] | None = None, p: int = 10) -> list[str]:
+    """Return the lines of a release of a table."""
+    by = breakdown_columns(looked)[:2] if by is None else by
+    if not by:
+        return ["# No column has few enough values to count by: decide above."]
+    measure = measure_column(looked)
     lines = [
         "releases:",
         "  - name: table",
@@ -244,7 +315,7 @@ def _table(found: Description, roles: dict[str, str]) -> list[str]:
     ]
     if measure is not None:
         lines.append(f"    measure: {_quoted(measure)}")
-        lines += ["    rules:", "      - p-percent: 10", "      - minimum-frequency: 3"]
+        lines += ["    rules:", f"      - p-percent: {p}", "      - minimum-frequency: 3"]
     else:
         lines += ["    rules:", "      - minimum-frequency: 3"]
     return [*lines, "    method: suppression"]

@@ -133,11 +133,7 @@ class DuckDB(Engine):
             with _file_errors(path, "Arrow"):
                 rows = dataset.dataset(path, format="ipc")
             require_distinct(rows.schema.names, file=path)
-            held = fresh_name("file")
-            with self._lock, self._explained():
-                self._connection.register(held, rows)
-            self._registered.add(held)
-            return self._renamed(sql.named(held), rows.schema.names)
+            return self._registered_file(rows)
         from discreet.data.engines.csv import read_csv
 
         given = dict(options or {})
@@ -158,6 +154,10 @@ class DuckDB(Engine):
                 files, format="parquet", partitioning="hive", partition_base_dir=str(path)
             )
         require_distinct(rows.schema.names, file=path)
+        return self._registered_file(rows)
+
+    def _registered_file(self, rows: Any) -> Relation:
+        """Return a dataset of pyarrow as rows. Any: pyarrow is imported where it is used."""
         held = fresh_name("file")
         with self._lock, self._explained():
             self._connection.register(held, rows)

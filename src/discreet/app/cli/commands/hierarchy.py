@@ -55,18 +55,19 @@ def add(app: typer.Typer) -> None:
 
         [bold]discreet hierarchy new people.csv zip --as prefixes=3,2 -o zip.csv[/bold]
         """
-        from discreet.data.declared import declared, parse_hierarchies
+        from discreet.data.declared import HierarchySource, parse_hierarchies
         from discreet.data.suggestion import suggest_hierarchy
+        from discreet.registry import build
 
         dataset = _dataset(file, setting)
         dataset.relation.require(column)
         if how is None:
             said = suggest_hierarchy(dataset, column)
-            (source,) = declared({column: said})[column]
+            source: HierarchySource = build(HierarchySource, said, path=("hierarchies", column))
             console.note(f"suggested from the values: {said}")
         else:
             source = parse_hierarchies([f"{column} {how}"])[column]
-        made: Any = source.open(column, lambda name: _frequencies(dataset, name))
+        made = source.open(column, lambda name: _frequencies(dataset, name))
         if output is not None:
             made.to_arx(output)
             console.note(f"wrote {output}: one line per value, one field per level; edit it freely")
@@ -102,7 +103,8 @@ def add(app: typer.Typer) -> None:
                     f"{len(lost):,} of {len(values):,} values of column {column!r} are not in the "
                     "hierarchy",
                     code="hierarchy-incomplete",
-                    hint=f"add a line for each; the first is {lost[0]!r}",
+                    hint=f"add a line for each; `discreet hierarchy new {file} {column} -o all.csv` "
+                    "lists every value",
                     column=column,
                     file=hierarchy,
                 )

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from discreet.app.cli import console
+from discreet.errors import InputError
+
+
+def require_kind(kind: str | None) -> None:
+    """Refuse a kind of release that no policy is started for."""
+    if kind not in (None, "anonymize", "table"):
+        raise InputError(
+            f"there is no kind {kind!r} to start from",
+            code="unknown-kind",
+            hint="write --kind anonymize or --kind table",
+        )
 
 
 def add(app: typer.Typer) -> None:
@@ -41,15 +53,9 @@ def add(app: typer.Typer) -> None:
         from discreet.app.policy.starting import starting_policy
         from discreet.data.atomic import atomic_file
         from discreet.data.source import Source
-        from discreet.errors import InputError
-        from discreet.registry import build
+        from discreet.registry import build, is_address
 
-        if kind not in (None, "anonymize", "table"):
-            raise InputError(
-                f"there is no kind {kind!r} to start from",
-                code="unknown-kind",
-                hint="write --kind anonymize or --kind table",
-            )
+        require_kind(kind)
         if output.exists() and not force:
             raise InputError(
                 "there is a policy already",
@@ -63,4 +69,8 @@ def add(app: typer.Typer) -> None:
         with atomic_file(output) as place:
             place.write_text(start.policy, encoding="utf-8")
         console.show(start, as_json=as_json)
-        console.note(f"wrote {output}; read it, then: discreet release {output} -o out")
+        home = output.absolute().parent.resolve()
+        is_inside = is_address(file) or Path(file).resolve().is_relative_to(home)
+        # A policy may read files of its own folder; the caller allows all others.
+        allowed = "" if is_inside else f" --allow {shlex.quote(file)}"
+        console.note(f"wrote {output}; read it, then: discreet release {output}{allowed} -o out")
