@@ -221,7 +221,7 @@ def permitted_policy(
     access = Access(place, tuple(map(str, allow)), password)
     try:
         changes: dict[str, Any] = {"data": access.of(policy.data)}
-        for section in ("releases", "reports", "gateways"):
+        for section in ("releases", "reports", "gateways", "retrieval"):
             listed = getattr(policy, section)
             changes[section] = {name: access.of(declared) for name, declared in listed.items()}
         files = {

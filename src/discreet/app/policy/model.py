@@ -45,13 +45,14 @@ class Server(_Part):
 
 
 class Policy(_Part):
-    """What a curator decided: data, releases, reports, gateways."""
+    """What a curator decided: data, releases, reports, gateways, tables for retrieval."""
 
-    #: This and the next three are built by the registry: name → job or service.
+    #: This and the next four are built by the registry: name → job or service.
     data: Source
     releases: dict[str, Job] = pydantic.Field(default_factory=dict)
     reports: dict[str, Job] = pydantic.Field(default_factory=dict)
     gateways: dict[str, Service] = pydantic.Field(default_factory=dict)
+    retrieval: dict[str, Service] = pydantic.Field(default_factory=dict)
     server: Server = pydantic.Field(default_factory=Server)
     extensions: list[str] = pydantic.Field(
         default_factory=list, description="installed extensions that this policy allows to run"

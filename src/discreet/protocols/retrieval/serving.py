@@ -121,6 +121,10 @@ class Serving:
         ]
         return LARGEST_BATCH * max(sizes, default=0)
 
+    def close(self) -> None:
+        """Let go of all versions."""
+        self._versions = {name: {} for name in self._folders}
+
     def look(self, *, force: bool = False) -> None:
         """Take up new versions, and drop old ones whose time is over."""
         now = time.monotonic()
