@@ -53,7 +53,8 @@ class Published:
     def map(self, file: str) -> Bytes:
         """Return a file, mapped into memory."""
         try:
-            return np.memmap(self.folder / file, np.uint8, "r")
+            # A plain array over the map: every slice of a memmap is an object of its own.
+            return np.asarray(np.memmap(self.folder / file, np.uint8, "r"))
         except (OSError, ValueError) as error:
             raise EngineError(
                 f"a file of the table is missing or empty: {file}",
