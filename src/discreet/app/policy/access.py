@@ -226,7 +226,7 @@ def permitted_policy(
             for entry in policy.joint.parties.values():
                 access.file(entry.certificate, "read")
             changes["joint"] = dataclasses.replace(policy.joint, folder=str(place))
-        for section in ("releases", "reports", "gateways"):
+        for section in ("releases", "reports", "gateways", "retrieval"):
             listed = getattr(policy, section)
             changes[section] = {name: access.of(declared) for name, declared in listed.items()}
         files = {

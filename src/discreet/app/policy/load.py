@@ -28,7 +28,14 @@ _TAKEN = {REPORTS, HANDOVER, "record.json", "policy.yaml"}
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{n}" for d in ("com", "lpt") for n in range(10))}
 _NAME = re.compile(r"\w(?:[\w .-]{0,98}[\w-])?")
 #: The sections that are lists, and the family whose members may stand there.
-SECTIONS = {"releases": "job", "reports": "job", "gateways": "service"}
+SECTIONS = {
+    "releases": "job",
+    "reports": "job",
+    "gateways": "service",
+    "retrieval": "service",
+}
+#: Sections whose entries are opened, not written, and are named among themselves.
+_OPENED = ("gateways", "retrieval")
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -145,7 +152,7 @@ def misnamed(name: Any, section: str, taken: Mapping[str, str]) -> str:
     same = name.casefold()
     if same.partition(".")[0].rstrip() in _DEVICES:
         return f"{name!r} is a device on Windows; choose another"
-    if section != "gateways" and same in _TAKEN:
+    if section not in _OPENED and same in _TAKEN:
         return f"{name!r} is written by discreet itself; choose another"
     if section == "reports" and same.endswith("-explained"):
         return f"{name!r} may be what explains a release; choose another"
@@ -178,8 +185,8 @@ def _listed(
             mistakes.append((place, "an entry is a mapping with `name` and `kind`"))
             continue
         name, kind = entry.get("name"), entry.get("kind")
-        # Reports and releases are named together by `--only`; gateways are not.
-        taken = names if section != "gateways" else {one.casefold(): one for one in found}
+        # Reports and releases are named together by `--only`; what is opened is not.
+        taken = names if section not in _OPENED else {one.casefold(): one for one in found}
         wrong = misnamed(name, section, taken)
         if wrong or not isinstance(name, str):
             mistakes.append(((*place, "name"), wrong))

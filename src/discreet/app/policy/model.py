@@ -59,14 +59,15 @@ class About(_Part):
 
 
 class Policy(_Part):
-    """What a curator decided: data, releases, reports, gateways, what owners compute jointly."""
+    """What a curator decided: data, releases, reports, gateways, retrieval, joint computation."""
 
-    #: This and the next three are built by the registry: name → job or service.
+    #: This and the next four are built by the registry: name → job or service.
     data: Source
     releases: dict[str, Job] = pydantic.Field(default_factory=dict)
     reports: dict[str, Job] = pydantic.Field(default_factory=dict)
     gateways: dict[str, Service] = pydantic.Field(default_factory=dict)
     joint: JointPolicy | None = None
+    retrieval: dict[str, Service] = pydantic.Field(default_factory=dict)
     server: Server = pydantic.Field(default_factory=Server)
     about: About | None = pydantic.Field(
         None, description="with it, every release comes with a hand-over document"

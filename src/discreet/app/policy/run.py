@@ -153,10 +153,10 @@ def check_policy(
     for job in _jobs(policy).values():
         _require_files(job)
         job.rehearse(records.of(job))
-    for service in policy.gateways.values():
+    for service in (*policy.gateways.values(), *policy.retrieval.values()):
         _require_files(service)
         service.check(records.dataset)
-    declared = {**_jobs(policy), **policy.gateways}
+    declared = {**_jobs(policy), **policy.gateways, **policy.retrieval}
     done = [Done(name, one.name, "can be done", None) for name, one in declared.items()]
     used = (policy.data, *declared.values())
     return _record(path, access, used, done, key=None)

@@ -5,6 +5,8 @@ from discreet.registry import lazy
 __getattr__, __all__ = lazy(
     __name__,
     {
+        "RetrievalRisk": "discreet.protocols.retrieval.evaluation",
+        "retrieval_risk": "discreet.protocols.retrieval.evaluation",
         "Publisher": "discreet.protocols.retrieval.signing",
         "Retrieval": "discreet.protocols.retrieval.asking",
         "RetrievalTable": "discreet.protocols.retrieval.table",

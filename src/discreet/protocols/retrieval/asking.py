@@ -17,6 +17,7 @@ from discreet.protocols.retrieval.choosing import chosen
 from discreet.protocols.retrieval.entries import decode_value, key_of
 from discreet.protocols.retrieval.lattice import DIMENSION
 from discreet.protocols.retrieval.schemes._base import Asked, Public, Scheme
+from discreet.protocols.retrieval.serving import MAIN
 from discreet.protocols.retrieval.signing import Reader
 from discreet.protocols.retrieval.statement import BLOCKS, Part, Statement, hint_file
 from discreet.protocols.transport import Link, Message, connect, request
@@ -316,8 +317,11 @@ class Retrieval:
             }
             for target in targets
         ]
-        fields = {"t": self.table, "v": state.version, "p": part.name, "s": self.scheme.name}
-        fields |= {"n": len(targets)}
+        fields = {"t": self.table, "v": state.version, "s": self.scheme.name}
+        if part.name != MAIN:
+            fields["p"] = part.name
+        if len(targets) > 1:
+            fields["n"] = len(targets)
         bodies = [
             b"".join(one[block].questions[server] for one in asked for block in BLOCKS)
             for server in range(self.scheme.parties)

@@ -20,7 +20,7 @@ from discreet.protocols.retrieval.signing import Publisher
 from discreet.protocols.retrieval.statement import Arithmetic, Statement
 from discreet.protocols.retrieval.writing import Entries, Writer
 
-__all__ = ["MAIN", "build", "part_name", "require_publishable"]
+__all__ = ["MAIN", "build", "chosen_columns", "part_name", "require_limit", "require_publishable"]
 
 #: The part of a table's own key.
 MAIN = "main"
@@ -46,7 +46,7 @@ def build(
 ) -> Published:
     """Publish a dataset: see `RetrievalTable.build`. Any: every library has its own frame."""
     dataset = data if isinstance(data, Dataset) else as_dataset(data)
-    names = _columns(dataset, key, columns, secondary)
+    names = chosen_columns(dataset, key, columns, secondary)
     require_publishable(dataset, names, publishable=publishable)
     arithmetics = _arithmetics(schemes)
     version = max(versions(folder), default=0) + 1
@@ -102,9 +102,10 @@ def part_name(column: str) -> str:
     return "by-" + "".join(c if c.isalnum() and c.isascii() else f"_{ord(c):x}" for c in column)
 
 
-def _columns(
+def chosen_columns(
     dataset: Dataset, key: str, columns: Sequence[str] | None, secondary: dict[str, int]
 ) -> list[str]:
+    """Return the columns that are published, the key first."""
     wanted = list(dataset.columns if columns is None else columns)
     names = [key, *(name for name in wanted if name != key)]
     for name in (*names, *secondary):
@@ -157,7 +158,7 @@ def _arithmetics(schemes: tuple[str, ...]) -> tuple[Arithmetic, ...]:
         raise InputError(
             "no scheme is named", code="no-scheme", hint="write schemes: [dpf] or [simple-pir]"
         )
-    return found  # type: ignore[return-value]  # of the two words
+    return found
 
 
 def _read(

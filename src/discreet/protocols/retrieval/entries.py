@@ -20,7 +20,7 @@ Cell = Any
 
 def kind_of(column: str, kind: pa.DataType) -> str:
     """Return how values of a column are written, whatever engine they come from."""
-    tests = {
+    tests: dict[str, Any] = {
         "integer": pa.types.is_integer,
         "number": pa.types.is_floating,
         "boolean": pa.types.is_boolean,
@@ -72,7 +72,7 @@ def decode_value(value: Cell, kind: str) -> Cell:
     """
     if value is None:
         return None
-    readers = {
+    readers: dict[str, Any] = {
         "date": datetime.date.fromisoformat,
         "time": datetime.datetime.fromisoformat,
         "decimal": decimal.Decimal,

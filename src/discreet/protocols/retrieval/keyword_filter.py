@@ -6,6 +6,7 @@ question that selects three slots fetches the record of a key, without a directo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Literal
 
@@ -62,7 +63,7 @@ def _columns(keys: int, grown: float) -> int:
 def _rows(slots: float, width: int, layout: str) -> int:
     """Return rows of blocks such that hint (rows · width) and question (columns) are as wanted."""
     # A balanced matrix has as many rows as columns: rows · width = slots / rows.
-    balanced = (slots / width) ** 0.5
+    balanced = math.sqrt(slots / width)
     wanted = {"balanced": balanced, "small-hint": balanced / 8, "small-query": balanced * 4}
     return max(round(wanted[layout]), 1)
 

@@ -14,7 +14,8 @@ Integers = npt.NDArray[np.int64]
 def select(table: Words, bits: Words) -> Words:
     """Return the sum modulo 2 of the rows whose bits are set."""
     chosen = np.unpackbits(bits.view(np.uint8), bitorder="little")[: len(table)].astype(bool)
-    return np.bitwise_xor.reduce(table[chosen], axis=0)
+    total: Words = np.bitwise_xor.reduce(table[chosen], axis=0)
+    return total
 
 
 def multiply(
@@ -28,7 +29,7 @@ def peel(slots: Integers, size: int) -> Integers:
     """Return keys and a slot that each alone uses, in an order in which they can be taken away."""
     assert slots.max(initial=0) < size
     left = {key: set(row) for key, row in enumerate(slots.tolist())}
-    order = []
+    order: list[tuple[int, int]] = []
     while True:
         users: dict[int, list[int]] = {}
         for key, row in left.items():

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from discreet.protocols.retrieval.schemes._base import require_length
+from discreet.protocols.retrieval.lengths import require_length
 from discreet.randomness import Randomness
 
 __all__ = ["expand", "key_size", "make_keys"]
@@ -85,7 +85,7 @@ def make_keys(size: int, place: int, rng: Randomness) -> tuple[bytes, bytes]:
     packed = np.packbits(np.array(turns, np.uint8).reshape(-1), bitorder="little").tobytes()
     rest = b"".join(word.tobytes() for word in words) + packed
     final = (ends[0] ^ ends[1] ^ point).tobytes()
-    return tuple(bytes([n]) + roots[n].tobytes() + rest + final for n in (0, 1))  # type: ignore[return-value]  # two
+    return tuple(bytes([n]) + roots[n].tobytes() + rest + final for n in (0, 1))
 
 
 def expand(key: bytes, size: int) -> npt.NDArray[np.uint8]:

@@ -53,7 +53,8 @@ class Published:
     def map(self, file: str) -> Bytes:
         """Return a file, mapped into memory."""
         try:
-            return np.memmap(self.folder / file, np.uint8, "r")
+            # A plain array over the map: every slice of a memmap is an object of its own.
+            return np.asarray(np.memmap(self.folder / file, np.uint8, "r"))
         except (OSError, ValueError) as error:
             raise EngineError(
                 f"a file of the table is missing or empty: {file}",
@@ -76,7 +77,7 @@ class Published:
         if fingerprint in part.changed:
             rows = self.slots_sum(part, "delta", [part.changed.index(fingerprint)])
         else:
-            shape = next(iter(part.filters.values()))
+            shape = part.filters["xor" if "xor" in part.filters else "add"]
             rows = self.slots_sum(part, "filter", digests.slots(shape)[0].tolist())
         found = unpack_record(rows)
         if found is None or found[0] != fingerprint:
@@ -99,7 +100,7 @@ class Published:
         """Raise an error if a file is not what the statement says."""
         for file, (digest, size) in self.statement.files.items():
             held = self.map(file)
-            if held.size != size or hashlib.sha256(held).hexdigest() != digest:
+            if held.size != size or hashlib.sha256(held.data).hexdigest() != digest:
                 raise InputError(
                     f"{file} is not the file that was published",
                     code="retrieval-file",

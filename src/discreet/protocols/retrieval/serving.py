@@ -14,12 +14,14 @@ from discreet.errors import InputError, RefusedError
 from discreet.protocols.retrieval.batching import Batcher
 from discreet.protocols.retrieval.published import STATEMENT, Published, versions
 from discreet.protocols.retrieval.schemes import FAMILY
-from discreet.protocols.retrieval.schemes._base import Scheme
-from discreet.protocols.retrieval.statement import BLOCKS, Part
+from discreet.protocols.retrieval.schemes._base import Bytes, Scheme
+from discreet.protocols.retrieval.statement import BLOCKS, Arithmetic, Part
 from discreet.protocols.transport import Message
 
 __all__ = ["LARGEST_BATCH", "Serving", "question_size"]
 
+#: What is asked where a message does not say: one question by the table's own key.
+MAIN = "main"
 #: Questions in one message.
 LARGEST_BATCH = 64
 #: Seconds between looks for a new version.
@@ -40,6 +42,7 @@ class _Version:
     def __init__(self, table: Published) -> None:
         self.table = table
         self.statement = table.statement
+        self._maps: dict[str, Bytes] = {}
         self.signed = (table.folder / STATEMENT).read_bytes()
         self._batchers: dict[tuple[str, str], Batcher] = {}
         self._lock = threading.Lock()
@@ -51,13 +54,20 @@ class _Version:
                 self._batchers[key] = Batcher(functools.partial(self._pass, scheme, part))
         return self._batchers[key].answer(questions)
 
+    def _block(self, part: Part, block: str, arithmetic: Arithmetic) -> Bytes:
+        """Return a block; it stays mapped, because mapping a large file anew costs more than reading it."""
+        file = part.file(block, arithmetic, self.statement.base, self.statement.version)
+        if file not in self._maps:
+            self._maps[file] = self.table.map(file)
+        return self._maps[file]
+
     def _pass(self, scheme: Scheme, part: Part, questions: Sequence[bytes]) -> list[bytes]:
         answers = [b"" for _ in questions]
         shapes = part.shapes(scheme.arithmetic)
         start = 0
         for block in BLOCKS:
             size = scheme.question_size(shapes[block])
-            held = self.table.block(part, block, scheme.arithmetic)
+            held = self._block(part, block, scheme.arithmetic)
             pieces = [question[start : start + size] for question in questions]
             found = scheme.answer(shapes[block], held, pieces)
             answers = [before + one for before, one in zip(answers, found, strict=True)]
@@ -120,6 +130,10 @@ class Serving:
             if scheme.arithmetic in version.statement.arithmetics
         ]
         return LARGEST_BATCH * max(sizes, default=0)
+
+    def close(self) -> None:
+        """Let go of all versions."""
+        self._versions = {name: {} for name in self._folders}
 
     def look(self, *, force: bool = False) -> None:
         """Take up new versions, and drop old ones whose time is over."""
@@ -195,7 +209,7 @@ class Serving:
 
     def _ask(self, message: Message) -> Message:
         version = self._version(message)
-        part = _one(version.statement.parts, message.fields.get("p"))
+        part = _one(version.statement.parts, message.fields.get("p", MAIN))
         name = message.fields.get("s")
         scheme = FAMILY.get(name if isinstance(name, str) else "")()
         if scheme.arithmetic not in version.statement.arithmetics:
@@ -205,7 +219,7 @@ class Serving:
                 hint="name the scheme under `schemes` of the table and build it again",
             )
         size = question_size(scheme, part)
-        many = message.fields.get("n")
+        many = message.fields.get("n", 1)
         if not isinstance(many, int) or not 1 <= many <= LARGEST_BATCH:
             raise InputError(
                 f"a message holds 1 to {LARGEST_BATCH} questions", code="retrieval-length"

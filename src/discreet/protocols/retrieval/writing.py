@@ -129,7 +129,7 @@ class Writer:
             if len(np.unique(digests.fingerprints)) < len(keys):
                 _require_unique(keys, column)
                 continue
-            shapes = {
+            shapes: dict[str, Shape] = {
                 arithmetic: shape_for(
                     len(keys), width, arithmetic, layout=self.layout, grown=1 + 0.02 * attempt
                 )
@@ -170,10 +170,10 @@ class Writer:
 
         if arithmetic == "xor":
             path = self.folder / file
-            table = np.memmap(path, np.uint8, "w+", shape=(shape.slots, shape.width))
-            fill(table, slots, order, pieces(), "xor")
-            table.flush()
-            self._note(file, table)
+            mapped = np.memmap(path, np.uint8, "w+", shape=(shape.slots, shape.width))
+            fill(mapped, slots, order, pieces(), "xor")
+            mapped.flush()
+            self._note(file, mapped)
             return
         table = np.zeros((shape.slots, shape.width), np.uint8)
         fill(table, slots, order, pieces(), "add")

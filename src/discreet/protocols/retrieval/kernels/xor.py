@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.compiling import Array, inner, kernel
 
-__all__ = ["select", "select_many"]
+__all__ = ["select", "select_many", "total"]
 
 _ONE = np.uint64(1)
 _WORD = 64
@@ -79,3 +79,12 @@ def select_many(table: Array, bits: Array) -> Array:
             else:
                 _add_in_eights(table, masks, first, totals[query])
     return totals
+
+
+@kernel
+def total(words: Array) -> Array:
+    """Return the sum of all words: what reading memory costs, against which the rest is measured."""
+    found = np.uint64(0)
+    for place in range(words.size):
+        found += words[place]
+    return found

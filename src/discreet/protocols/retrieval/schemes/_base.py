@@ -19,7 +19,7 @@ from discreet.errors import InputError
 from discreet.randomness import Randomness
 from discreet.registry import Member
 
-__all__ = ["Asked", "Bytes", "Public", "Scheme", "Shape", "require_length", "require_slots"]
+__all__ = ["Asked", "Bytes", "Public", "Scheme", "Shape", "require_slots"]
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -117,16 +117,6 @@ class Scheme(Member):
         self, shape: Shape, asked: Asked, answers: Sequence[bytes], public: Public | None = None
     ) -> bytes:
         """Return the sum of the selected slots."""
-
-
-def require_length(found: bytes, wanted: int, what: str) -> None:
-    """Refuse a message of another length than the shape of the block demands."""
-    if len(found) != wanted:
-        raise InputError(
-            f"{what} has {len(found)} bytes where this table needs {wanted}",
-            code="retrieval-length",
-            hint="ask the server for the table's parameters again",
-        )
 
 
 def require_slots(shape: Shape, slots: Sequence[int]) -> None:

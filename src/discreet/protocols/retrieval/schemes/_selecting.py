@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from discreet.protocols.retrieval.schemes._base import Bytes, Shape, require_length
+from discreet.protocols.retrieval.lengths import require_length
+from discreet.protocols.retrieval.schemes._base import Bytes, Shape
 
 __all__ = ["added", "answered", "packed_size", "select_rows"]
 

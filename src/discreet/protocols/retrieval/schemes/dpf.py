@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from discreet.protocols.retrieval.lengths import require_length
 from discreet.protocols.retrieval.point_function import expand, key_size, make_keys
 from discreet.protocols.retrieval.schemes._base import (
     Asked,
@@ -15,7 +16,6 @@ from discreet.protocols.retrieval.schemes._base import (
     Public,
     Scheme,
     Shape,
-    require_length,
     require_slots,
 )
 from discreet.protocols.retrieval.schemes._selecting import added, select_rows

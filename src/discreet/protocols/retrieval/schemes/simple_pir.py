@@ -10,13 +10,13 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.protocols.retrieval.lattice import DIMENSION, SCALE, gaussian, product, public_rows
+from discreet.protocols.retrieval.lengths import require_length
 from discreet.protocols.retrieval.schemes._base import (
     Asked,
     Bytes,
     Public,
     Scheme,
     Shape,
-    require_length,
     require_slots,
 )
 from discreet.randomness import Randomness

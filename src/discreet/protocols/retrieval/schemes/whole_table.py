@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from discreet.protocols.retrieval.lengths import require_length
 from discreet.protocols.retrieval.schemes._base import (
     Asked,
     Bytes,
     Public,
     Scheme,
     Shape,
-    require_length,
     require_slots,
 )
 from discreet.randomness import Randomness

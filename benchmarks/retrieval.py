@@ -1,0 +1,196 @@
+"""Private retrieval against reading memory: CPU seconds of one thread, best of five, interleaved.
+
+Run `python benchmarks/retrieval.py [--rows 1048576] [--only kernels|hint|keyword]`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from discreet.protocols.retrieval.kernels.xor import total
+from discreet.protocols.retrieval.lattice import DIMENSION, hint_of
+from discreet.protocols.retrieval.schemes._base import Public, Shape
+from discreet.protocols.retrieval.schemes.chor import Chor
+from discreet.protocols.retrieval.schemes.dpf import DPF
+from discreet.protocols.retrieval.schemes.simple_pir import SimplePIR
+from discreet.randomness import Randomness
+
+WIDTH = 1024
+
+
+def cpu(work) -> float:
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def kernels(rows: int) -> None:
+    """Print the ratio of each answer to a linear read of the same array."""
+    rng = Randomness.secure()
+    # A copy: numpy asks for large pages, as a server that keeps its table in memory would.
+    block = np.array(np.frombuffer(rng.bytes(rows * WIDTH), np.uint8)).reshape(rows, WIDTH)
+    words = block.reshape(-1).view(np.uint64)
+    shape = Shape(columns=rows, width=WIDTH)
+    side = max(round((rows / WIDTH) ** 0.5), 1)
+    square = Shape(columns=rows // side, width=WIDTH, rows=side)
+    public = Public(bytes(16), np.zeros((square.rows * WIDTH, DIMENSION), np.uint32))
+    chor = Chor().ask(shape, [rows // 3], rng=rng).questions[0]
+    many = [Chor().ask(shape, [n], rng=rng).questions[0] for n in range(16)]
+    dpf = DPF().ask(shape, [rows // 3], rng=rng).questions[0]
+    lwe = SimplePIR().ask(square, [rows // 3], rng=rng, public=public).questions[0]
+    matrix = block[: square.slots].reshape(-1, square.columns)
+    works = {
+        "linear read": lambda: total(words),
+        "chor": lambda: Chor().answer(shape, block, [chor]),
+        "dpf": lambda: DPF().answer(shape, block, [dpf]),
+        "chor, batch of 16, per query": lambda: Chor().answer(shape, block, many),
+        "simple-pir": lambda: SimplePIR().answer(square, matrix, [lwe]),
+    }
+    best = {name: cpu(work) * 0 + 1e9 for name, work in works.items()}  # the first run compiles
+    for _ in range(5):
+        for name, work in works.items():
+            best[name] = min(best[name], cpu(work))
+    best["chor, batch of 16, per query"] /= 16
+    linear = best.pop("linear read")
+    print(
+        f"{rows:,} rows of {WIDTH} bytes; linear read {1000 * linear:.1f} ms, "
+        f"{rows * WIDTH / linear / 1e9:.1f} GB per CPU s"
+    )
+    for name, seconds in best.items():
+        print(f"{name} / linear read = {seconds / linear:.2f}   ({1000 * seconds:.1f} ms)")
+    print(f"dpf question {len(dpf)} bytes, chor {len(chor):,}, simple-pir {len(lwe):,}")
+
+
+def hint(rows: int) -> None:
+    """Print what the hint of a table costs."""
+    side = max(round((rows / WIDTH) ** 0.5), 1)
+    columns = rows // side
+    matrix = np.frombuffer(Randomness.secure().bytes(side * WIDTH * columns), np.int8)
+    seconds = cpu(lambda: hint_of(matrix.reshape(side * WIDTH, columns), bytes(16)))
+    print(f"hint of {side * WIDTH:,} × {columns:,} = {seconds:.1f} CPU s, {peak():.2f} GB at most")
+
+
+def keyword(rows: int) -> None:
+    """Print what a look-up by key costs through two server processes over TLS."""
+    import pandas as pd
+
+    from discreet.app.policy.access import permitted_policy
+    from discreet.app.policy.run import open_source
+    from discreet.protocols.retrieval.signing import Publisher
+    from discreet.protocols.retrieval.table import RetrievalTable
+
+    folder = Path(tempfile.mkdtemp())
+    people = pd.DataFrame({"id": np.arange(rows) * 7, "name": [f"person {n}" for n in range(rows)]})
+    people.to_parquet(folder / "people.parquet")
+    ports = _ports()
+    (folder / "policy.yaml").write_text(
+        f"""
+data: {{source: people.parquet, roles: {{id: other, name: other}}}}
+retrieval:
+  - {{name: people, kind: retrieval-table, key: id, columns: [name], width: {WIDTH},
+      servers: {{a: "127.0.0.1:{ports[0]}", b: "127.0.0.1:{ports[1]}"}}}}
+""",
+        encoding="utf-8",
+    )
+    policy, _ = permitted_policy(folder / "policy.yaml")
+    service = policy.retrieval["people"]
+    signed = Publisher(bytes(32))
+    signing = rows * min(cpu(lambda: signed.sign(bytes(100))) for _ in range(200))
+    spent = cpu(lambda: service.build(open_source(policy), folder, name="people"))
+    print(f"built in {spent:.1f} CPU s, of which about {signing:.1f} s signing; {peak():.2f} GB")
+    command = [sys.executable, "-m", "discreet", "retrieve", "serve", str(folder / "policy.yaml")]
+    servers = [
+        subprocess.Popen([*command, "--server", name], stderr=subprocess.DEVNULL) for name in "ab"
+    ]
+    try:
+        _await(ports)
+        table = RetrievalTable.open(service.place(folder, "people"))
+        part = table.statement.part("main")
+        held = np.array(table.block(part, "filter", "xor")).view(np.uint64)
+        total(held)
+        linear = min(cpu(lambda: total(held)) for _ in range(5))
+        for scheme in ("chor", "dpf"):
+            with service.asking(folder, name="people", scheme=scheme) as retrieval:
+                retrieval.get(7)  # connects, compiles
+                before = [_seconds(retrieval, n) for n in (0, 1)]
+                up, down, walls, client = retrieval.sent, retrieval.received, [], []
+                for n in range(10):
+                    started, at = time.perf_counter(), time.process_time()
+                    assert retrieval.get(7 * (n * 997 % rows)) is not None
+                    walls.append(time.perf_counter() - started)
+                    client.append(time.process_time() - at)
+                after = [_seconds(retrieval, n) for n in (0, 1)]
+                spent = min(b - a for a, b in zip(before, after, strict=True)) / 10
+                print(
+                    f"keyword, {scheme}: server {1000 * spent:.1f} ms, server / linear read of the "
+                    f"filter = {spent / linear:.2f}, client {1000 * min(client):.1f} ms, "
+                    f"end to end {1000 * min(walls):.0f} ms, "
+                    f"up {(retrieval.sent - up) // 20:,} B and "
+                    f"down {(retrieval.received - down) // 20:,} B per server"
+                )
+        many = min(1000, rows // 2, part.delta)
+        changed = people.head(many).assign(name="changed")
+        key = folder / "publisher.key"
+        spent = cpu(lambda: table.update(changed, publisher=key))
+        print(f"update of {many:,} rows in {spent:.2f} CPU s")
+        with service.asking(folder, name="people") as retrieval:
+            time.sleep(1.5)
+            for _ in range(2):
+                row = retrieval.get(7)
+            assert row["name"] == "changed"
+    finally:
+        for one in servers:
+            one.terminate()
+            one.wait()
+
+
+def _seconds(retrieval, server: int) -> float:
+    return retrieval._request(server, "metrics", {}, limit=0).fields["seconds"]
+
+
+def _ports() -> list[int]:
+    import socket
+
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def _await(ports: list[int]) -> None:
+    import socket
+
+    for port in ports:
+        for _ in range(600):
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+
+
+def peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1 << 20)
+    parser.add_argument("--only", choices=["kernels", "hint", "keyword"])
+    given = parser.parse_args()
+    for name, work in (("kernels", kernels), ("hint", hint), ("keyword", keyword)):
+        if given.only in (None, name):
+            work(given.rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""Searching for a fixed bucket of terms."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.errors import InputError
+from discreet.protocols.search._base import Disguise, DisguiseRisk, Vocabulary, entropy
+from discreet.randomness import Randomness
+from discreet.registry import parameter
+
+__all__ = ["Buckets", "Goopir"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Buckets:
+    """A fixed partition of a vocabulary; a term is always searched for with the same others."""
+
+    vocabulary: Vocabulary
+    #: For each place of the vocabulary the number of its bucket.
+    numbers: tuple[int, ...]
+    members: tuple[tuple[int, ...], ...]
+
+    def disguise(self, term: str) -> tuple[str, ...]:
+        """Return the terms to search for in place of one, in alphabetical order."""
+        place = self.vocabulary.places.get(term)
+        if place is None:
+            raise InputError(
+                "the term is not in the vocabulary, and alone it would stand out",
+                code="term-unknown",
+                hint="add it to the vocabulary with a count, or do not search for it this way",
+            )
+        return tuple(sorted(self.vocabulary.terms[n] for n in self.members[self.numbers[place]]))
+
+    def query(self, term: str) -> str:
+        """Return the search as text: quoted terms joined by OR."""
+        return " OR ".join('"' + one.replace('"', '""') + '"' for one in self.disguise(term))
+
+
+@dataclasses.dataclass(frozen=True)
+class Goopir(Disguise):
+    """Search for a whole bucket of similarly frequent terms, always the same, and filter at home.
+
+    Buckets are grown until nobody who knows how often terms are searched for can name the term with
+    a probability above the cap. They are fixed: fresh decoys would be singled out by repeating.
+
+    Examples
+    --------
+    >>> from discreet.protocols.search import Vocabulary
+    >>> words = Vocabulary.of({"flu": 9, "gout": 9, "lupus": 5, "cough": 5, "mumps": 1, "acne": 1})
+    >>> Goopir(cap=0.5, k=2).prepare(words).query("gout")
+    '"flu" OR "gout"'
+    """
+
+    name: ClassVar[str] = "goopir"
+    reference: ClassVar[str] = (
+        "Domingo-Ferrer, Solanas and Castellà-Roca (2009), h(k)-private information retrieval"
+    )
+    caution: ClassVar[str] = (
+        "Several words of one search fit together better than their decoys do: disguise phrases whole."
+    )
+
+    cap: float = parameter(
+        0.2, help="highest probability with which the term may be named", above=0, below=1
+    )
+
+    k: int = parameter(8, help="terms of a bucket at least", low=2)
+
+    def prepare(self, vocabulary: Vocabulary) -> Buckets:
+        """Return the partition of a vocabulary."""
+        weights = vocabulary.weights
+        if weights[0] > self.cap:
+            raise InputError(
+                f"the most frequent term is searched for in {weights[0]:.0%} of all searches, more "
+                f"than the cap of {self.cap:.0%}: no bucket hides it",
+                code="cap-too-low",
+                hint="raise the cap, or give a larger vocabulary",
+            )
+        members: list[list[int]] = []
+        current: list[int] = []
+        total = 0.0
+        for place, weight in enumerate(weights):
+            current.append(place)
+            total += weight
+            # The first term of a bucket is its most frequent one.
+            is_hidden = weights[current[0]] <= self.cap * total * (1 + 1e-12)
+            if is_hidden and len(current) >= self.k:
+                members.append(current)
+                current, total = [], 0.0
+        if not members:
+            raise InputError(
+                f"{len(weights)} terms are too few for one bucket",
+                code="cap-too-low",
+                hint="raise the cap, lower k, or give a larger vocabulary",
+            )
+        if current:  # too few are left to hide among themselves
+            members[-1] += current
+        numbers = np.empty(len(weights), np.int64)
+        for number, bucket in enumerate(members):
+            numbers[bucket] = number
+        return Buckets(vocabulary, tuple(numbers.tolist()), tuple(map(tuple, members)))
+
+    def evaluate(self, vocabulary: Vocabulary, *, rng: Randomness) -> DisguiseRisk:
+        """Return the exact posterior under the vocabulary's own frequencies."""
+        buckets = self.prepare(vocabulary)
+        weights = vocabulary.weights
+        inside = [weights[list(bucket)] for bucket in buckets.members]
+        right = float(sum(bucket.max() for bucket in inside))
+        return DisguiseRisk(
+            disguise=self.name,
+            right=round(right, 4),
+            worst=round(max(float(bucket.max() / bucket.sum()) for bucket in inside), 4),
+            entropy=round(float(sum(bucket.sum() * entropy(bucket) for bucket in inside)), 3),
+            repeated=round(right, 4),  # the same bucket every time: nothing to intersect
+            auc=None,
+            overhead=round(float(sum(bucket.sum() * bucket.size for bucket in inside)), 1),
+            caution=self.caution,
+        )

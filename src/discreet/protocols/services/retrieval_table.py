@@ -1,0 +1,189 @@
+"""A table for private retrieval, as a policy declares it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+from discreet.data.dataset import Dataset
+from discreet.data.keys import write_key_file
+from discreet.data.service import Service
+from discreet.errors import InputError
+from discreet.protocols.retrieval.asking import Retrieval
+from discreet.protocols.retrieval.building import chosen_columns, require_publishable
+from discreet.protocols.retrieval.published import versions
+from discreet.protocols.retrieval.serving import Serving
+from discreet.protocols.retrieval.signing import Publisher
+from discreet.protocols.retrieval.table import RetrievalTable
+from discreet.protocols.transport import Identity, Server, answer_requests
+from discreet.protocols.transport.identity import certificate_pin, read_certificate
+from discreet.registry import parameter
+
+__all__ = ["RetrievalTableService", "serve_tables"]
+
+_PUBLIC = "publisher.pub"
+
+
+@dataclasses.dataclass(frozen=True)
+class RetrievalTableService(Service):
+    """Publishes rows that users look up by key while servers learn nothing but the table's size.
+
+    Examples
+    --------
+    >>> RetrievalTableService(key="id", columns=("name",)).schemes
+    ('dpf',)
+    """
+
+    name: ClassVar[str] = "retrieval-table"
+    reference: ClassVar[str] = "Chor, Goldreich, Kushilevitz and Sudan (1995), FOCS"
+    section: ClassVar[str] = "retrieval"
+
+    key: str = parameter(help="the column that rows are looked up by; its values are unique")
+    columns: tuple[str, ...] = parameter(
+        (), help="what is published besides the key; nothing else leaves"
+    )
+    secondary: dict[str, int] = parameter(
+        {}, help="further columns to look up by, and how many rows a value may have at most"
+    )
+    schemes: tuple[str, ...] = parameter(
+        ("dpf",), help="for which schemes the table is built: dpf, chor, whole-table, simple-pir"
+    )
+    layout: Literal["balanced", "small-hint", "small-query"] = parameter(
+        "balanced", help="for simple-pir, which of hint and question is kept small"
+    )
+    publishable: bool = parameter(
+        False, help="vouch that confidential columns among them may be published"
+    )
+    width: int | None = parameter(None, help="bytes of a row; what the longest needs", low=64)
+    expires: float | None = parameter(
+        600.0, help="seconds that an old version is served beside a newer one", low=0
+    )
+    servers: dict[str, str] = parameter({}, help="servers by name, each with its host:port")
+    folder: str = parameter("published", help="where versions are written", file="ledger")
+    publisher: str = parameter(
+        "publisher.key", help="key file that signs; made by the first build", file="ledger"
+    )
+    certificates: str = parameter(
+        "certificates", help="folder with a certificate for each server", file="ledger"
+    )
+    rate: float = parameter(1000.0, help="questions per second that a server answers", above=0)
+
+    @classmethod
+    def examples(cls, **offered: Any) -> tuple[Self, ...]:
+        """Return one that the people of the laws suffice for. Any: as in every family."""
+        return (cls(key=offered.get("key", "name"), columns=("region", "job")),)
+
+    def check(self, dataset: Dataset) -> None:
+        """Raise an error if columns are missing, or may not be published."""
+        names = chosen_columns(dataset, self.key, self.columns, self.secondary)
+        require_publishable(dataset, names, publishable=self.publishable)
+
+    def build(self, dataset: Dataset, folder: str | Path = ".", *, name: str) -> RetrievalTable:
+        """Publish the records under the next version; the first time, write the publisher's key."""
+        self.check(dataset)
+        key = Path(folder) / self.publisher
+        if not key.exists():
+            key.parent.mkdir(parents=True, exist_ok=True)
+            write_key_file(key)
+        signer = Publisher.read(key)
+        place = self.place(folder, name)
+        table = RetrievalTable.build(
+            dataset,
+            key=self.key,
+            columns=self.columns,
+            secondary=self.secondary,
+            schemes=self.schemes,
+            layout=self.layout,
+            publishable=self.publishable,
+            width=self.width,
+            expires=self.expires,
+            folder=place,
+            publisher=signer,
+            name=name,
+        )
+        (place / _PUBLIC).write_text(signer.reader.public + "\n", encoding="ascii")
+        return table
+
+    def update(
+        self, changed: Any, deleted: tuple[str, ...], folder: str | Path = ".", *, name: str
+    ) -> RetrievalTable:
+        """Publish changed rows and deleted keys under the next version. Any: a file or frame."""
+        table = RetrievalTable.open(self.place(folder, name))
+        return table.update(changed, deleted=deleted, publisher=Path(folder) / self.publisher)
+
+    def open(self, dataset: Dataset, folder: str | Path = ".") -> Serving:
+        """Return what answers questions about the table, which is built if it was not."""
+        place = self.place(folder, dataset.name)
+        if not versions(place):
+            self.build(dataset, folder, name=dataset.name)
+        return Serving({dataset.name: place}, rate=self.rate)
+
+    def place(self, folder: str | Path, name: str) -> Path:
+        """Return where the versions of the table are."""
+        return Path(folder) / self.folder / name
+
+    @contextlib.contextmanager
+    def asking(
+        self, folder: str | Path = ".", *, name: str, scheme: str = "auto", library: str = "pandas"
+    ) -> Iterator[Retrieval]:
+        """Give what looks rows up at the servers that the policy names."""
+        if not self.servers:
+            raise InputError(
+                f"the table {name!r} names no servers",
+                code="retrieval-servers",
+                hint="write servers: {a: 'localhost:7001', b: 'localhost:7002'}",
+            )
+        pins = [
+            certificate_pin(read_certificate(Path(folder) / self.certificates / f"{server}.crt"))
+            for server in self.servers
+        ]
+        public = self.place(folder, name) / _PUBLIC
+        if not public.is_file():
+            raise InputError(
+                f"there is no publisher's key {public}",
+                code="publisher-key",
+                hint="run `discreet retrieve build`, or copy the file from the publisher",
+                file=public,
+            )
+        with Retrieval(
+            list(self.servers.values()),
+            table=name,
+            pins=pins,
+            publisher=public.read_text(encoding="ascii").strip(),
+            scheme=scheme,
+            library=library,
+        ) as retrieval:
+            yield retrieval
+
+
+def serve_tables(
+    tables: dict[str, RetrievalTableService], server: str, folder: str | Path = "."
+) -> tuple[Server, Identity]:
+    """Start a server of all tables that name it; its certificate is made the first time."""
+    mine = {name: table for name, table in tables.items() if server in table.servers}
+    addresses = {table.servers[server] for table in mine.values()}
+    if len(addresses) != 1:
+        known = sorted({one for table in tables.values() for one in table.servers})
+        raise InputError(
+            f"the server {server!r} has {'several addresses' if addresses else 'no table'}",
+            code="retrieval-servers",
+            hint=f"servers of this policy: {', '.join(known) or 'none'}",
+        )
+    first = next(iter(mine.values()))
+    place = Path(folder) / first.certificates
+    files = place / f"{server}.crt", place / f"{server}.key"
+    identity = Identity.read(*files) if files[0].exists() else Identity.new(place, server)
+    serving = Serving(
+        {name: table.place(folder, name) for name, table in mine.items()},
+        rate=first.rate,
+    )
+    started = Server(
+        addresses.pop(),
+        identity=identity,
+        clients=None,
+        handle=answer_requests(serving.answer, limit=serving.limit),
+    )
+    return started, identity
