@@ -66,8 +66,8 @@ class Policy(_Part):
     releases: dict[str, Job] = pydantic.Field(default_factory=dict)
     reports: dict[str, Job] = pydantic.Field(default_factory=dict)
     gateways: dict[str, Service] = pydantic.Field(default_factory=dict)
-    joint: JointPolicy | None = None
     retrieval: dict[str, Service] = pydantic.Field(default_factory=dict)
+    joint: JointPolicy | None = None
     server: Server = pydantic.Field(default_factory=Server)
     about: About | None = pydantic.Field(
         None, description="with it, every release comes with a hand-over document"
