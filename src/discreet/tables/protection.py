@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 from typing import overload
 
 import numpy as np
@@ -14,8 +15,10 @@ from discreet.audit.rules.group_disclosure import GroupDisclosure, discloses_gro
 from discreet.data.linked import LinkedTables
 from discreet.data.table import Floats, Status, Table
 from discreet.errors import InfeasibleError, InputError
+from discreet.ledger import Ledger
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
+from discreet.tables.charging import charge
 from discreet.tables.measures import Identity, grouped, told_apart
 from discreet.tables.methods import FAMILY, Protected, TableMethod
 from discreet.tables.published import OWN
@@ -32,6 +35,7 @@ def protect(
     *,
     rng: Randomness | None = ...,
     unsafe: bool = ...,
+    ledger: str | Path | Ledger | None = ...,
     progress: Progress = ...,
 ) -> TableRelease: ...
 
@@ -44,6 +48,7 @@ def protect(
     *,
     rng: Randomness | None = ...,
     unsafe: bool = ...,
+    ledger: str | Path | Ledger | None = ...,
     progress: Progress = ...,
 ) -> LinkedRelease: ...
 
@@ -55,6 +60,7 @@ def protect(
     *,
     rng: Randomness | None = None,
     unsafe: bool = False,
+    ledger: str | Path | Ledger | None = None,
     progress: Progress = silent,
 ) -> TableRelease | LinkedRelease:
     """Mark the sensitive cells by the rules, protect them by the method, audit, and return the release.
@@ -75,6 +81,8 @@ def protect(
         The random source of methods that draw; secure by default.
     unsafe
         Whether the release may be written although it is not safe; its pages then say so.
+    ledger
+        Where the privacy loss is charged before noise is drawn, for methods that state one.
 
     Examples
     --------
@@ -97,13 +105,20 @@ def protect(
         require_rules(rules, method)
     rules = _with_defaults(rules, tables, method)
     if not isinstance(table, Table):
+        if ledger is not None:
+            raise InputError(
+                "several tables cannot be charged at once",
+                code="linked-method",
+                hint="cross all their attributes in one table",
+                parameter="ledger",
+            )
         linked = _protect_linked(table, rules, method, rng, progress)
         if not unsafe:
             _require_safe(linked.joint)
             return linked
         accepted = dataclasses.replace(linked.joint, accepts_unsafe=True)
         return dataclasses.replace(linked, joint=accepted)
-    release = _protect_one(table, rules, method, rng, progress)
+    release = _protect_one(table, rules, method, rng, progress, ledger)
     if unsafe:
         return dataclasses.replace(release, accepts_unsafe=True)
     _require_safe(release)
@@ -145,13 +160,20 @@ def _require_names(tables: Sequence[Table]) -> None:
 
 
 def _protect_one(
-    table: Table, rules: Sequence[Rule], method: TableMethod, rng: Randomness, progress: Progress
+    table: Table,
+    rules: Sequence[Rule],
+    method: TableMethod,
+    rng: Randomness,
+    progress: Progress,
+    ledger: str | Path | Ledger | None = None,
 ) -> TableRelease:
     if not len(table):
         raise InputError("the table has no cells", code="empty-table")
     table.require_additive()
     marked = method.prepare(table, rules)
     _require_protectable(marked, method)
+    if ledger is not None:
+        charge(ledger, marked, method)
     protected = method.hide(marked, rng=rng, progress=progress)
     return TableRelease(
         protected=protected,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 from typing import overload
 
 from discreet.audit.rules import Rule
 from discreet.data import table as cells
 from discreet.data.dataset import Dataset
+from discreet.ledger import Ledger
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.tables import tabulation
@@ -41,10 +43,13 @@ class Table(cells.Table):
         *,
         rng: Randomness | None = None,
         unsafe: bool = False,
+        ledger: str | Path | Ledger | None = None,
         progress: Progress = silent,
     ) -> TableRelease:
         """Mark the sensitive cells, protect them and return the release: see `discreet.protect`."""
-        return protect(self, rules, method, rng=rng, unsafe=unsafe, progress=progress)
+        return protect(
+            self, rules, method, rng=rng, unsafe=unsafe, ledger=ledger, progress=progress
+        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

@@ -69,6 +69,12 @@ class TableJob(TablesJob, ReleaseJob):
         False, help="write the release although it is not safe; its pages then say so"
     )
 
+    ledger: str | None = parameter(
+        None,
+        help="ledger that the privacy loss is charged to before noise is drawn (top-down)",
+        file="ledger",
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.is_ready_made and self.apriori is None:
@@ -112,7 +118,15 @@ class TableJob(TablesJob, ReleaseJob):
             tables = self._with_statistics(tables, data)
         method = _keeping(self.method, never)
         target: Table | Sequence[Table] = tables[0] if len(tables) == 1 else tables
-        return protect(target, self.rules, method, rng=rng, unsafe=self.unsafe, progress=progress)
+        return protect(
+            target,
+            self.rules,
+            method,
+            rng=rng,
+            unsafe=self.unsafe,
+            ledger=self.ledger,
+            progress=progress,
+        )
 
     def _with_statistics(self, tables: Sequence[Table], data: Tables) -> tuple[Table, ...]:
         """Return the tables with those of further statistics, contributors numbered alike."""

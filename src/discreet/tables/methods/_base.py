@@ -24,6 +24,7 @@ from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import Member
+from discreet.tables.methods._tree_estimate import TreeEstimate
 
 __all__ = ["Protected", "TableMethod"]
 
@@ -58,6 +59,8 @@ class Protected:
     facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     #: What only the curator may see.
     confidential: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    #: Of counts over a tree of places: what is published with intervals for cells and sums of them.
+    estimate: TreeEstimate | None = None
 
     @property
     def withheld(self) -> npt.NDArray[np.bool_]:
@@ -116,6 +119,13 @@ class TableMethod(Member):
         Overridden by methods that need other levels.
         """
         return alike(mark(table, rules), rules)
+
+    def cost(self, table: Table) -> Mapping[str, int]:
+        """Return the privacy losses of a release as a ledger counts them; nothing where it promises none.
+
+        Whatever could be refused about the table is refused here, before anything is charged.
+        """
+        return {}
 
     @abc.abstractmethod
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
