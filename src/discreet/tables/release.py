@@ -14,6 +14,7 @@ from discreet.errors import RefusedError
 from discreet.progress import Progress, silent
 from discreet.tables.assessment import Assessment
 from discreet.tables.loss import TableLoss
+from discreet.tables.measured_file import MEASUREMENTS, write_measurements
 from discreet.tables.protected_table import ProtectedTable
 from discreet.tables.published import file_name, hierarchy_file
 from discreet.verification import Held
@@ -43,6 +44,10 @@ class TableRelease(ProtectedTable, Release):
         _write_excel(frame, folder / "cells.xlsx", self.caution)
         for dimension in self.table.dimensions:
             _write_hierarchies(dimension.hierarchies, dimension.name, folder)
+        estimate = self.protected.estimate
+        if estimate is not None and estimate.measured is not None:
+            levels = self.protected.facts["levels"]
+            write_measurements(estimate.measured, estimate.places, levels, folder / MEASUREMENTS)
         page = release_page(self).html()
         (folder / "report.html").write_text(page, encoding="utf-8")
 

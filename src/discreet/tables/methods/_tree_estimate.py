@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from discreet.data.table import Floats
+from discreet.dp.hierarchical.measurement import Measurements
 from discreet.dp.hierarchical.tree import Fit, Ints, variance_of_sum
 from discreet.errors import InputError
 from discreet.report import Report
@@ -40,6 +41,8 @@ class TreeEstimate:
     fit: Fit
     #: Whole and non-negative histograms per level; None where the linear estimate is published.
     whole: tuple[Ints, ...] | None = None
+    #: What it was made from, where that is published, too.
+    measured: Measurements | None = None
 
     @functools.cached_property
     def _linear(self) -> Floats:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.data.table import Ints, Table
+from discreet.data.hierarchy import Hierarchy
+from discreet.data.table import Dimension, Ints, Table
 from discreet.dp.accountant import Accountant, rho_of
 from discreet.dp.caution import caution
 from discreet.dp.hierarchical.basis import Query
@@ -26,7 +27,14 @@ from discreet.tables.methods._base import Protected, TableMethod, changed
 from discreet.tables.methods._contributors import require_records, require_unweighted
 from discreet.tables.methods._cube import complete_cube, require_size
 from discreet.tables.methods._places import Places
-from discreet.tables.methods._shares import level_number, named_levels, query_name, read_shares
+from discreet.tables.methods._planning import Plan, expected_errors, least_loss
+from discreet.tables.methods._shares import (
+    level_number,
+    named_levels,
+    query_name,
+    read_query,
+    read_shares,
+)
 from discreet.tables.methods._tree_estimate import TreeEstimate
 
 if TYPE_CHECKING:
@@ -116,6 +124,9 @@ class TopDown(TableMethod):
     integer: bool = parameter(
         True, help="publish whole, non-negative numbers; otherwise the best linear estimate"
     )
+    measurements: bool = parameter(
+        False, help="publish the noisy measurements, too: no further loss"
+    )
     grant: float | None = parameter(
         None, help="ρ that all releases of the records may reach together in the ledger", above=0
     )
@@ -198,12 +209,13 @@ class TopDown(TableMethod):
             )
         require_records(source, self.records, self.name)
         require_size(table)
-        task = self.task_of(Places.of(table.dimensions, self._place(table.by)))
+        task = self.task_of(Places.of(table.dimensions, self.place_of(table.by)))
         if task.possible is not None:
             task.require_possible(task.places.leaves(table))
         return task
 
-    def _place(self, by: tuple[str, ...]) -> int:
+    def place_of(self, by: tuple[str, ...]) -> int:
+        """Return which of the attributes is the spine."""
         if self.spine is None:
             return 0
         if self.spine not in by:
@@ -243,6 +255,84 @@ class TopDown(TableMethod):
         budget = allocate(self.loss, shares, records=self.records)
         return _Task(places, levels, tuple(shares), budget, tuple(sorted(exact)), possible)
 
+    @classmethod
+    def plan(
+        cls,
+        hierarchies: Mapping[str, Hierarchy],
+        queries: str | Mapping[str, Any] = "marginals",
+        rho: float = 1.0,
+        target: Mapping[str, Mapping[str, float]] | None = None,
+        **settings: Any,
+    ) -> Plan:
+        """Return expected errors of a split, or the split that meets targets at the least ρ found.
+
+        Parameters
+        ----------
+        hierarchies
+            The spine's tree (the first, unless `spine` names another) and the codes of attributes.
+        queries, rho
+            As in the method; with a target, the queries are those that may get a share.
+        target
+            Expected absolute errors not to be exceeded, per level and query.
+        settings
+            Further parameters of the method: spine, levels, split, records, delta. Any: as there.
+
+        Examples
+        --------
+        >>> import discreet as dc
+        >>> places = dc.Hierarchy.from_levels({"Land": {"N": ["n1", "n2"], "S": ["s1", "s2"]}})
+        >>> sex = dc.Hierarchy.flat(["f", "m"])
+        >>> plan = dc.TopDown.plan({"region": places, "sex": sex}, rho=0.5)
+        >>> round(plan.errors["1"]["total"], 2)
+        1.14
+        >>> plan = dc.TopDown.plan({"region": places, "sex": sex}, target={"1": {"total": 1.0}})
+        >>> round(plan.errors["1"]["total"], 3) <= 1.0, plan.rho < 1.1
+        (True, True)
+        """
+        method = cls(rho=rho, queries=queries, **settings)
+        dimensions = tuple(Dimension.of(name, tree) for name, tree in hierarchies.items())
+        places = Places.of(dimensions, method.place_of(tuple(hierarchies)))
+        return method.planned(places, target or {})
+
+    def planned(self, places: Places, target: Mapping[str, Mapping[str, float]]) -> Plan:
+        """Return the plan of this method over a tree of places; spends nothing."""
+        task = self.task_of(places)
+        names = [dimension.name for dimension in places.attributes]
+        shares, loss, spine, basis = task.shares, self.loss, places.spine, places.basis
+        targets = {
+            (level_number(level, task.levels, "target"), read_query(str(query), names)): float(
+                wanted
+            )
+            for level, given in target.items()
+            for query, wanted in given.items()
+        }
+        if targets:
+            least, shares = least_loss(spine, basis, shares, targets)
+            loss = least * self.records**2
+        budget = allocate(loss, shares, records=self.records)
+        asked = list(
+            dict.fromkeys([*(q for level in shares for q in level), *(q for _, q in targets)])
+        )
+        variances = [budget.variances(level) for level in range(spine.depth)]
+        errors = expected_errors(spine, basis, variances, asked)
+        whole = {name: sum(given.values()) for name, given in zip(task.levels, shares, strict=True)}
+        return Plan(
+            rho=budget.rho,
+            epsilon=Accountant("zcdp", self.stated_delta).epsilon(budget.events()),
+            delta=self.stated_delta,
+            split=whole,
+            queries={
+                name: {query_name(q, names): share / whole[name] for q, share in given.items()}
+                for name, given in zip(task.levels, shares, strict=True)
+                if given
+            },
+            errors={
+                name: {query_name(q, names): float(e) for q, e in zip(asked, row, strict=True)}
+                for name, row in zip(task.levels, errors, strict=True)
+            },
+            target={str(level): dict(given) for level, given in target.items()},
+        )
+
     # -- the work --------------------------------------------------------------------------------
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return the consistent table over every combination of codes."""
@@ -268,12 +358,13 @@ class TopDown(TableMethod):
     ) -> TreeEstimate:
         """Return the table that is published; nothing but the measurements goes into it."""
         known = gathered_from(measured)
+        shown = measured if self.measurements else None
         if not self.integer:
-            return TreeEstimate(places, fit(known))
+            return TreeEstimate(places, fit(known), measured=shown)
         levels = whole_estimate(
             measured, known if self.gather else None, passes=self.passes, rng=rng, progress=progress
         )
-        return TreeEstimate(places, fit(known), tuple(levels))
+        return TreeEstimate(places, fit(known), tuple(levels), shown)
 
     def facts(self, task: _Task) -> dict[str, Any]:
         """Return the promise and what was measured, as data. Any: plain values."""
@@ -321,7 +412,7 @@ class _Task:
 
     places: Places
     levels: tuple[str, ...]
-    shares: tuple[Mapping[Query, float], ...]
+    shares: Sequence[Mapping[Query, float]]
     budget: Budget
     exact: tuple[int, ...]
     possible: npt.NDArray[np.bool_] | None
