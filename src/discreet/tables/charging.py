@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
-from discreet.data.table import Table
 from discreet.dp.accountant import rho_spent
 from discreet.errors import InputError
 from discreet.ledger import Ledger, open_ledger
@@ -17,12 +17,21 @@ from discreet.tables.methods import TableMethod
 __all__ = ["charge"]
 
 
-def charge(ledger: str | Path | Ledger, table: Table, method: TableMethod) -> None:
+class Charged(Protocol):
+    """What is charged: a table, with the records it counts."""
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The crossed attributes."""
+
+
+def charge(
+    ledger: str | Path | Ledger, table: Charged, method: TableMethod, events: Mapping[str, int]
+) -> None:
     """Charge what a release of a table costs to the budget of its records, or refuse it.
 
     Every release is new noise and is charged anew: two of the same table tell more than one.
     """
-    events: Mapping[str, int] = method.cost(table)
     if not events:
         raise InputError(
             f"{method.name} has no privacy loss that a ledger could add up",

@@ -173,7 +173,7 @@ def _protect_one(
     marked = method.prepare(table, rules)
     _require_protectable(marked, method)
     if ledger is not None:
-        charge(ledger, marked, method)
+        charge(ledger, marked, method, method.cost(marked))
     protected = method.hide(marked, rng=rng, progress=progress)
     return TableRelease(
         protected=protected,

@@ -25,6 +25,7 @@ __all__ = [
     "Source",
     "Tabulation",
     "counted",
+    "declared_hierarchies",
     "mean_count",
     "number_alike",
     "require_attributes",
@@ -77,7 +78,7 @@ class Source:
 
     def undeclared(self) -> list[str]:
         """Return the attributes whose codes are those found in the records."""
-        return [name for name in self.by if not _declared(self.dataset, name, "Total")]
+        return [name for name in self.by if not declared_hierarchies(self.dataset, name, "Total")]
 
     def sums(
         self, table: Table, columns: Mapping[str, Floats], *, weighted: bool = True
@@ -181,7 +182,7 @@ def tabulated(
         data.schema.require_dimension(name)
     unit = data.unit if unit is None else unit
     weight = data.weight if weight is None else weight
-    hierarchies = {name: _declared(data, name, total) for name in names}
+    hierarchies = {name: declared_hierarchies(data, name, total) for name in names}
     rows = data.cells(
         hierarchies,
         measure=measure,
@@ -202,7 +203,7 @@ def tabulated(
     return _with_signs(_with_requests(table, request))
 
 
-def _declared(data: Dataset, name: str, total: str) -> tuple[Hierarchy, ...]:
+def declared_hierarchies(data: Dataset, name: str, total: str) -> tuple[Hierarchy, ...]:
     """Return the hierarchies of an attribute, or its declared values as a flat one."""
     several = data.schema.hierarchies(name)
     domain = data.schema.domain(name)

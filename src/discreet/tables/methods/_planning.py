@@ -136,12 +136,12 @@ def least_loss(
         for (level, query), loss in zip(keys, losses, strict=True):
             variances[level][query] = 1 / (2 * loss)
         errors = expected_errors(spine, basis, variances, asked)
-        return np.array([errors[place] for place in places]) ** 2 / limits**2
+        return np.asarray(np.array([errors[place] for place in places]) ** 2 / limits**2)
 
     first = np.array([start[level][query] for level, query in keys])
     first = first * ratios(first).max()
     floor = math.log(_LEAST * first.sum())
-    done = minimize(
+    done: Any = minimize(  # type: ignore[call-overload]  # its stubs want exact array types
         lambda x: float(np.exp(x).sum() / first.sum()),
         np.log(first),
         jac=lambda x: np.exp(x) / first.sum(),

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from discreet.data.table import Floats
+from discreet.dp.hierarchical.basis import along
 from discreet.dp.hierarchical.measurement import Measurements
 from discreet.dp.hierarchical.tree import Fit, Ints, variance_of_sum
 from discreet.errors import InputError
@@ -67,13 +68,30 @@ class TreeEstimate:
         places = self.places
         middle = places.cube(places.basis.backward(self._linear))
         # The variance of a cell is a sum over independent coordinates.
-        turned = tuple(
-            (sums @ matrix.T) ** 2
-            for sums, matrix in zip(places.sums, places.basis.matrices, strict=True)
-        )
         spread = np.asarray(places.gathered(self.fit.variance), dtype=np.float64)
-        error = np.sqrt(np.maximum(places.cube(spread, turned), 0.0))
+        error = np.sqrt(np.maximum(places.cube(spread, self._turned), 0.0))
         return self._around(middle, error, self.value)
+
+    def of_nodes(self, level: int, nodes: Ints) -> tuple[Floats, Floats, Floats]:
+        """Return value and interval of all cells of some places of a level, place by place."""
+        places = self.places
+        turned = self._turned
+        shape = (places.spine.sizes[level], places.basis.cells)
+        linear = places.basis.backward(self.fit.estimate[level][nodes])
+        spread = np.broadcast_to(self.fit.variance[level], shape)[nodes]
+        single = linear if self.whole is None else self.whole[level][nodes].astype(np.float64)
+        value = along(single, places.sums).reshape(-1)
+        error = np.sqrt(np.maximum(along(spread, turned), 0.0)).reshape(-1)
+        middle = value if self.whole is None else along(linear, places.sums).reshape(-1)
+        return (value, *self._around(middle, error, value))
+
+    @functools.cached_property
+    def _turned(self) -> tuple[Floats, ...]:
+        """For each attribute the squared coordinates of its codes: variances are sums over them."""
+        return tuple(
+            (sums @ matrix.T) ** 2
+            for sums, matrix in zip(self.places.sums, self.places.basis.matrices, strict=True)
+        )
 
     def _around(self, middle: Floats, error: Floats, value: Floats) -> tuple[Floats, Floats]:
         lower, upper = middle - _SIDE * error, middle + _SIDE * error
