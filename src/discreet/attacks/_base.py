@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 #: What an attack attacks: `discreet attack` and the laws of what is attacked choose by it.
-Attacked = Literal["gateway", "history", "releases", "model", "view", "files"]
+Attacked = Literal["gateway", "history", "releases", "tables", "model", "view", "files"]
 
 
 class Target(Protocol):
