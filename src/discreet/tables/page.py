@@ -27,8 +27,8 @@ def release_page(release: ProtectedTable) -> Page:
     sections = [Section("The table", legend(release), table=layout(release))]
     estimate = release.protected.estimate
     if estimate is not None and isinstance(release.method, TopDown):
-        sections += top_down_sections(release.method, estimate, release.protected.facts)
-        return _released(release, evidence, sections)
+        told = top_down_sections(release.method, estimate, release.protected.facts)
+        return _released(release, evidence, [*told, *sections])
     sections.append(
         Section(
             "Where cells are withheld or changed",
