@@ -26,6 +26,9 @@ from discreet.tables.published import hierarchy_file
 
 __all__ = ["Derivation", "derive"]
 
+#: Cells of which a table with all its equations is built.
+_LARGEST = 5_000_000
+
 
 @dataclasses.dataclass(frozen=True)
 class Derivation(Report):
@@ -47,6 +50,9 @@ class Derivation(Report):
 def derive(path: str | Path) -> Derivation | None:
     """Judge the files of a consistent table; None where the folder holds none.
 
+    What a release promises follows from its own evidence: whether the evidence is the publisher's is
+    for a signature to say.
+
     Parameters
     ----------
     path
@@ -61,8 +67,9 @@ def derive(path: str | Path) -> Derivation | None:
         or (settings.get("method") or {}).get("name") != "top-down"
     ):
         return None
+    cells = folder / "cells.csv" if (folder / "cells.csv").is_file() else folder / "cells.parquet"
     try:
-        return _derived(given if given.is_file() else folder / "cells.csv", folder, stated)
+        return _derived(given if given.is_file() else cells, folder, stated)
     except (KeyError, TypeError, ValueError, IndexError, OSError) as error:
         raise InputError(
             "the files of the release do not fit together, so that nothing can be derived",
@@ -93,6 +100,13 @@ def _derived(cells: Path, folder: Path, stated: Mapping[str, Any]) -> Derivation
         frame = pd.read_parquet(cells).astype(text)
     else:
         frame = pd.read_csv(cells, dtype=text, keep_default_na=False)
+    if len(frame) > _LARGEST:
+        raise InputError(
+            f"{len(frame):,} cells are more than can be derived again at once",
+            code="table-too-large",
+            hint=f"up to {_LARGEST:,} cells are; the digests of all files are checked by "
+            "discreet verify",
+        )
     trees = {name: _hierarchy(folder / hierarchy_file(name, 0)) for name in by}
     table = Table.from_cells(frame, by, "value", hierarchies=trees, statistic="count")
     value = frame["value"].to_numpy(dtype=np.float64)

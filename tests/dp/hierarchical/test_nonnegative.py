@@ -104,3 +104,10 @@ def test_the_weighted_simplex_meets_its_conditions() -> None:
             level = slope[found > 0]
             assert np.ptp(level) < 1e-8
             assert (slope[found == 0] >= level.mean() - 1e-8).all()
+
+
+def test_the_estimate_is_not_touched() -> None:
+    estimate = np.array([[5.0, 1.0, -2.0]])
+    before = estimate.copy()
+    project(Basis((3,)), estimate, np.ones((1, 3)), np.array([0, 1]), None, sums=np.array([4.0]))
+    assert (estimate == before).all()

@@ -108,7 +108,7 @@ def project(
     u = np.zeros_like(estimate)
     for number in range(rounds):
         inverse = 1 / (p + s)
-        y = z if cells is None else (p * z + s * basis.forward(cells - u)) * inverse
+        y = z.copy() if cells is None else (p * z + s * basis.forward(cells - u)) * inverse
         if g is not None:
             block = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
             share = np.add.reduceat(inverse, begin[:-1], axis=0)
