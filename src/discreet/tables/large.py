@@ -16,7 +16,7 @@ import numpy as np
 from discreet.data.dataset import Dataset
 from discreet.data.release import Evidence, Release
 from discreet.data.table import Dimension, Floats, Ints
-from discreet.errors import InputError, RefusedError
+from discreet.errors import InputError
 from discreet.ledger import Ledger
 from discreet.page import Page
 from discreet.progress import Progress, silent
@@ -30,6 +30,7 @@ from discreet.tables.methods._places import Places
 from discreet.tables.methods._tree_estimate import Interval, TreeEstimate
 from discreet.tables.methods.top_down import TopDown
 from discreet.tables.published import hierarchy_file
+from discreet.tables.release import require_unseeded
 from discreet.tables.tabulation import Source, declared_hierarchies, require_columns
 
 __all__ = ["LargeRelease", "LargeTabulation", "tabulate_large"]
@@ -66,23 +67,13 @@ class LargeTabulation:
             margins=False,
             missing=self.source.missing,
         )
-        row = np.zeros(found.num_rows, dtype=np.int64)
-        cell = np.zeros(found.num_rows, dtype=np.int64)
-        for number, dimension in enumerate(self.dimensions):
+        codes = []
+        for dimension in self.dimensions:
             coded = found.column(dimension.name).combine_chunks().dictionary_encode()
-            index = np.array([dimension.index[code] for code in coded.dictionary.to_pylist()])
-            codes = index[coded.indices.to_numpy()] if len(index) else row
-            if number == places.place:
-                rank = np.zeros(len(dimension.codes), dtype=np.int64)
-                rank[places.nodes[-1]] = np.arange(len(places.nodes[-1]))
-                row = rank[codes]
-            else:
-                order = np.cumsum(dimension.is_leaf) - 1
-                cell = cell * int(dimension.is_leaf.sum()) + order[codes]
-        counts = np.zeros((places.spine.sizes[-1], places.basis.cells), dtype=np.int64)
-        # A code of the tree above the leaves is not a place where somebody lives.
-        np.add.at(counts, (row, cell), found.column("count").to_numpy().astype(np.int64))
-        return counts
+            index = [dimension.index[code] for code in coded.dictionary.to_pylist()]
+            codes.append(np.array(index, dtype=np.int64)[coded.indices.to_numpy()])
+        counts = found.column("count").to_numpy().astype(np.int64)
+        return places.histograms(codes, counts)
 
     def protect(
         self,
@@ -206,12 +197,7 @@ class LargeRelease(Release):
 
     def require_releasable(self, *, unsafe: bool = False) -> None:
         """Refuse what a seeded random source drew."""
-        if self.randomness == "seeded":
-            raise RefusedError(
-                "a seeded random source can be replayed, so it is refused for a release",
-                code="seeded-randomness",
-                hint="leave out rng, or pass rng=Randomness.secure()",
-            )
+        require_unseeded(self.randomness)
 
     def blocks(self) -> Iterator[Any]:
         """Give the published cells as tables of pyarrow, some places at a time. Any: those."""

@@ -19,7 +19,7 @@ from discreet.tables.protected_table import ProtectedTable
 from discreet.tables.published import file_name, hierarchy_file
 from discreet.verification import Held
 
-__all__ = ["LinkedRelease", "TableRelease"]
+__all__ = ["LinkedRelease", "TableRelease", "require_unseeded"]
 
 #: More rows than this are no help in a workbook, and take minutes to write.
 _SHEET = 200_000
@@ -66,12 +66,7 @@ class TableRelease(ProtectedTable, Release):
 
     def require_releasable(self, *, unsafe: bool = False) -> None:
         """Refuse what a seeded random source drew, and what is not safe unless that is accepted."""
-        if self.randomness == "seeded":
-            raise RefusedError(
-                "a seeded random source can be replayed, so it is refused for a release",
-                code="seeded-randomness",
-                hint="leave out rng, or pass rng=Randomness.secure()",
-            )
+        require_unseeded(self.randomness)
         if self.is_safe is False and not (unsafe or self.accepts_unsafe):
             raise RefusedError(
                 f"the release is {self.evidence().verdict}",
@@ -165,6 +160,16 @@ class LinkedRelease(Release):
         for name, release in self._folders():
             (folder / name).mkdir()
             release.write_files(folder / name)
+
+
+def require_unseeded(randomness: str) -> None:
+    """Refuse to publish what a seeded random source drew."""
+    if randomness == "seeded":
+        raise RefusedError(
+            "a seeded random source can be replayed, so it is refused for a release",
+            code="seeded-randomness",
+            hint="leave out rng, or pass rng=Randomness.secure()",
+        )
 
 
 def _write_hierarchies(hierarchies: tuple[Any, ...], name: str, folder: Path) -> None:

@@ -96,6 +96,7 @@ def test_the_spine_may_stand_anywhere() -> None:
 def test_one_record_and_no_record_are_protected() -> None:
     one = pd.DataFrame({"region": ["n1"], "sex": ["f"], "age": ["65+"]})
     require_laws(table(one).protect(method=dc.TopDown(rho=0.1)))
+    require_laws(table(one.iloc[:0].astype(str)).protect(method=dc.TopDown(rho=0.1)))
     ready = dc.Table.from_cells(
         pd.DataFrame({"region": ["Land"], "value": [0]}),
         ["region"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -89,20 +90,24 @@ class Places:
     def leaves(self, table: Table) -> Ints:
         """Return the counts of single cells, one row per leaf."""
         leaf = np.ones(len(table), dtype=bool)
-        cell = np.zeros(len(table), dtype=np.int64)
-        row = np.zeros(len(table), dtype=np.int64)
         for number, dimension in enumerate(table.dimensions):
-            codes = table.codes[:, number]
-            leaf &= dimension.is_leaf[codes]
+            leaf &= dimension.is_leaf[table.codes[:, number]]
+        counts = np.round(table.value[leaf]).astype(np.int64)
+        return self.histograms(list(table.codes[leaf].T), counts)
+
+    def histograms(self, codes: Sequence[npt.NDArray[np.integer]], counts: Ints) -> Ints:
+        """Return one row per leaf, from counts of single cells with the codes of each dimension."""
+        row = cell = np.zeros(len(counts), dtype=np.int64)
+        for number, dimension in enumerate(self.dimensions):
             if number == self.place:
                 rank = np.zeros(len(dimension.codes), dtype=np.int64)
                 rank[self.nodes[-1]] = np.arange(len(self.nodes[-1]))
-                row = rank[codes]
+                row = rank[codes[number]]
             else:
                 order = np.cumsum(dimension.is_leaf) - 1
-                cell = cell * int(dimension.is_leaf.sum()) + order[codes]
+                cell = cell * int(dimension.is_leaf.sum()) + order[codes[number]]
         found = np.zeros((self.spine.sizes[-1], self.basis.cells), dtype=np.int64)
-        found[row[leaf], cell[leaf]] = np.round(table.value[leaf]).astype(np.int64)
+        np.add.at(found, (row, cell), counts)
         return found
 
     def gathered(self, levels: tuple[npt.NDArray[np.generic], ...]) -> npt.NDArray[np.generic]:
