@@ -27,7 +27,9 @@ __all__ = [
 ]
 
 #: What an attack attacks: `discreet attack` and the laws of what is attacked choose by it.
-Attacked = Literal["gateway", "history", "releases", "publications", "model", "view", "files"]
+Attacked = Literal[
+    "gateway", "history", "releases", "publications", "tables", "model", "view", "files"
+]
 
 
 class Target(Protocol):

@@ -49,13 +49,17 @@ class Dimension:
     #: One row per hierarchy: for each code the place of its parent, −1 where it has none there.
     parents: npt.NDArray[np.int32]
     hierarchies: tuple[Hierarchy, ...] = ()
+    #: Whether the codes were declared, and not found in the records.
+    declared: bool = True
 
     @classmethod
-    def of(cls, name: str, hierarchies: Hierarchy | Sequence[Hierarchy]) -> Dimension:
+    def of(
+        cls, name: str, hierarchies: Hierarchy | Sequence[Hierarchy], *, declared: bool = True
+    ) -> Dimension:
         """Make a dimension from one hierarchy or several over the same attribute."""
         several = (hierarchies,) if isinstance(hierarchies, Hierarchy) else tuple(hierarchies)
         codes, parents = union(several)
-        return cls(name, codes, parents, several)
+        return cls(name, codes, parents, several, declared)
 
     @functools.cached_property
     def index(self) -> dict[str, int]:
@@ -428,5 +432,5 @@ def _by_size(contributions: Floats) -> Floats:
 def _flat(name: str, values: Sequence[str], total: str) -> Dimension:
     leaves = [code for code in values if code != total]
     if not leaves:
-        return Dimension(name, (total,), np.array([[-1]], dtype=np.int32))
-    return Dimension.of(name, Hierarchy.flat(leaves, total=total))
+        return Dimension(name, (total,), np.array([[-1]], dtype=np.int32), declared=False)
+    return Dimension.of(name, Hierarchy.flat(leaves, total=total), declared=False)

@@ -13,11 +13,20 @@ import dataclasses
 import functools
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, Literal
 
 from discreet.errors import InputError
 
-__all__ = ["Accountant", "delta_event", "gaussian_event", "normal_event", "pure_event"]
+__all__ = [
+    "Accountant",
+    "delta_event",
+    "gaussian_event",
+    "normal_event",
+    "pure_event",
+    "rho_of",
+    "rho_spent",
+]
 
 
 def pure_event(epsilon: float) -> str:
@@ -93,6 +102,54 @@ class Accountant:
             return _convolved(pure, rho, normal, remaining)
         concentrated = tuple(sorted((*rho, *((r, n) for r, _, n in normal))))
         return _tight(self.method, pure, concentrated, remaining)
+
+
+def rho_of(epsilon: float, delta: float) -> float:
+    """Return the largest ρ whose ε at a δ is within a given one, by this module's own accountant.
+
+    >>> rho = rho_of(1.0, 1e-6)
+    >>> Accountant("zcdp", 1e-6).epsilon({gaussian_event(rho): 1}) <= 1.0
+    True
+    """
+    if not epsilon > 0 or not math.isfinite(epsilon):
+        raise InputError(
+            f"epsilon must be above 0, found {epsilon:g}",
+            code="parameter-range",
+            parameter="epsilon",
+        )
+    accountant = Accountant("zcdp", delta)
+    # ε is at least ρ, whatever δ.
+    low, high = 0.0, epsilon
+    for _ in range(60):
+        middle = (low + high) / 2
+        if accountant.epsilon({gaussian_event(middle): 1}) <= epsilon:
+            low = middle
+        else:
+            high = middle
+    if low == 0.0:
+        raise InputError(
+            f"no noise gives epsilon = {epsilon:g} at delta = {delta:g}",
+            code="parameter-range",
+            hint="allow a larger epsilon or delta",
+            parameter="epsilon",
+        )
+    return low
+
+
+def rho_spent(events: Mapping[str, int]) -> float:
+    """Return the ρ of events together, rounded up; infinite where one may fail altogether.
+
+    >>> rho_spent({gaussian_event(0.25): 2, pure_event(1.0): 1})
+    1.0
+    """
+    pure, rho, normal, failing = _sorted(events)
+    if failing > 0:
+        return math.inf
+    total = sum((Fraction(r) * n for r, n in rho), Fraction(0))
+    total += sum((Fraction(r) * n for r, _, n in normal), Fraction(0))
+    total += sum((Fraction(e) ** 2 / 2 * n for e, n in pure), Fraction(0))
+    found = float(total)
+    return found if Fraction(found) >= total else math.nextafter(found, math.inf)
 
 
 Pairs = tuple[tuple[float, int], ...]

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from discreet.data.release import Evidence
 from discreet.data.table import Table
 from discreet.page import Page, Section, svg
 from discreet.tables.layout import layout, legend, sides
+from discreet.tables.methods.top_down import TopDown
 from discreet.tables.protected_table import ProtectedTable
+from discreet.tables.top_down_page import top_down_sections
 
 __all__ = ["curator_page", "release_page"]
 
@@ -22,6 +25,10 @@ def release_page(release: ProtectedTable) -> Page:
     """Return the page that is published: nothing in it says more than the published cells."""
     evidence = release.evidence()
     sections = [Section("The table", legend(release), table=layout(release))]
+    estimate = release.protected.estimate
+    if estimate is not None and isinstance(release.method, TopDown):
+        told = top_down_sections(release.method, estimate, release.protected.facts)
+        return _released(release, evidence, [*told, *sections])
     sections.append(
         Section(
             "Where cells are withheld or changed",
@@ -41,6 +48,11 @@ def release_page(release: ProtectedTable) -> Page:
         )
     loss = [(name.replace("_", " "), value) for name, value in evidence.loss.items()]
     sections.append(Section("Loss", table=(("", ""), loss), picture=svg(_statuses(release))))
+    return _released(release, evidence, sections)
+
+
+def _released(release: ProtectedTable, evidence: Evidence, sections: list[Section]) -> Page:
+    """Return the page with its last section: how it was protected."""
     methods = [("method", release.method.summary())]
     methods += [("rule", rule.summary()) for rule in release.rules]
     sections.append(Section("How it was protected", table=(("", ""), methods)))

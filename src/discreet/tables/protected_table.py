@@ -15,6 +15,7 @@ from discreet.audit.intervals import Audit
 from discreet.audit.rules import Rule
 from discreet.data.release import Evidence
 from discreet.data.table import Floats, Ints, Status, Table
+from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.report import plain
 from discreet.tables.assessment import Assessment, assess, of_part
@@ -26,6 +27,7 @@ from discreet.tables.methods._base import (
     round_up,
     sensitive,
 )
+from discreet.tables.methods._tree_estimate import Interval
 from discreet.tables.published import hierarchy_file
 from discreet.tables.tabulation import mean_count
 from discreet.verification.held import Need
@@ -111,6 +113,9 @@ class ProtectedTable:
             if table.statistic == "mean":
                 ends = _intervals_of_means(protected, divisor)
             data["lower"], data["upper"] = _tidy(ends[0]), _tidy(ends[1])
+        if protected.estimate is not None:
+            low, high = protected.estimate.bounds
+            data["lower_95"], data["upper_95"] = _tidy(low), _tidy(high)
         if table.statistic == "mean" and self.withholds:
             # With it sums can be computed, and audited. Where values are changed instead of
             # withheld it would tell how few stand behind a cell.
@@ -158,6 +163,22 @@ class ProtectedTable:
         from discreet.data.dataset import to_library
 
         return to_library(pa.Table.from_pandas(self._frame, preserve_index=False), library)
+
+    def interval(self, selection: Mapping[str, str | Sequence[str]]) -> Interval:
+        """Return the published sum of cells, and between what the truth lies 95 times in 100.
+
+        Parameters
+        ----------
+        selection
+            Codes of attributes, one or several each; attributes that are not named are summed up.
+        """
+        if self.protected.estimate is None:
+            raise InputError(
+                f"{self.method.name} states no errors, so that sums of cells have no interval",
+                code="no-intervals",
+                hint="use the method top-down",
+            )
+        return self.protected.estimate.interval(selection)
 
     @functools.cached_property
     def loss(self) -> TableLoss:

@@ -33,7 +33,9 @@ __all__ = [
 #: The code of totals that is looked for first.
 _TOTAL = "Total"
 #: Columns that a release has besides its attributes.
-OWN = ("value", "lower", "upper", "count", "status", "conf_status")
+OWN = (
+    "value", "lower", "upper", "count", "status", "conf_status", "lower_95", "upper_95"
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)

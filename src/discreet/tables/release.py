@@ -17,11 +17,12 @@ from discreet.ledger.memory import Memory
 from discreet.progress import Progress, silent
 from discreet.tables.assessment import Assessment
 from discreet.tables.loss import TableLoss
+from discreet.tables.measured_file import MEASUREMENTS, write_measurements
 from discreet.tables.protected_table import ProtectedTable
 from discreet.tables.published import file_name, hierarchy_file
 from discreet.verification import Held
 
-__all__ = ["LinkedRelease", "TableRelease"]
+__all__ = ["LinkedRelease", "TableRelease", "require_unseeded"]
 
 #: More rows than this are no help in a workbook, and take minutes to write.
 _SHEET = 200_000
@@ -77,6 +78,10 @@ class TableRelease(ProtectedTable, Release):
         _write_excel(frame, folder / "cells.xlsx", self.caution)
         for dimension in self.table.dimensions:
             _write_hierarchies(dimension.hierarchies, dimension.name, folder)
+        estimate = self.protected.estimate
+        if estimate is not None and estimate.measured is not None:
+            levels = self.protected.facts["levels"]
+            write_measurements(estimate.measured, estimate.places, levels, folder / MEASUREMENTS)
         page = release_page(self).html()
         (folder / "report.html").write_text(page, encoding="utf-8")
 
@@ -95,12 +100,7 @@ class TableRelease(ProtectedTable, Release):
 
     def require_releasable(self, *, unsafe: bool = False) -> None:
         """Refuse what a seeded random source drew, and what is not safe unless that is accepted."""
-        if self.randomness == "seeded":
-            raise RefusedError(
-                "a seeded random source can be replayed, so it is refused for a release",
-                code="seeded-randomness",
-                hint="leave out rng, or pass rng=Randomness.secure()",
-            )
+        require_unseeded(self.randomness)
         if self.is_safe is False and not (unsafe or self.accepts_unsafe):
             raise RefusedError(
                 f"the release is {self.evidence().verdict}",
@@ -215,6 +215,16 @@ class LinkedRelease(Release):
         for name, release in self._folders():
             (folder / name).mkdir()
             release.write_files(folder / name)
+
+
+def require_unseeded(randomness: str) -> None:
+    """Refuse to publish what a seeded random source drew."""
+    if randomness == "seeded":
+        raise RefusedError(
+            "a seeded random source can be replayed, so it is refused for a release",
+            code="seeded-randomness",
+            hint="leave out rng, or pass rng=Randomness.secure()",
+        )
 
 
 def _write_hierarchies(hierarchies: tuple[Any, ...], name: str, folder: Path) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import overload
+from typing import Literal, overload
 
 from discreet.audit.rules import Rule
 from discreet.data import table as cells
 from discreet.data.dataset import Dataset
+from discreet.errors import InputError
 from discreet.ledger.store import Ledger
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.tables import tabulation
+from discreet.tables.large import LargeTabulation, tabulate_large
 from discreet.tables.methods import TableMethod
 from discreet.tables.protection import protect
 from discreet.tables.release import TableRelease
@@ -79,6 +81,18 @@ def tabulate(  # type: ignore[overload-overlap]  # a text is a sequence of texts
 @overload
 def tabulate(
     data: Dataset,
+    by: Sequence[str],
+    *,
+    unit: str | None = ...,
+    weight: str | None = ...,
+    missing: str | None = ...,
+    large: Literal[True],
+) -> LargeTabulation: ...
+
+
+@overload
+def tabulate(
+    data: Dataset,
     by: Sequence[Sequence[str]],
     measure: str | None = ...,
     statistic: Statistic = ...,
@@ -104,7 +118,8 @@ def tabulate(
     request: str | None = None,
     total: str = "Total",
     missing: str | None = None,
-) -> Tabulation | tuple[Tabulation, ...]:
+    large: bool = False,
+) -> Tabulation | LargeTabulation | tuple[Tabulation, ...]:
     """Cross attributes of a dataset into a table of counts, sums or means.
 
     Parameters
@@ -127,6 +142,9 @@ def tabulate(
         A column that is true for those who asked for protection, for the request rule.
     total, missing
         The code of totals of attributes without a hierarchy, and the one for missing values.
+    large
+        Whether there are too many cells for one table in memory: records are then counted when
+        the table is protected, by the method top-down alone, and cells are written in blocks.
 
     Examples
     --------
@@ -140,6 +158,16 @@ def tabulate(
     if isinstance(by, str):
         by = [by]
     is_one = not by or isinstance(by[0], str)
+    if large:
+        if not is_one or measure is not None or request is not None:
+            raise InputError(
+                "a large table counts the records of one list of attributes",
+                code="large-table",
+                hint="leave out measure and request, and give one list by=[…]",
+                parameter="large",
+            )
+        names = [str(name) for name in by]
+        return tabulate_large(data, names, unit=unit, weight=weight, missing=missing)
     made = [
         tabulated(
             data,

@@ -25,6 +25,7 @@ __all__ = [
     "Source",
     "Tabulation",
     "counted",
+    "declared_hierarchies",
     "mean_count",
     "number_alike",
     "require_attributes",
@@ -36,7 +37,7 @@ __all__ = [
 Statistic = Literal["sum", "mean"]
 #: Columns that tables and releases have besides their attributes.
 RESERVED = re.compile(
-    r"value|lower|upper|count|status|conf_status|sum|sum_squares|units|weight|(top|unit)_\d+"
+    r"value|lower|upper|count|status|conf_status|sum|sum_squares|units|weight|(top|unit)_\d+|(lower|upper)_95"
 )
 
 
@@ -77,7 +78,7 @@ class Source:
 
     def undeclared(self) -> list[str]:
         """Return the attributes whose codes are those found in the records."""
-        return [name for name in self.by if not self.dataset.schema.hierarchies(name)]
+        return [name for name in self.by if not declared_hierarchies(self.dataset, name, "Total")]
 
     def sums(
         self, table: Table, columns: Mapping[str, Floats], *, weighted: bool = True
@@ -181,7 +182,7 @@ def tabulated(
         data.schema.require_dimension(name)
     unit = data.unit if unit is None else unit
     weight = data.weight if weight is None else weight
-    hierarchies = {name: data.schema.hierarchies(name) for name in names}
+    hierarchies = {name: declared_hierarchies(data, name, total) for name in names}
     rows = data.cells(
         hierarchies,
         measure=measure,
@@ -200,6 +201,15 @@ def tabulated(
     source = Source(data, names, measure, unit, weight, declared, request, missing)
     table = _table(dimensions, rows, source, statistic, largest)
     return _with_signs(_with_requests(table, request))
+
+
+def declared_hierarchies(data: Dataset, name: str, total: str) -> tuple[Hierarchy, ...]:
+    """Return the hierarchies of an attribute, or its declared values as a flat one."""
+    several = data.schema.hierarchies(name)
+    domain = data.schema.domain(name)
+    if several or domain is None or domain.values is None:
+        return several
+    return (Hierarchy.flat([str(value) for value in domain.values], total=total),)
 
 
 def number_alike(tables: Sequence[Tabulation]) -> tuple[Tabulation, ...]:
@@ -344,7 +354,7 @@ def _dimension(
         return Dimension.of(name, hierarchies)
     found = dict.fromkeys(rows.column(name).to_pylist())
     leaves = sorted((code for code in found if code != total), key=_order)
-    return Dimension.of(name, Hierarchy.flat(leaves, total=total))
+    return Dimension.of(name, Hierarchy.flat(leaves, total=total), declared=False)
 
 
 def _order(code: str) -> tuple[int, float, str]:

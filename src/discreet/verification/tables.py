@@ -25,7 +25,7 @@ Equation = tuple[Codes, tuple[Codes, ...]]
 Cell = Mapping[str, Any]
 
 _WITHHELD, _CONFIDENTIAL = "withheld", "C"
-_NUMBERS = ("value", "lower", "upper", "count")
+_NUMBERS = ("value", "lower", "upper", "count", "lower_95", "upper_95")
 #: Up to so many withheld cells their intervals are computed again.
 FEW = 30
 _SAME = 1e-9

@@ -24,6 +24,7 @@ from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import Member
+from discreet.tables.methods._tree_estimate import TreeEstimate
 
 __all__ = ["Protected", "TableMethod"]
 
@@ -58,6 +59,8 @@ class Protected:
     facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     #: What only the curator may see.
     confidential: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    #: Of counts over a tree of places: what is published with intervals for cells and sums of them.
+    estimate: TreeEstimate | None = None
 
     #: The privacy events of noise with differential privacy.
     events: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -109,7 +112,8 @@ class TableMethod(Member):
     def events(self, table: Table) -> Mapping[str, int]:
         """Return the privacy events that `hide` will spend on a table, for the accountant.
 
-        Overridden by methods with differential privacy; asked before noise is drawn.
+        Overridden by methods with differential privacy. Whatever could be refused about the table is
+        refused here, before anything is charged.
         """
         del table
         return {}

@@ -9,14 +9,14 @@ from scipy import sparse
 from discreet.data.table import Bools, Floats, Table
 from discreet.errors import InputError
 
-__all__ = ["add_up", "complete_cube", "views"]
+__all__ = ["add_up", "complete_cube", "require_size", "views"]
 
 #: Noise for more cells than this takes hours and says nothing: all of them would be noise.
 _LARGEST = 2_000_000
 
 
-def complete_cube(table: Table) -> Table:
-    """Return the table with a cell for every combination of codes; what was empty is zero."""
+def require_size(table: Table) -> int:
+    """Return the number of combinations of codes, or say that there are too many."""
     sizes = [len(dimension.codes) for dimension in table.dimensions]
     number = int(np.prod(np.array(sizes, dtype=np.float64)))
     if number > _LARGEST:
@@ -25,6 +25,13 @@ def complete_cube(table: Table) -> Table:
             code="table-too-large",
             hint="cross fewer attributes, or use coarser codes",
         )
+    return number
+
+
+def complete_cube(table: Table) -> Table:
+    """Return the table with a cell for every combination of codes; what was empty is zero."""
+    number = require_size(table)
+    sizes = [len(dimension.codes) for dimension in table.dimensions]
     grid = np.indices(sizes).reshape(len(sizes), -1).T.astype(np.int32)
     empty = Table(table.dimensions, grid, np.zeros(number))
     place = table.find(empty.keys)

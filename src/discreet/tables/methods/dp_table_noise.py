@@ -18,6 +18,7 @@ from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 from discreet.tables.methods._base import Protected, TableMethod, changed
+from discreet.tables.methods._contributors import require_records, require_unweighted
 from discreet.tables.methods._cube import add_up, complete_cube, views
 from discreet.tables.methods._projection import least_squares
 
@@ -108,14 +109,8 @@ class DPTableNoise(TableMethod):
                 hint='tabulate with statistic="sum", and the counts in a table of their own',
             )
         source: Source | None = getattr(table, "source", None)
-        if source is not None and source.weight is not None:
-            raise InputError(
-                "dp-noise cannot promise for weighted records, whose influence is not bounded",
-                code="unsupported-weights",
-                hint="tabulate without the weight",
-                column=source.weight,
-            )
-        self._require_records(source)
+        require_unweighted(source, self.name)
+        require_records(source, self.records, self.name)
         cube = complete_cube(self._clipped(table, source))
         groups = [views(cube) == 0] if self.totals == "bottom-up" else _each(views(cube))
         reach = 1.0 if table.statistic == "count" else max(abs(b) for b in self._bounds())
@@ -186,21 +181,6 @@ class DPTableNoise(TableMethod):
                 hint="tabulate the records, or give the largest contributions and wider bounds",
             )
         return table
-
-    def _require_records(self, source: Source | None) -> None:
-        """Check that no contributor has more records than the promise is made for."""
-        if source is None or source.unit is None:
-            return
-        found = source.dataset.frequencies([source.unit])
-        most = max(found.column("count").to_pylist(), default=0)
-        if most > self.records:
-            raise InputError(
-                f"dp-noise promises for at most {self.records} records per contributor, and "
-                "some have more",
-                code="too-many-records",
-                hint="give records=, the most that one contributor may have",
-                parameter="records",
-            )
 
 
 def _each(view: Floats) -> list[Bools]:

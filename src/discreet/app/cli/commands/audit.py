@@ -49,13 +49,21 @@ def add(app: typer.Typer) -> None:
     ) -> None:
         """Compute from the published file alone in which interval each withheld cell lies.
 
+        Of the folder of a top-down release, totals, invariants, intervals and ρ are derived again.
         Exit code 0 if nothing can be computed too closely, 3 otherwise.
         [bold]discreet audit out/cells.csv --protection 10[/bold]
         """
         from discreet.data.atomic import atomic_file
         from discreet.data.declared import read_hierarchies
+        from discreet.tables.derivation import derive
         from discreet.tables.published import audit_published
 
+        derived = derive(published[0]) if len(published) == 1 else None
+        if derived is not None:
+            console.show(derived, as_json=as_json)
+            if not derived.safe:
+                raise typer.Exit(3)
+            return
         with console.progress() as progress:
             found = audit_published(
                 published,

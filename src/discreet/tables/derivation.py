@@ -1,0 +1,192 @@
+"""What a published consistent table promises, derived again from its files alone."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.data.hierarchy import Hierarchy
+from discreet.data.table import Table
+from discreet.dp.hierarchical.estimation import linear_estimate
+from discreet.dp.hierarchical.measurement import Measurements
+from discreet.dp.noise import gaussian_loss
+from discreet.errors import InputError
+from discreet.report import Report, Rows
+from discreet.tables.measured_file import MEASUREMENTS, read_measurements
+from discreet.tables.methods._places import Places
+from discreet.tables.methods._tree_estimate import TreeEstimate
+from discreet.tables.published import hierarchy_file
+
+__all__ = ["Derivation", "derive"]
+
+#: Cells of which a table with all its equations is built.
+_LARGEST = 5_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Derivation(Report):
+    """What was derived again, and what of it does not hold."""
+
+    safe: bool
+    verdict: str
+    #: Derived from the scales, with OpenDP's own figures.
+    rho: float
+    #: Each statement, and what was found against it: nothing where it holds.
+    findings: tuple[tuple[str, str], ...]
+
+    def rows(self) -> Rows:
+        """Return one line per statement."""
+        lines = [(what, wrong or "holds") for what, wrong in self.findings]
+        return ("", ""), [("verdict", self.verdict), ("rho", self.rho), *lines]
+
+
+def derive(path: str | Path) -> Derivation | None:
+    """Judge the files of a consistent table; None where the folder holds none.
+
+    What a release promises follows from its own evidence: whether the evidence is the publisher's is
+    for a signature to say.
+
+    Parameters
+    ----------
+    path
+        The folder of the release, or its file of cells.
+    """
+    given = Path(path)
+    folder = given if given.is_dir() else given.parent
+    stated = _evidence(folder)
+    settings = stated.get("settings", {}) if isinstance(stated, Mapping) else {}
+    if (
+        not isinstance(settings, Mapping)
+        or (settings.get("method") or {}).get("name") != "top-down"
+    ):
+        return None
+    cells = folder / "cells.csv" if (folder / "cells.csv").is_file() else folder / "cells.parquet"
+    try:
+        return _derived(given if given.is_file() else cells, folder, stated)
+    except (KeyError, TypeError, ValueError, IndexError, OSError) as error:
+        raise InputError(
+            "the files of the release do not fit together, so that nothing can be derived",
+            code="bad-release",
+            hint="take the folder as it was published: cells, hierarchies and evidence.json",
+            file=folder,
+        ) from error
+
+
+def _evidence(folder: Path) -> Any:
+    # Any: what a stranger's JSON holds.
+    file = folder / "evidence.json"
+    if not file.is_file():
+        return {}
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, OSError):
+        return {}
+
+
+def _derived(cells: Path, folder: Path, stated: Mapping[str, Any]) -> Derivation:
+    import pandas as pd
+
+    settings = stated["settings"]
+    facts, by = settings["facts"], [str(name) for name in settings["by"]]
+    text = dict.fromkeys(by, str)
+    if cells.suffix == ".parquet":
+        frame = pd.read_parquet(cells).astype(text)
+    else:
+        frame = pd.read_csv(cells, dtype=text, keep_default_na=False)
+    if len(frame) > _LARGEST:
+        raise InputError(
+            f"{len(frame):,} cells are more than can be derived again at once",
+            code="table-too-large",
+            hint=f"up to {_LARGEST:,} cells are; the digests of all files are checked by "
+            "discreet verify",
+        )
+    trees = {name: _hierarchy(folder / hierarchy_file(name, 0)) for name in by}
+    table = Table.from_cells(frame, by, "value", hierarchies=trees, statistic="count")
+    value = frame["value"].to_numpy(dtype=np.float64)
+    places = Places.of(table.dimensions, by.index(facts["spine"]))
+    records = int(settings["method"]["records"])
+    whole = bool(facts["integer"])
+    findings = [
+        ("every combination of codes is printed", _missing(places, table)),
+        ("totals are the sums of their parts", _unequal(table, value, whole=whole)),
+        ("ρ is what the noise costs", _loss(facts, settings["method"], records)[1]),
+    ]
+    if whole:
+        fractions = int(((value != np.round(value)) | (value < 0)).sum())
+        findings.append(
+            ("counts are whole and not negative", f"{fractions:,} are not" if fractions else "")
+        )
+    if (folder / MEASUREMENTS).is_file():
+        measured = read_measurements(folder / MEASUREMENTS, places, facts, records)
+        findings += _from_measurements(measured, places, table, frame, whole=whole)
+    wrong = [what for what, against in findings if against]
+    verdict = "not as promised: " + "; ".join(wrong) if wrong else str(stated["verdict"])
+    return Derivation(
+        not wrong, verdict, _loss(facts, settings["method"], records)[0], tuple(findings)
+    )
+
+
+def _hierarchy(file: Path) -> Hierarchy:
+    with file.open(encoding="utf-8", newline="") as lines:
+        return Hierarchy.from_pairs([(row[0], row[1]) for row in list(csv.reader(lines))[1:]])
+
+
+def _missing(places: Places, table: Table) -> str:
+    lacking = places.size - len(table)
+    return f"{lacking:,} are missing" if lacking else ""
+
+
+def _unequal(table: Table, value: Any, *, whole: bool) -> str:
+    gap = np.abs(table.equations @ value)
+    slack = 0.0 if whole else 1e-6 * max(1.0, float(np.abs(value).max(initial=0.0)))
+    wrong = int((~(gap <= slack)).sum())
+    return f"{wrong:,} totals are not" if wrong else ""
+
+
+def _loss(facts: Mapping[str, Any], method: Mapping[str, Any], records: int) -> tuple[float, str]:
+    """Return the ρ of all measurements, and what is wrong about the one that is stated."""
+    total = sum(
+        Fraction(gaussian_loss(float(one["scale"]), float(records)))
+        for one in facts["measurements"]
+    )
+    rho = float(total)
+    if abs(rho - float(facts["rho"])) > 1e-12 * max(1.0, rho):
+        return rho, f"{facts['rho']:g} is stated, the scales cost {rho:g}"
+    granted = method.get("rho")
+    if granted is not None and total > Fraction(float(granted)):
+        return rho, f"the scales cost more than the {granted:g} that were granted"
+    return rho, ""
+
+
+def _from_measurements(
+    measured: Measurements, places: Places, table: Table, frame: Any, *, whole: bool
+) -> Sequence[tuple[str, str]]:
+    """Judge totals that are exact, and intervals, by the measurements beside the table."""
+    levels = [places.leaves(table)]
+    for number in range(places.spine.depth - 1, 0, -1):
+        levels.insert(0, np.asarray(places.spine.add_up(levels[0], number)))
+    found = []
+    for level, totals in measured.totals.items():
+        off = int((levels[level].sum(axis=1) != totals).sum())
+        found.append(("exact totals are as measured", f"{off:,} are not" if off else ""))
+    estimate = TreeEstimate(places, linear_estimate(measured), tuple(levels) if whole else None)
+    order = np.argsort(table.keys)
+    off = 0
+    if len(table) == places.size:
+        for name, again in zip(("lower_95", "upper_95"), estimate.bounds, strict=True):
+            printed = frame[name].to_numpy(dtype=np.float64)[order]
+            slack = 1e-6 * np.maximum(1.0, np.abs(again))
+            off += int((~(np.abs(printed - again) <= slack)).sum())
+        if not whole:
+            printed = table.value[order]
+            slack = 1e-6 * np.maximum(1.0, np.abs(estimate.value))
+            off += int((~(np.abs(printed - estimate.value) <= slack)).sum())
+    found.append(("intervals follow from the measurements", f"{off:,} do not" if off else ""))
+    return found

@@ -1,0 +1,307 @@
+"""Consistent tables of many places: counted in the engine, estimated by level, streamed to Parquet.
+
+No table of all cells is ever built: the engine counts the single cells that are not empty, the levels
+are arrays, and the published cells go to the file in blocks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.data.dataset import Dataset
+from discreet.data.release import Evidence, Release, Standing
+from discreet.data.table import Dimension, Floats, Ints
+from discreet.dp.grant import charge
+from discreet.errors import InputError
+from discreet.ledger.memory import Memory
+from discreet.ledger.recording import standing_in
+from discreet.ledger.store import Ledger
+from discreet.page import Page
+from discreet.progress import Progress, silent
+from discreet.randomness import Randomness
+from discreet.report import plain
+from discreet.tables.measured_file import MEASUREMENTS, write_measurements
+from discreet.tables.methods import TableMethod
+from discreet.tables.methods._contributors import require_records, require_unweighted
+from discreet.tables.methods._places import Places
+from discreet.tables.methods._tree_estimate import Interval, TreeEstimate
+from discreet.tables.methods.top_down import TopDown
+from discreet.tables.published import hierarchy_file
+from discreet.tables.release import require_unseeded
+from discreet.tables.tabulation import Source, declared_hierarchies, require_columns
+
+__all__ = ["LargeRelease", "LargeTabulation", "tabulate_large"]
+
+#: Rows of a block of the file.
+_ROWS = 500_000
+#: Draws beyond which nobody waits: about two days of one core.
+_DRAWS = 10_000_000_000
+#: Seconds that a draw takes, measured.
+_SECONDS = 15e-6
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class LargeTabulation:
+    """Counts over places and attributes, not yet made: `protect` counts in the engine."""
+
+    source: Source
+    dimensions: tuple[Dimension, ...]
+
+    def __repr__(self) -> str:
+        over = " × ".join(dimension.name for dimension in self.dimensions)
+        return f"LargeTabulation({over})"
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Names of the crossed attributes."""
+        return tuple(dimension.name for dimension in self.dimensions)
+
+    def leaves(self, places: Places) -> Ints:
+        """Return the counts of single cells, one row per leaf, from the engine."""
+        found = self.source.dataset.cells(
+            {dimension.name: dimension.hierarchies for dimension in self.dimensions},
+            largest=0,
+            margins=False,
+            missing=self.source.missing,
+        )
+        codes = []
+        for dimension in self.dimensions:
+            coded = found.column(dimension.name).combine_chunks().dictionary_encode()
+            index = [dimension.index[code] for code in coded.dictionary.to_pylist()]
+            codes.append(np.array(index, dtype=np.int64)[coded.indices.to_numpy()])
+        counts = found.column("count").to_numpy().astype(np.int64)
+        return places.histograms(codes, counts)
+
+    def protect(
+        self,
+        *,
+        method: TableMethod,
+        rng: Randomness | None = None,
+        ledger: str | Path | Ledger | None = None,
+        snapshot: str | None = None,
+        progress: Progress = silent,
+    ) -> LargeRelease:
+        """Return the release: checked, charged, measured and estimated, in this order."""
+        if not isinstance(method, TopDown):
+            raise InputError(
+                f"{method.name} needs a table of all cells",
+                code="large-method",
+                hint="use top-down, or tabulate without large=True",
+                parameter="method",
+            )
+        require_unweighted(self.source, method.name)
+        require_records(self.source, method.records, method.name)
+        places = Places.of(self.dimensions, method.place_of(self.by))
+        task = method.task_of(places)
+        draws = sum(
+            places.spine.sizes[one.level]
+            * places.basis.answers(np.zeros((1, places.basis.cells)), one.query).size
+            for one in task.budget.measures
+        )
+        if draws > _DRAWS:
+            raise InputError(
+                f"the table needs {draws:,} draws of noise, about {draws * _SECONDS / 3600:,.0f} "
+                "hours of one core",
+                code="table-too-large",
+                hint="cross fewer attributes, or measure fewer queries",
+            )
+        leaves = self.leaves(places)
+        task.require_possible(leaves)
+        standing = None
+        if ledger is not None:
+            with Memory(ledger, self.source.dataset, snapshot=snapshot) as memory:
+                what = f"counts by {' × '.join(self.by)}"
+                number = charge(memory.ledger, memory.dataset.name, task.budget.events(), what=what)
+                standing = standing_in(memory, number)
+        measured = task.measure(leaves, progress)
+        del leaves
+        rng = Randomness.secure() if rng is None else rng
+        estimate = method.estimate(measured, places, rng=rng, progress=progress)
+        facts = {**method.facts(task), "large": True}
+        return LargeRelease(
+            method, estimate, facts, rng.kind, task.budget.events(), self.source.dataset, standing
+        )
+
+
+def tabulate_large(
+    data: Dataset,
+    by: Sequence[str],
+    *,
+    unit: str | None = None,
+    weight: str | None = None,
+    missing: str | None = None,
+) -> LargeTabulation:
+    """Cross attributes of a dataset for a consistent table of many places; nothing is counted yet."""
+    names = tuple(str(name) for name in by)
+    require_columns(data, names, None, "sum", (unit, weight))
+    dimensions = []
+    for name in names:
+        data.schema.require_dimension(name)
+        several = declared_hierarchies(data, name, "Total")
+        if not several:
+            raise InputError(
+                f"the codes of {name} are not declared, and those found in the records would tell "
+                "who is in them",
+                code="undeclared-codes",
+                hint="declare a hierarchy or a domain for every attribute",
+                column=name,
+            )
+        dimensions.append(Dimension.of(name, several))
+    source = Source(
+        data,
+        names,
+        None,
+        data.unit if unit is None else unit,
+        data.weight if weight is None else weight,
+        {dimension.name: dimension.hierarchies for dimension in dimensions},
+        missing=missing,
+    )
+    return LargeTabulation(source, tuple(dimensions))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LargeRelease(Release):
+    """A consistent table of many places; it is written in blocks and never held as a frame."""
+
+    method: TopDown
+    estimate: TreeEstimate
+    facts: Mapping[str, Any]
+    randomness: str
+    #: What it spent, as the accountant spells it; the records; and where it was charged.
+    spent: Mapping[str, int]
+    data: Dataset
+    standing: Standing | None = None
+
+    def title(self) -> str:
+        """Return what is shown by what."""
+        return "counts by " + " × ".join(d.name for d in self.estimate.places.dimensions)
+
+    def records(self) -> Dataset:
+        """Return the records that were counted."""
+        return self.data
+
+    def events(self) -> Mapping[str, int]:
+        """Return the privacy events of the measurements."""
+        return self.spent
+
+    def __repr__(self) -> str:
+        return f"LargeRelease({self.estimate.places.size:,} cells: {self.verdict})"
+
+    @property
+    def verdict(self) -> str:
+        """One sentence in plain words."""
+        return f"safe by promise: {self.facts['promise']}, whatever anybody else knows"
+
+    def interval(self, selection: Mapping[str, str | Sequence[str]]) -> Interval:
+        """Return the published sum of cells, and between what the truth lies 95 times in 100."""
+        return self.estimate.interval(selection)
+
+    def level(self, number: int) -> Ints | Floats:
+        """Return what is published of single cells of a level, one row per place."""
+        if self.estimate.whole is not None:
+            return self.estimate.whole[number]
+        return self.estimate.places.basis.backward(self.estimate.fit.estimate[number])
+
+    def evidence(self) -> Evidence:
+        """Return what was done and what it promises."""
+        places = self.estimate.places
+        settings = {
+            "by": [dimension.name for dimension in places.dimensions],
+            "measure": None,
+            "statistic": "count",
+            "rules": [],
+            "method": self.method.settings(),
+            "facts": plain(dict(self.facts)),
+        }
+        loss = {"cells": places.size}
+        return Evidence("table", settings, {"safe": True}, loss, self.verdict, self.randomness)
+
+    def require_releasable(self, *, unsafe: bool = False) -> None:
+        """Refuse what a seeded random source drew."""
+        require_unseeded(self.randomness)
+
+    def blocks(self) -> Iterator[Any]:
+        """Give the published cells as tables of pyarrow, some places at a time. Any: those."""
+        import pyarrow as pa
+
+        places = self.estimate.places
+        spine = places.dimensions[places.place]
+        width = int(np.prod([len(d.codes) for d in places.attributes], dtype=np.int64))
+        names = [pa.array(d.codes) for d in places.attributes]
+        grid = np.indices([len(d.codes) for d in places.attributes]).reshape(
+            len(places.attributes), -1
+        )
+        for number in range(places.spine.depth):
+            # A leaf above the last level is printed once.
+            rows = np.flatnonzero(places.level_of[places.nodes[number]] == number)
+            for start in range(0, len(rows), max(_ROWS // width, 1)):
+                part = rows[start : start + max(_ROWS // width, 1)]
+                codes = np.repeat(places.nodes[number][part], width).astype(np.int32)
+                value, lower, upper = self.estimate.of_nodes(number, part)
+                columns: dict[str, Any] = {
+                    spine.name: pa.DictionaryArray.from_arrays(codes, pa.array(spine.codes))
+                }
+                for place, dimension in enumerate(places.attributes):
+                    index = np.tile(grid[place], len(part)).astype(np.int32)
+                    columns[dimension.name] = pa.DictionaryArray.from_arrays(index, names[place])
+                kind = np.int64 if self.estimate.whole is not None else np.float64
+                columns |= {"value": value.astype(kind), "lower_95": lower, "upper_95": upper}
+                level = [self.facts["levels"][number]]
+                zeros = np.zeros(len(value), dtype=np.int8)
+                columns["level"] = pa.DictionaryArray.from_arrays(zeros, pa.array(level))
+                table = pa.table(columns)
+                yield table.cast(
+                    pa.schema(
+                        [
+                            (f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type)
+                            for f in table.schema
+                        ]
+                    )
+                )
+
+    def write_files(self, folder: Path) -> None:
+        """Write the cells (Parquet), the hierarchies, and the page for readers."""
+        from pyarrow import parquet
+
+        places = self.estimate.places
+        writer = None
+        try:
+            for block in self.blocks():
+                if writer is None:
+                    writer = parquet.ParquetWriter(
+                        folder / "cells.parquet", block.schema, compression="zstd"
+                    )
+                writer.write_table(block)
+        finally:
+            if writer is not None:
+                writer.close()
+        for dimension in places.dimensions:
+            for number, hierarchy in enumerate(dimension.hierarchies):
+                hierarchy.to_pairs(folder / hierarchy_file(dimension.name, number))
+        if self.estimate.measured is not None:
+            path = folder / MEASUREMENTS
+            write_measurements(self.estimate.measured, places, self.facts["levels"], path)
+        page = _page(self).html()
+        (folder / "report.html").write_text(page, encoding="utf-8")
+
+
+def _page(release: LargeRelease) -> Page:
+    """Return the page of a table that is too large to be shown."""
+    from discreet.tables.top_down_page import top_down_sections
+
+    places = release.estimate.places
+    by = ", ".join(dimension.name for dimension in places.dimensions)
+    evidence = release.evidence()
+    return Page(
+        f"Number of records by {by}",
+        top_down_sections(release.method, release.estimate, release.facts),
+        verdict=evidence.verdict,
+        lead=f"{places.size:,} cells in cells.parquet, protected so that no single contributor can "
+        "be recognised in them.",
+        footer=f"discreet {evidence.version}, {evidence.time}",
+    )

@@ -1,0 +1,132 @@
+"""Attacks on published counts: near-certain on exact ones, bounded after top-down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.tables.methods.test_top_down import granting, table
+
+import discreet as dc
+from discreet.attacks._tables import identity
+from discreet.attacks.presence import Presence, most_right
+from discreet.attacks.reconstruction import Reconstruction, segregated_people
+from discreet.attacks.repeated_releases import RepeatedReleases
+from discreet.dp.accountant import Accountant, gaussian_event
+from discreet.dp.hierarchical.basis import Basis
+from discreet.dp.hierarchical.budget import Budget, allocate
+from discreet.dp.hierarchical.estimation import gathered_from, whole_estimate
+from discreet.dp.hierarchical.measurement import Measurements, measure
+from discreet.dp.hierarchical.tree import Spine
+from discreet.randomness import Randomness
+
+SPINE = Spine((np.zeros(4, dtype=np.int64),))
+BASIS = Basis((2,))
+OTHERS = np.array([3, 0, 5, 2, 0, 0, 9, 1])
+
+
+def budget(rho: float) -> Budget:
+    return allocate(rho, [{(): 0.2, (0,): 0.2}, {(): 0.2, (0,): 0.4}])
+
+
+def likelihood(cell: int) -> Any:
+    """Return the best score there is: the likelihood ratio of all measurements."""
+
+    def score(measured: Measurements) -> float:
+        weight = total = 0.0
+        for one in measured.budget.measures:
+            known = OTHERS.reshape(4, 2)
+            known = known.sum(axis=0, keepdims=True) if one.level == 0 else known
+            answers = measured.noisy[one.level][one.query] - BASIS.answers(known, one.query)
+            row = 0 if one.level == 0 else cell // 2
+            column = cell % 2 if one.query else 0
+            total += float(answers[row, column]) / one.scale**2
+            weight += 1 / one.scale**2
+        return total / weight
+
+    return score
+
+
+def bound_of(rho: float) -> float:
+    """Return how often anybody may be right about presence, at most."""
+    return min(
+        most_right(Accountant("zcdp", float(delta)).epsilon({gaussian_event(rho): 1}), float(delta))
+        for delta in np.geomspace(1e-6, 0.5, 60)
+    )
+
+
+def told(rho: float, runs: int) -> tuple[float, float]:
+    """Return how often the best test of presence is right, and the bound of the promise."""
+    spent = budget(rho)
+    found = Presence(runs=runs).run(
+        lambda counts: measure(SPINE, BASIS, counts.reshape(4, 2), spent),
+        OTHERS,
+        1,
+        likelihood(1),
+    )
+    return found.found, bound_of(rho)
+
+
+def test_presence_is_certain_on_exact_counts_and_bounded_by_noise() -> None:
+    assert Presence(runs=100).run(identity, OTHERS, 1).found == 1.0
+    right, bound = told(0.1, 400)
+    assert right <= bound + 4 * 0.5 / np.sqrt(400)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rho", [0.02, 0.1, 1.0])
+def test_presence_stays_within_the_bound_over_thousands_of_runs(rho: float) -> None:
+    runs = 3000
+    right, bound = told(rho, runs)
+    assert right <= bound + 4 * 0.5 / np.sqrt(runs)
+
+
+def release(rho: float) -> Any:
+    """Publish places × cells consistently, over five levels of places."""
+    basis = Basis((16, 4))
+    queries = {(): 0.3, (0,): 0.15, (1,): 0.15, (0, 1): 0.4}
+    shares = [{query: part / 5 for query, part in queries.items()}] * 5
+    spine = Spine(tuple(np.repeat(np.arange(n), w) for n, w in ((1, 4), (4, 5), (20, 5), (100, 4))))
+
+    def publish(counts: Any) -> Any:
+        measured = measure(spine, basis, counts, allocate(rho, shares))
+        *_, last = whole_estimate(measured, gathered_from(measured), rng=Randomness.secure())
+        return last
+
+    return publish
+
+
+def advantage(rho: float) -> tuple[float, float, float]:
+    """Return what is found of people in the records, of those left out, and the standard error."""
+    people, left_out = segregated_people(2)
+    report = Reconstruction().run(release(rho), people, left_out, rows=16)
+    absent = left_out[people == 0].sum()
+    spread = report.blind * (1 - report.blind) / absent
+    spread += report.found * (1 - report.found) / (people == 1).sum()
+    return report.found, report.blind, float(np.sqrt(spread))
+
+
+def test_reconstruction_finds_most_people_in_exact_tables_and_guesses_after_noise() -> None:
+    people, left_out = segregated_people(2)
+    exact = Reconstruction().run(identity, people, left_out, rows=16)
+    assert exact.found > 0.6 > 3 * exact.blind
+    found, blind, error = advantage(0.1)
+    # One person's record still shifts its own cell a little: by no more than the promise allows.
+    assert found - blind <= 2 * bound_of(0.1) - 1 + 3 * error
+    assert found < 0.3 < exact.found
+
+
+def test_averaging_is_refused_by_the_ledger(tmp_path: Path) -> None:
+    made = table()
+    cell = made.cell("n1", "f", "65+")
+    method = dc.TopDown(rho=0.2)
+    place = granting(tmp_path / "ledger.db", 1.0)
+
+    def publish(_: Any) -> Any:
+        return made.protect(method=method, ledger=place).protected.value
+
+    report = RepeatedReleases(times=8).run(publish, made.value.astype(np.int64), cell)
+    assert report.refused >= 3
+    assert not report.succeeded

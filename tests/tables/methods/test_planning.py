@@ -1,0 +1,65 @@
+"""Plans against simulation, and targets that are met."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet.dp.hierarchical.estimation import linear_estimate
+from discreet.dp.hierarchical.measurement import measure
+from discreet.errors import InputError
+from discreet.tables.methods._places import Places
+
+TREES: dict[str, Any] = {
+    "region": dc.Hierarchy.from_levels(
+        {"Land": {f"r{i}": [f"r{i}{j}" for j in range(4 + i)] for i in range(5)}}
+    ),
+    "sex": dc.Hierarchy.flat(["f", "m"]),
+    "age": dc.Hierarchy.flat(["0-17", "18-64", "65+"]),
+}
+
+
+def test_predicted_errors_are_those_of_simulations() -> None:
+    from discreet.data.table import Dimension
+
+    method = dc.TopDown(rho=0.3, split="leaf-heavy")
+    plan = dc.TopDown.plan(TREES, rho=0.3, split="leaf-heavy")
+    places = Places.of(tuple(Dimension.of(n, t) for n, t in TREES.items()), 0)
+    task = method.task_of(places)
+    leaves = np.zeros((places.spine.sizes[-1], places.basis.cells), dtype=np.int64)
+    repeats, seen = 300, np.zeros(2)
+    for _ in range(repeats):
+        fitted = linear_estimate(measure(places.spine, places.basis, leaves, task.budget))
+        cells = places.basis.backward(fitted.estimate[2])
+        seen += [np.abs(cells.sum(axis=1)).mean(), np.abs(cells).mean()]
+    expected = [plan.errors["2"]["total"], plan.errors["2"]["detailed"]]
+    assert seen / repeats == pytest.approx(expected, rel=0.03)
+
+
+def test_targets_are_met_at_no_more_than_the_even_split() -> None:
+    target = {"1": {"total": 2.0}, "2": {"sex": 3.0}}
+    plan = dc.TopDown.plan(TREES, target=target)
+    even = dc.TopDown.plan(TREES, rho=1.0)
+    needed = max(
+        (even.errors[level][query] / wanted) ** 2
+        for level, given in target.items()
+        for query, wanted in given.items()
+    )
+    for level, given in target.items():
+        for query, wanted in given.items():
+            assert plan.errors[level][query] <= wanted * (1 + 1e-6)
+    assert plan.rho < 0.9 * needed
+    # What it proposes can be used as it is.
+    again = dc.TopDown.plan(TREES, plan.queries, plan.rho, split=plan.split)
+    assert again.errors["1"]["total"] == pytest.approx(plan.errors["1"]["total"], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "target", [{"1": {"total": 0.0}}, {"9": {"total": 1.0}}, {"1": {"job": 1.0}}]
+)
+def test_targets_that_mean_nothing_are_refused(target: Any) -> None:
+    with pytest.raises(InputError):
+        dc.TopDown.plan(TREES, target=target)
