@@ -333,7 +333,8 @@ def paid(**columns):
 
 
 @pytest.mark.parametrize(
-    "other", [("half",), ("men", "women"), ("mistaken",), ("boundless",), ("tax", "births", "scores")]
+    "other",
+    [("half",), ("men", "women"), ("mistaken",), ("boundless",), ("tax", "births", "scores")],
 )
 def test_dependences_are_found_beside_missing_and_wrong_values(other):
     data = paid(salary="salary", **{name: name for name in other})

@@ -165,7 +165,9 @@ def identifying(dataset: Dataset, columns: Sequence[str]) -> dict[str, str]:
         elif summary.kind == "number" and meaning(summary.name, "place"):
             found[summary.name] = "are coordinates, as its name says"
         elif is_other and _is_number_of_somebody(summary):
-            found[summary.name] = "are numbers of 9 to 13 digits, like those of persons and telephones"
+            found[summary.name] = (
+                "are numbers of 9 to 13 digits, like those of persons and telephones"
+            )
     return found
 
 
