@@ -68,9 +68,13 @@ def test_audit_agrees_with_an_independent_solver(method):
             needs = max(truth[cell] - marked.lower[cell], 0.0), truth[cell] + marked.upper[cell]
             enough = low <= needs[0] + 1e-5 * scale and high >= needs[1] - 1e-5 * scale
             if release.protected.lower is not None:  # where it lies is drawn: the width counts
-                levels = np.ceil([truth[cell] - needs[0] - 1e-9, marked.upper[cell] - 1e-9])
+                levels = np.array([truth[cell] - needs[0], marked.upper[cell]])
+                # The largest value that is possible needs most.
+                grows = levels.sum() < truth[cell]
+                most = np.ceil(levels * (high / truth[cell] if grows else 1.0) - 1e-6)
+                levels = np.ceil(levels - 1e-9)
                 ends = np.ceil(low - 1e-6), np.floor(high + 1e-6)  # the amounts are whole numbers
-                enough = ends[1] - ends[0] >= levels.sum()
+                enough = ends[1] - ends[0] >= most.sum()
                 if truth[cell] <= levels[0]:  # down to zero: this end does not slide
                     enough &= ends[0] <= 0 and ends[1] >= truth[cell] + levels[1]
             if release.protected.spread is not None:

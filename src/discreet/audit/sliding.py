@@ -76,21 +76,28 @@ def audit_width(
     cells = audit.cells
     least_upper = np.where(fixed, table.value - fall + width, -np.inf)[cells]
     most_lower = np.where(fixed, table.value - fall, np.inf)[cells]
-    needed = width[cells], most_lower, least_upper
-    open_ = cells[~_is_wide(audit, needed, whole=whole)]
-    if open_.size and not exact:
+    exactly = np.full(len(cells), exact)
+    open_ = ~_is_wide(audit, (width[cells], most_lower, least_upper), whole=whole)
+    if open_.any() and not exact:
         status = np.full(len(table), np.int8(Status.SAFE))
-        status[open_] = Status.PRIMARY
+        status[cells[open_]] = Status.PRIMARY
         ends = audit_table(divided.replace(status=status), exact=True, **settings)
         place = np.searchsorted(cells, ends.cells)
         found_lower, found_upper = audit._lower.copy(), audit._upper.copy()
         found_lower[place], found_upper[place] = ends._lower, ends._upper
+        exactly[place] = True
         audit = dataclasses.replace(audit, _lower=found_lower, _upper=found_upper)
+    # What totals exclude need not be protected: exact ends ask for less than printed ones.
+    most = np.abs(table.value)
+    most[cells] = np.maximum(np.abs(audit._lower), np.abs(audit._upper))
+    width[cells] = np.where(exactly, needed_width(table, most)[cells], width[cells])
     value = table.value[cells]
     audit = dataclasses.replace(
         audit, _need_lower=value - fall[cells], _need_upper=value + (width - fall)[cells]
     )
-    return with_verdicts(audit, _is_wide(audit, needed, whole=whole))
+    return with_verdicts(
+        audit, _is_wide(audit, (width[cells], most_lower, least_upper), whole=whole)
+    )
 
 
 def levels(table: Table) -> tuple[Floats, Floats]:

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.audit.intervals import Audit, audit_table
 from discreet.audit.knowledge import least
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.linked import LinkedTables
-from discreet.data.table import Dimension, Floats, Ints, Status, Table
+from discreet.data.table import Dimension, Floats, Status, Table
 from discreet.errors import InputError, nearest
 from discreet.progress import Progress, silent
 from discreet.report import Rows
@@ -159,7 +160,7 @@ def _placed(
     added: Floats,
     total: str | None,
     within: float | None,
-) -> tuple[tuple[Dimension, ...], Ints]:
+) -> tuple[tuple[Dimension, ...], npt.NDArray[np.int32]]:
     """Return the dimensions of a published table, and the place of each cell in them.
 
     Where nothing says which code is that of totals, it is found by what adds up.
