@@ -128,7 +128,10 @@ def test_several_workers_need_a_shared_ledger(folder):
 def test_two_workers_never_overspend(folder, postgres_database):
     users = [f"user{n}" for n in range(8)]
     path = write_policy(
-        folder, gateway={"guard": NOISE, "ledger": postgres_database}, users=("ana", *users), workers=2
+        folder,
+        gateway={"guard": NOISE, "ledger": postgres_database},
+        users=("ana", *users),
+        workers=2,
     )
     served = Served(path, postgres_database)
     try:
