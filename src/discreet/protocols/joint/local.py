@@ -26,7 +26,7 @@ from discreet.protocols.transport.identity import Identity
 from discreet.registry import build
 from discreet.report import plain
 
-__all__ = ["Parties", "start"]
+__all__ = ["Parties", "free_ports", "start"]
 
 _PATIENCE = 60.0
 _NODES = 3
@@ -103,7 +103,7 @@ def start(
     processes: dict[str, subprocess.Popen[bytes]] = {}
     try:
         parties = dict.fromkeys([*owners, *nodes, "analyst"])
-        ports = _free_ports(len(parties))
+        ports = free_ports(len(parties))
         for party in parties:
             Identity.new(folder, party)
         stated = {
@@ -211,7 +211,8 @@ def _bounds(
     return found
 
 
-def _free_ports(n: int) -> list[int]:
+def free_ports(n: int) -> list[int]:
+    """Return ports of this machine at which nobody listens now."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(n)]
         for one in sockets:
