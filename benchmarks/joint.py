@@ -52,9 +52,11 @@ def table(cells: int) -> None:
         rules=RULES,
     ) as joint:
         pids = {name: one.pid for name, one in joint._closing.processes.items()}
+        sql = "SELECT high, low, COUNT(*), SUM(value) FROM joint GROUP BY high, low"
+        joint.ask(sql)  # the first question also imports what it needs
         before = {name: cpu(pid) for name, pid in pids.items()}
         start = time.monotonic()
-        found = joint.ask("SELECT high, low, COUNT(*), SUM(value) FROM joint GROUP BY high, low")
+        found = joint.ask(sql)
         wall = time.monotonic() - start
         spent = max(cpu(pid) - before[name] for name, pid in pids.items())
         memory = max(map(peak, pids.values()))

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-import socket
-
+from discreet.protocols.joint.local import free_ports
 from discreet.protocols.transport import Identity
 from discreet.protocols.transport.identity import read_certificate
-
-
-def free_ports(n):
-    sockets = [socket.socket() for _ in range(n)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def free_address():

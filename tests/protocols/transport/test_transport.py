@@ -180,7 +180,7 @@ def test_sessions_are_bound_to_policy_parties_and_version(known, other, code):
     assert met == [("s", "control")]
 
 
-def raw(address, known, content):
+def raw(address, known, content, wait=0.2):
     """Send bytes as a pinned party would not, and return what comes back."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -193,7 +193,7 @@ def raw(address, known, content):
     ):
         connection.sendall(content)
         with contextlib.suppress(OSError):
-            connection.settimeout(0.2)
+            connection.settimeout(wait)
             return connection.recv(1 << 16)
     return b""
 
@@ -217,6 +217,25 @@ def test_replayed_and_truncated_and_foreign_frames_are_refused(known):
         raw(address, known, frame(Message("one"), number=1))
         raw(address, known, b"dscr\x02" + one[5:])
     assert seen == ["one"]
+
+
+def test_a_server_outlives_fuzzed_frames(known):
+    rng = np.random.default_rng(6)
+    seen = []
+
+    def take(peer, message):
+        seen.append(message.label)
+        return Message("ok")
+
+    whole = frame(Message("label", {"a": 1}, b"body"))
+    with serving(known, answer_requests(take, limit=8, idle=0.5), time_limit=0.5) as address:
+        for _ in range(60):
+            content = bytearray(whole)
+            content[rng.integers(0, HEAD)] ^= rng.integers(1, 256)
+            raw(address, known, bytes(content), wait=0.01)
+        assert seen == []
+        with connect(address, pin=known["a"].pin, identity=known["b"], time_limit=5) as link:
+            assert request(link, "label", limit=8).label == "ok"
 
 
 def test_fuzzed_frames_never_get_through():

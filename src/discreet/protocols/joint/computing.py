@@ -114,7 +114,7 @@ class TableRun:
         unresolved = {cells[place] for place in np.flatnonzero(flags)}
         for level in demand.levels:
             groups = demand.groups(policy, level)
-            what = f"totals by {', '.join(demand.keys[:level]) or 'nothing'}"
+            what = f"totals by {', '.join(demand.keys[:level])}" if level else "totals over all"
             own = None
             if self._inputs is not None:
                 own = self._withheld(level, sorted(unresolved))

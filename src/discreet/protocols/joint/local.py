@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import dataclasses
 import math
@@ -25,7 +26,7 @@ from discreet.protocols.transport.identity import Identity
 from discreet.registry import build
 from discreet.report import plain
 
-__all__ = ["Parties", "start"]
+__all__ = ["Parties", "free_ports", "start"]
 
 _PATIENCE = 60.0
 _NODES = 3
@@ -46,15 +47,20 @@ class Parties:
 
     def close(self) -> None:
         """Stop the processes and remove their files."""
-        for process in self.processes.values():
-            process.terminate()
-        for process in self.processes.values():
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(5)
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        atexit.unregister(self.close)
+        _stop(self.processes, self.folder)
+
+
+def _stop(processes: Mapping[str, subprocess.Popen[bytes]], folder: Path) -> None:
+    for process in processes.values():
+        process.terminate()
+    for process in processes.values():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(5)
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def start(
@@ -94,9 +100,10 @@ def start(
     owners = [f"owner{place + 1}" for place in range(len(datasets))]
     nodes = owners[:_NODES] + ["node"] * (_NODES - min(len(owners), _NODES))
     folder = Path(tempfile.mkdtemp(prefix="discreet-joint-"))
+    processes: dict[str, subprocess.Popen[bytes]] = {}
     try:
         parties = dict.fromkeys([*owners, *nodes, "analyst"])
-        ports = _free_ports(len(parties))
+        ports = free_ports(len(parties))
         for party in parties:
             Identity.new(folder, party)
         stated = {
@@ -121,7 +128,6 @@ def start(
             "time_limit": time_limit,
         }
         policy = dataclasses.replace(build(JointPolicy, stated), folder=str(folder))
-        processes = {}
         for party in [*owners, *(["node"] if "node" in nodes else [])]:
             file = folder / f"{party}.parquet"
             if party in owners:
@@ -133,8 +139,9 @@ def start(
         made = Parties(policy, folder, processes)
         _await(made)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        _stop(processes, folder)
         raise
+    atexit.register(made.close)  # nobody is left listening when the caller forgets
     return made
 
 
@@ -157,7 +164,6 @@ def _await(parties: Parties) -> None:
         while b"listens" not in log.read_bytes():
             if process.poll() is not None or time.monotonic() > until:
                 said = log.read_text(encoding="utf-8", errors="replace").strip()
-                parties.close()
                 raise EngineError(f"the party {party} did not start: {said}", code="party-failed")
             time.sleep(0.02)
 
@@ -205,7 +211,8 @@ def _bounds(
     return found
 
 
-def _free_ports(n: int) -> list[int]:
+def free_ports(n: int) -> list[int]:
+    """Return ports of this machine at which nobody listens now."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(n)]
         for one in sockets:

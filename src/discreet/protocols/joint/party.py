@@ -264,6 +264,27 @@ class Owner(Party):
 
     Examples
     --------
-    >>> with Owner(policy, "hospital-a", data=stays, ledger=open_ledger("a.db")):  # doctest: +SKIP
-    ...     threading.Event().wait()
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> import discreet as dc
+    >>> from discreet.ledger.opening import open_ledger
+    >>> from discreet.protocols.joint.declaration import PartyEntry
+    >>> from discreet.protocols.joint.local import free_ports
+    >>> from discreet.protocols.transport.identity import Identity
+    >>> folder, names = tempfile.mkdtemp(), ("a", "b", "c", "analyst")
+    >>> pins = [Identity.new(folder, name).pin for name in names]
+    >>> places = [f"127.0.0.1:{port}" for port in free_ports(4)]
+    >>> policy = JointPolicy(
+    ...     relation="stays",
+    ...     parties={n: PartyEntry(f"{n}.crt", at) for n, at in zip(names, places)},
+    ...     owners=("a", "b", "c"),
+    ...     nodes=("a", "b", "c"),
+    ...     analysts=("analyst",),
+    ...     keys={"icd": ("A", "B")},
+    ...     rules=(dc.MinimumFrequency(3),),
+    ...     folder=folder,
+    ... )
+    >>> stays = dc.read(pd.DataFrame({"icd": ["A", "B", "A"]}), name="stays")
+    >>> with open_ledger() as ledger, Owner(policy, "a", data=stays, ledger=ledger):
+    ...     pass  # it answers here, until it is closed
     """
