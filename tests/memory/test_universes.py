@@ -7,7 +7,7 @@ import pytest
 from tests.memory.universes import play
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_nothing_is_told_together(seed: int) -> None:
     world = play(seed, remember=True)
     assert world.isolated() == []
@@ -16,8 +16,8 @@ def test_nothing_is_told_together(seed: int) -> None:
 
 
 def test_without_memory_much_is_told() -> None:
-    worlds = [play(seed, remember=False) for seed in range(12)]
-    assert sum(world.leaks for world in worlds) >= 2  # at least a tenth
+    worlds = [play(seed, remember=False) for seed in range(8)]
+    assert sum(world.leaks for world in worlds) >= 1  # at least a tenth
 
 
 @pytest.mark.slow

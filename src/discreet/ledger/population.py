@@ -77,7 +77,9 @@ def open_population(
     opening.require_one_name()
     found = opening.known_as(snapshot) or opening.admitted(snapshot)
     opening.require_one_told(found, answers)
-    marked = opening.mark()
+    if not ledger.is_lasting:  # a mark would name a ledger that nobody can open again
+        require_unmarked(dataset)
+    marked = opening.mark() if ledger.is_lasting else False
     snapshot_now = opening.recorded(found, marked=marked)
     first = next(s.identity for s in ledger.snapshots() if s.dataset == dataset.name)
     said = [] if marked else [_unmarked(dataset)]

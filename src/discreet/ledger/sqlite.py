@@ -48,6 +48,11 @@ class SqliteLedger(Ledger):
                 hint="check that the file is a ledger and can be written",
             ) from error
 
+    @property
+    def is_lasting(self) -> bool:
+        """Whether it is in a file."""
+        return self.path != ":memory:"
+
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False

@@ -83,6 +83,11 @@ class Ledger(abc.ABC):
         #: Snapshots that all exact and interval answers about a dataset are known to be of.
         self._agreed: set[tuple[str, str]] = set()
 
+    @property
+    def is_lasting(self) -> bool:
+        """Whether it is still there when the process has ended."""
+        return True
+
     @abc.abstractmethod
     def transaction(self, *, write: bool) -> contextlib.AbstractContextManager[Cursor]:
         """Return a transaction; a writing one is alone, across processes, until it is durable."""

@@ -83,7 +83,7 @@ class JointAudit(Report):
                 ", ".join(map(str, q.releases)),
                 q.told,
                 q.withheld,
-                "" if q.narrowest is None else f"{q.narrowest:.0%}",
+                _share(q.narrowest),
                 q.found,
             )
             for q in self.quantities
@@ -129,6 +129,12 @@ class _Remembered:
 
     def linear(self) -> Sequence[tuple[Earlier, LinearFacts]]:
         return self.facts
+
+
+def _share(narrowest: float | None) -> str:
+    if narrowest is None:
+        return ""
+    return "unbounded" if narrowest == float("inf") else f"{narrowest:.0%}"
 
 
 def joint_audit(ledger: str | Path | Ledger) -> JointAudit:
@@ -219,8 +225,11 @@ def _narrowest(judgement: JointJudgement, own: LinearFacts) -> float | None:
         start += len(fact.lower)
     whole = whole.replace(status=status)
     frame = audit_table(whole, published=~withheld, exact=True).intervals
-    middle = (frame["lower"] + frame["upper"]).abs() / 2
-    width = (frame["upper"] - frame["lower"]) / middle.clip(lower=1e-12)
+    bounded = frame[np.isfinite(frame["upper"]) & np.isfinite(frame["lower"])]
+    if bounded.empty:
+        return float("inf")
+    middle = (bounded["lower"] + bounded["upper"]).abs() / 2
+    width = (bounded["upper"] - bounded["lower"]) / middle.clip(lower=1e-12)
     return float(width.min())
 
 

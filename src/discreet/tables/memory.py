@@ -130,7 +130,7 @@ def _codes(memory: Memory, source: Any, dimension: Dimension) -> Ints:
     ]
     lookup = np.array([*index, missing], dtype=np.int64)
     found = coded.indices.fill_null(len(index)).to_numpy(zero_copy_only=False)
-    return lookup[found]
+    return np.asarray(lookup[found], dtype=np.int64)
 
 
 def _require_function(before: Any, after: Any) -> None:
@@ -248,7 +248,7 @@ def _detailed(table: Table, facts: LinearFacts, parts: Ints, records: _Records) 
     # A unit with several records in a cell is one contributor.
     count, top, who = records.largest(place, record, len(table))
     amount = records.amount[record] * records.factor[record]
-    value = np.bincount(place, weights=amount, minlength=len(table))
+    value: Floats = np.bincount(place, weights=amount, minlength=len(table)).astype(np.float64)
     if table.count is not None:
         value = table.value  # as it was tabulated
     elif table.status is not None:
@@ -367,7 +367,7 @@ def _atom_table(atoms: Ints, records: _Records, like: Table) -> Table:
     return Table(
         (Dimension("atom", ("Total",), np.array([[-1]], dtype=np.int32)),),
         np.zeros((size, 1), dtype=np.int32),
-        np.bincount(atoms, weights=records.amount * records.factor, minlength=size),
+        np.bincount(atoms, records.amount * records.factor, size).astype(np.float64),
         count=count,
         contributions=np.nan_to_num(top),
         contributors=who,

@@ -152,7 +152,8 @@ def _points(
     """Return the withheld cells that can only have one value."""
     if not hidden:
         return set()
-    found = solved(cells, sorted(hidden), list(equations), 0.0)
+    names: list[Any] = sorted(hidden)  # any name of a cell will do
+    found: Mapping[Any, tuple[float, float]] = solved(cells, names, list(equations), 0.0)
     return {
         address for address, (low, high) in found.items() if high - low <= 1e-7 * max(1.0, abs(low))
     }
