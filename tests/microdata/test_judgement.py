@@ -109,9 +109,7 @@ def test_files_with_nothing_in_common():
 def test_missing_values_and_dates_are_compared():
     rows = INSIDE.assign(pay=INSIDE.pay.where(INSIDE.age > 30), day=pd.Timestamp("2020-01-01"))
     others = OUTSIDE.assign(pay=OUTSIDE.pay.where(OUTSIDE.age > 30), day=pd.Timestamp("2020-01-02"))
-    found = synthetic_risk(
-        dc.read(rows), dc.read(rows), dc.read(others), rng=Randomness.seeded(1)
-    )
+    found = synthetic_risk(dc.read(rows), dc.read(rows), dc.read(others), rng=Randomness.seeded(1))
     assert found["membership"].facts["AUC"] > 0.9
 
 

@@ -91,6 +91,23 @@ def test_a_missing_domain_is_told(people):
     assert "declared domain" in str(done.exception)
 
 
+def test_domains_are_typed_or_stand_in_a_file(people, tmp_path):
+    known = tmp_path / "domains.yaml"
+    known.write_text("job: [nurse, pilot]\nage: {cuts: [0, 30, 60, 100]}\n")
+    common = ["microdata", "synthesize", people, "-m", "mst epsilon=1", "--rest", "quasi"]
+    common += ["--role", "name=identifier", "--domains", "sex=f,m"]
+    for place, more in (
+        ("one", ["--domains", f"@{known}"]),
+        ("two", ["--domains", "job=nurse,pilot", "--bounds", "age=0,100"]),
+    ):
+        done = discreet(*common, *more, "-o", tmp_path / place)
+        assert done.exit_code == 0, done.output
+        assert set(pd.read_csv(tmp_path / place / "people.csv").sex) <= {"f", "m"}
+    (tmp_path / "list.yaml").write_text("- 3")
+    for wrong in (["--domains", f"@{tmp_path}/list.yaml"], ["--bounds", "age=low,high"]):
+        assert discreet(*common, *wrong).exit_code != 0
+
+
 def test_a_file_is_judged(people, tmp_path):
     done = discreet("microdata", "judge", people, "--original", people, "--holdout", people)
     assert done.exit_code == 0, done.output

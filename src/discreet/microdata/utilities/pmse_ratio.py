@@ -73,7 +73,9 @@ class PMSERatio(UtilityMeasure):
             expected = float(np.mean(shuffled))
         ratio = error / expected if expected > 0 else 0.0
         facts = {"ratio": ratio, "pMSE": error, "expected": expected}
-        words = f"told from the original {ratio:.2f} times as well as draws from the right model are"
+        words = (
+            f"told from the original {ratio:.2f} times as well as draws from the right model are"
+        )
         return self.comparison(max(0.0, ratio - 1), words, facts)
 
 
