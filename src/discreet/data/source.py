@@ -78,10 +78,13 @@ class Source(Record):
         "the order of permuted ones",
     )
     domains: Mapping[str, Any] = parameter(
-        {}, help="values a column can have, whatever the records hold: a list, or cut points"
+        {},
+        help="values a column can have, whatever the records hold: COLUMN=a,b,c, or @FILE (YAML) with "
+        "a list or {cuts: […]} for each column",
     )
     bounds: Mapping[str, tuple[float, float]] = parameter(
-        {}, help="least and largest value a column can have, whatever the records hold"
+        {},
+        help="least and largest value a column can have, whatever the records hold: COLUMN=0,100",
     )
     format: str | None = parameter(
         None, help="csv, excel, fixed-width, …, where the suffix does not say"

@@ -119,7 +119,7 @@ def paired_bars(shares: Sequence[Mapping[str, Any]]) -> str:
     """
     spec = {
         "data": {"values": list(shares)},
-        "mark": {"type": "bar"},
+        "mark": {"type": "bar", "width": 4},
         "encoding": {
             "facet": {"field": "column", "type": "nominal", "columns": 4, "title": None},
             "x": {"field": "class", "type": "nominal", "sort": None, "axis": None},

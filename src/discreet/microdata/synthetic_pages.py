@@ -19,6 +19,8 @@ __all__ = ["measured_sections"]
 
 #: Columns drawn side by side and in the heat map, at most.
 _COLUMNS = 16
+#: A class of fewer original records is not drawn.
+_FEWEST = 10
 
 
 def measured_sections(
@@ -67,11 +69,12 @@ def measured_sections(
 def _shares(name: str, column: tuple[Any, Any, int]) -> list[dict[str, Any]]:
     one, two, width = column
     shares = [np.bincount(side, minlength=width) / max(side.size, 1) for side in (one, two)]
-    # The most frequent classes are enough to see whether a column is kept.
-    kept = np.sort(np.argsort(-shares[0], kind="stable")[:12])
+    # The most frequent classes are enough to see whether a column is kept, and a page that leaves
+    # shows no class of a few people.
+    most = np.argsort(-shares[0], kind="stable")[:12]
+    kept = np.sort(most[shares[0][most] * one.size >= _FEWEST])
     return [
         {"column": name, "class": str(place), "file": word, "share": float(share[place])}
         for place in kept
         for word, share in zip(("original", "synthetic"), shares, strict=True)
-        if shares[0][place] + shares[1][place] > 0
     ]

@@ -227,7 +227,9 @@ class SyntheticRelease(MicrodataRelease):
             verdict=self.verdict,
             lead=f"{len(self.files)} file{'s' * (len(self.files) > 1)} of "
             f"{len(self.dataset):,} records, {len(self.dataset.columns)} columns",
-            footer="No record is anybody's; the order of the records was drawn by lot.",
+            footer="Identifiers were removed and the order of the records was drawn by lot."
+            if self.corresponds
+            else "No record is anybody's; the order of the records was drawn by lot.",
         ).html()
 
     def sections(self) -> list[Section]:
@@ -243,7 +245,7 @@ class SyntheticRelease(MicrodataRelease):
                 *(
                     (name, str(value))
                     for name, value in settings.items()
-                    if value not in (None, {})
+                    if value not in (None, {}, [], (), False)
                 ),
                 ("kept", self.keeps),
                 ("promise", self.promise),

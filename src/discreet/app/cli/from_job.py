@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 import typer
 
 from discreet.app.cli import console
-from discreet.app.cli.members import parse_member
+from discreet.app.cli.members import parse_member, read_value
 from discreet.data.declared import parse_hierarchies
 from discreet.data.job import Job
 from discreet.data.source import Source
@@ -189,7 +189,7 @@ def _value(item: Parameter, given: Any) -> Any:
     if item.name == "hierarchies":
         return parse_hierarchies(given)
     if any(get_origin(option) is Mapping for option in (kind, *get_args(kind))):
-        return build(kind, dict(_pair(text, item) for text in given))
+        return build(kind, _mapping(item, given))
     if family is not None:
         texts = [given] if isinstance(given, str) else given
         spread = [one for text in texts for one in (_spread(text) if item.spread else [text])]
@@ -218,6 +218,45 @@ def _nested(kind: Any) -> bool:
         get_origin(option) is tuple and get_origin(get_args(option)[0]) is tuple
         for option in options
     )
+
+
+def _mapping(item: Parameter, texts: Sequence[str]) -> dict[str, Any]:
+    """Return the entries that were typed, `NAME=VALUE`, or that stand in a file: `@domains.yaml`.
+
+    Of domains and bounds a value lists several, with commas.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        if text.startswith("@"):
+            held = read_value(text)
+            if not isinstance(held, Mapping):
+                raise InputError(
+                    f"{_names(item)[0]} needs a file with one entry per column",
+                    code="bad-file",
+                    hint="write COLUMN: [value, …], a line each",
+                    file=text[1:],
+                )
+            found |= held
+            continue
+        name, value = _pair(text, item)
+        lists = item.name in ("domains", "bounds")
+        found[name] = [part.strip() for part in value.split(",")] if lists else value
+    if item.name == "bounds":
+        return {name: _ends(name, ends) for name, ends in found.items()}
+    return found
+
+
+def _ends(name: str, ends: Any) -> tuple[float, ...]:
+    # Any: texts from the command line, numbers from a file.
+    try:
+        return tuple(float(end) for end in ends)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"the bounds of column {name!r} are not numbers",
+            code="malformed-option",
+            hint=f"write --bounds {name}=0,100",
+            column=name,
+        ) from None
 
 
 def _pair(text: str, item: Parameter) -> tuple[str, str]:

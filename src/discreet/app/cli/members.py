@@ -45,7 +45,7 @@ def parse_member(kind: Any, text: str) -> Any:
     settings: dict[str, Any] = {}
     for word in words[1:]:
         key, _, value = word.partition("=")
-        _put(settings, key, _read_value(value), expected)
+        _put(settings, key, read_value(value), expected)
     if first:
         values = first.split(",")
         names = list(expected) or ["value"]
@@ -88,7 +88,7 @@ def _plain(text: str) -> Any:
     return text
 
 
-def _read_value(text: str) -> Any:
+def read_value(text: str) -> Any:
     """Return what was typed, or what is in the file that was named."""
     if not text.startswith("@"):
         return text

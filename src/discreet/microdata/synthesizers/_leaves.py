@@ -16,6 +16,8 @@ __all__ = ["Leaves", "grow", "matrix", "ranks"]
 
 #: A split must lower the impurity by so much: one that tells nothing apart costs time only.
 _GAIN = 1e-8
+#: Quantiles at which the distribution of a number is looked at.
+_QUANTILES = 7
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -52,8 +54,9 @@ def grow(
 ) -> Leaves:
     """Return the tree that tells a target from predictors; `rows` are the donors' numbers.
 
-    Splits lower the variance of a number or the Gini impurity of categories. None is pruned: a
-    split that changes no majority still moves shares.
+    Splits lower the Gini impurity of categories, or the variance of a number and of whether it lies
+    below each of its quantiles: leaves then differ in their whole distribution and not only in their
+    mean. None is pruned: a split that changes no majority still moves shares.
     """
     several = rows.size >= 2 * min_leaf and predictors.shape[1] > 0
     if not several or (target == target[0]).all():
@@ -65,13 +68,21 @@ def grow(
     state = int(rng.integers(0, 2**31 - 1, 1)[0])
     tree = (
         kind(min_samples_leaf=min_leaf, min_impurity_decrease=_GAIN, random_state=state)
-        .fit(predictors, target)
+        .fit(predictors, _shape(target) if numeric else target)
         .tree_
     )
     leaf = np.asarray(tree.apply(predictors), np.int64)
     order = np.argsort(leaf, kind="stable")
     count = np.bincount(leaf, minlength=tree.node_count)
     return Leaves(tree, rows[order], np.cumsum(count) - count, count)
+
+
+def _shape(values: Numbers) -> Numbers:
+    """Return a number, scaled, beside whether it lies at most at each of its quantiles."""
+    cuts = np.unique(np.quantile(values, np.linspace(0, 1, _QUANTILES + 2)[1:-1]))
+    scaled = (values - values.mean()) / (values.std() or 1.0)
+    below = (values[:, None] <= cuts[None, :]).astype(np.float64)
+    return np.concatenate([scaled[:, None], 2 * below], axis=1)
 
 
 def ranks(predictor: Variable, target: np.ndarray, rows: Places, *, numeric: bool) -> Numbers:

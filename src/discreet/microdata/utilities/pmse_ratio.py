@@ -1,4 +1,4 @@
-"""pMSE ratio: whether a release is told from the original better than a second sample would be."""
+"""pMSE ratio: whether a release is told from the original better than the right model's would be."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SHUFFLES = 3
 
 @dataclasses.dataclass(frozen=True)
 class PMSERatio(UtilityMeasure):
-    """Propensity error over what it would be if both files came from one population.
+    """Propensity error over what it would be if records came from the right model of the original.
 
     A logistic regression on all columns (categories as indicators) tells released records from
     original ones. Of N records, a share c released, its error is expected to be
-    (p − 1)(1 − c)² c / N for p parameters where both files are samples of one population; for trees the
-    expectation comes from shuffled labels. A ratio of 1 is as good as a second sample; the value is
-    the ratio minus 1, at least 0.
+    (p − 1)(1 − c)² c / N for p parameters where records are drawn from the right model, fitted to
+    the original; a second sample of the population gives twice that. For trees the expectation comes
+    from shuffled labels. The value is the ratio minus 1, at least 0.
 
     Examples
     --------
@@ -73,7 +73,9 @@ class PMSERatio(UtilityMeasure):
             expected = float(np.mean(shuffled))
         ratio = error / expected if expected > 0 else 0.0
         facts = {"ratio": ratio, "pMSE": error, "expected": expected}
-        words = f"told from the original {ratio:.2f} times as well as a second sample would be"
+        words = (
+            f"told from the original {ratio:.2f} times as well as draws from the right model are"
+        )
         return self.comparison(max(0.0, ratio - 1), words, facts)
 
 

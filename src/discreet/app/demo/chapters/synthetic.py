@@ -35,7 +35,7 @@ def run(stage: Stage) -> None:
             "salary": {"cuts": [0, 20_000, 30_000, 40_000, 50_000, 70_000, 100_000, 9_999_999]},
         }
     )
-    lines = []
+    lines: list[tuple[object, ...]] = []
     for word, method in (
         ("trees with leaves of 5", CART(min_leaf=5)),
         ("trees with leaves of 50", CART(min_leaf=50)),
@@ -45,7 +45,7 @@ def run(stage: Stage) -> None:
         risk = made.risk()
         if not lines:
             facts = risk.bootstrap["membership"].facts
-            lines.append(("people copied (bootstrap)", facts["AUC"], "yes", 0.0))
+            lines.append(("people copied (bootstrap)", facts["AUC"], "yes", None))
         leaks = "yes" if "membership" in risk.leaks else "no"
         lost = made.utility()["marginals"].value
         lines.append((word, risk["membership"].facts["AUC"], leaks, lost))

@@ -1,0 +1,127 @@
+"""Attacks and utilities on synthetic files: controls come out as they must."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet as dc
+from discreet.errors import InputError
+from discreet.microdata.judgement import Unpaired, synthetic_risk
+from discreet.randomness import Randomness
+
+
+def people(size, seed):
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 90, size)
+    return pd.DataFrame(
+        {
+            "age": age,
+            "town": rng.choice([f"t{n}" for n in range(30)], size),
+            "job": np.where(age > 65, "retired", rng.choice(["cook", "nurse", "pilot"], size)),
+            "pay": (50 * age + rng.normal(0, 300, size)).round(),
+        }
+    )
+
+
+INSIDE, OUTSIDE = people(800, 1), people(800, 2)
+
+
+def judged(made):
+    return dc.judge(made, INSIDE, OUTSIDE, rng=Randomness.seeded(1))
+
+
+def lost(made):
+    """Return the loss of pairs and of a model trained on the file."""
+    measures = [dc.Marginals(bins=4), dc.TrainOnSynthetic("job")]
+    file = Unpaired(dc.read(made))
+    found = dc.utility(INSIDE, file, measures=measures, rng=Randomness.seeded(1))
+    return found["marginals"].value, found["train-on-synthetic"].value
+
+
+def test_a_bootstrap_passes_utility_and_fails_every_attack():
+    found = judged(INSIDE.sample(800, replace=True, random_state=1))
+    assert set(found.risk.leaks) >= {"membership", "replicated-uniques", "nearest-distance"}
+    assert found.risk["membership"].facts["AUC"] >= 0.65
+    assert found.utility["marginals"].value < found.independent + 0.1
+    assert "leaks" in found.verdict
+
+
+def test_other_people_leak_nothing():
+    found = judged(people(800, 3))
+    assert found.risk.leaks == ()
+    assert abs(found.risk["membership"].facts["AUC"] - 0.5) < 0.05
+    assert 1.0 < found.utility["pmse-ratio"].facts["ratio"] < 3.5  # a second sample: 2
+    assert "none of the attacks" in found.verdict
+
+
+def test_independent_columns_fail_utility():
+    rng = np.random.default_rng(1)
+    mixed = pd.DataFrame({name: rng.permutation(INSIDE[name]) for name in INSIDE})
+    useless, other = lost(mixed), lost(people(800, 3))
+    assert useless[0] > 1.3 * other[0]
+    assert useless[1] > other[1]
+
+
+def test_one_record_in_a_hundred_copied_verbatim_is_caught():
+    clean, inside, outside = people(6000, 4), people(6000, 5), people(6000, 6)
+    copied = pd.concat([inside.iloc[:60], clean.iloc[60:]])
+    ways = [dc.ReplicatedUniques(), dc.Membership()]
+    found = {}
+    for word, made in (("copied", copied), ("clean", clean)):
+        file = Unpaired(dc.read(made))
+        report = dc.risk(inside, file, measures=ways, holdout=outside, rng=Randomness.seeded(1))
+        found[word] = [report[way.name].facts for way in ways]
+    assert found["copied"][0]["low"] > 0
+    assert found["clean"][0]["low"] <= 0
+    early = "TPR at 1 % FPR"
+    assert found["copied"][1][early] > found["clean"][1][early]
+
+
+def test_without_a_holdout_no_attack_is_tried():
+    found = dc.judge(people(500, 3), INSIDE)
+    assert found.risk is None
+    assert "needs a holdout" in found.verdict
+
+
+def test_measures_that_need_corresponding_records_are_skipped():
+    report = dc.risk(INSIDE, Unpaired(dc.read(people(700, 3))), rng=Randomness.seeded(1))
+    assert "record-linkage" in report.skipped
+    assert "membership" in report.skipped  # without a holdout
+    lost = dc.utility(INSIDE, Unpaired(dc.read(people(700, 3))), rng=Randomness.seeded(1))
+    assert {c.measure for c in lost.comparisons} >= {"marginals", "pmse-ratio", "propensity"}
+
+
+def test_users_own_regression_works_on_files_of_another_length():
+    found = dc.utility(
+        INSIDE,
+        Unpaired(dc.read(people(700, 3))),
+        measures=[dc.Regression("pay", on=["age", "job"])],
+    )
+    assert 0 <= found["regression"].value < 0.6
+
+
+def test_files_with_nothing_in_common():
+    with pytest.raises(InputError) as caught:
+        dc.judge(pd.DataFrame({"x": [1, 2]}), INSIDE)
+    assert caught.value.code == "no-shared-columns"
+
+
+def test_missing_values_and_dates_are_compared():
+    rows = INSIDE.assign(pay=INSIDE.pay.where(INSIDE.age > 30), day=pd.Timestamp("2020-01-01"))
+    others = OUTSIDE.assign(pay=OUTSIDE.pay.where(OUTSIDE.age > 30), day=pd.Timestamp("2020-01-02"))
+    found = synthetic_risk(dc.read(rows), dc.read(rows), dc.read(others), rng=Randomness.seeded(1))
+    assert found["membership"].facts["AUC"] > 0.9
+
+
+def test_synthesizers_stand_beside_masking_on_one_map():
+    data = dc.read(INSIDE, roles=dict.fromkeys(INSIDE.columns, "quasi"))
+    found = dc.frontier(
+        data,
+        [dc.CART(min_leaf=1), dc.CART(min_leaf=50), dc.RankSwapping(("age", "pay"), p=2.0)],
+        rng=Randomness.seeded(1),
+    )
+    risks = {c.name: c.risk for c in found.candidates}
+    assert risks["cart min_leaf=1"] > risks["cart min_leaf=50"]
+    assert risks["rank-swapping p=2"] > risks["cart min_leaf=50"]
+    assert found.policy("cart min_leaf=50")["releases"][0]["kind"] == "synthesize"
+    assert "cart" in found.page()
