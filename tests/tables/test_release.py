@@ -157,7 +157,9 @@ def test_files_hold_the_same_cells(tmp_path):
     folder = release.write(tmp_path / "out")
     csv = pd.read_csv(folder / "cells.csv")
     pd.testing.assert_frame_equal(csv, pd.read_parquet(folder / "cells.parquet"), check_dtype=False)
-    pd.testing.assert_frame_equal(csv, pd.read_excel(folder / "cells.xlsx"), check_dtype=False)
+    pd.testing.assert_frame_equal(
+        csv, pd.read_excel(folder / "cells.xlsx", engine="openpyxl"), check_dtype=False
+    )
     evidence = json.loads((folder / "evidence.json").read_text())
     assert evidence["verdict"].startswith("safe")
     assert evidence["settings"]["method"]["name"] == "suppression"

@@ -34,7 +34,7 @@ def test_an_accepted_one_says_so_on_every_page(tmp_path, accept):
     evidence = json.loads((folder / "evidence.json").read_text())
     assert evidence["risk"]["safe"] is False
     assert evidence["verdict"].startswith("not safe")
-    legend = pd.read_excel(folder / "cells.xlsx", sheet_name="legend")
+    legend = pd.read_excel(folder / "cells.xlsx", sheet_name="legend", engine="openpyxl")
     assert legend.meaning.str.contains("not safe").any()
     release.write_curator(tmp_path / "curator.html")
     assert "This release is not safe" in (tmp_path / "curator.html").read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,7 +23,11 @@ def release() -> TableRelease:
 
 
 def rewritten(folder: Path, kind: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
-    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": pd.read_excel}[kind]
+    read = {
+        "csv": pd.read_csv,
+        "parquet": pd.read_parquet,
+        "xlsx": functools.partial(pd.read_excel, engine="openpyxl"),
+    }[kind]
     frame = read(folder / f"cells.{kind}")
     frame = change(frame)
     if kind == "csv":
