@@ -169,6 +169,27 @@ def test_advice_on_tables_compares_breakdowns(tmp_path, monkeypatch):
     assert all("cells withheld" in one["loss"] for one in advice["candidates"])
 
 
+def test_a_database_is_started_from_and_no_password_is_written(tmp_path, monkeypatch):
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "stays.db")) as database:
+        database.sql(
+            "CREATE TABLE stays AS SELECT i AS stay_id, 20 + i % 50 AS age, "
+            "CASE WHEN i % 2 = 0 THEN 'm' ELSE 'f' END AS sex FROM range(500) t(i)"
+        )
+    address = f"duckdb:///{tmp_path}/stays.db#stays"
+    run(tmp_path, monkeypatch, f"discreet init {address} -o policy.yaml")
+    told, _ = run(
+        tmp_path, monkeypatch, f"discreet release policy.yaml --allow {tmp_path}/stays.db -o out"
+    )
+    assert "safe under" in told
+
+    from discreet.app.policy import starting
+
+    said = "postgresql://ana:secret@db/stats#people"
+    assert "secret" not in starting._relative(said, tmp_path / "policy.yaml")
+
+
 def test_results_show_themselves_in_notebooks():
     import discreet as dc
     from discreet import demo
@@ -186,10 +207,21 @@ def test_results_show_themselves_in_notebooks():
 _SOME = ("semicolon-decimal-comma", "excel-title", "spss-labels", "folder", "days-first", "ods")
 
 
-def released_safely(name: str, folder: Path) -> str:
+def copied(path: Path, copies: int) -> Path:
+    """Return a folder of so many copies of a file, which is read as one file with more records."""
+    folder = path.parent / "copies"
+    folder.mkdir()
+    for number in range(copies):
+        (folder / f"{number}{''.join(path.suffixes)}").write_bytes(path.read_bytes())
+    return folder
+
+
+def released_safely(name: str, folder: Path, copies: int = 1) -> str:
     """Start a policy for a file and release it; return how it ended."""
     case = CORPUS[name]
     path = case.make(folder)
+    if copies > 1 and path.is_file() and "format" not in case.options:
+        path = copied(path, copies)
     try:
         source = Source(str(path), **case.options)
         start = starting_policy(source, folder / "policy.yaml")
@@ -218,7 +250,7 @@ def test_no_start_of_the_corpus_ends_in_an_unsafe_release(tmp_path, capsys):
     ended = {}
     for name in CORPUS:
         (tmp_path / name).mkdir()
-        ended[name] = released_safely(name, tmp_path / name)
+        ended[name] = released_safely(name, tmp_path / name, copies=4)
     with capsys.disabled():
         sys.stdout.write(f" {dict(Counter(ended.values()))} ")
     assert len(ended) == len(CORPUS)

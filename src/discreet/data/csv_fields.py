@@ -124,9 +124,19 @@ def grouping(columns: Sequence[Sequence[str]], decimal: str | None) -> tuple[str
                 continue
             shown = [value for value in values if thousands in value]
             sure = thousands not in ".,"
-            if shown and (sure or any(v.count(thousands) > 1 or mark in v for v in shown)):
+            if not shown or not _are_amounts(values, thousands, mark):
+                continue
+            if sure or any(v.count(thousands) > 1 or mark in v for v in shown):
                 return thousands, mark
     return None
+
+
+def _are_amounts(values: Sequence[str], thousands: str, decimal: str) -> bool:
+    """Whether grouped digits are amounts; numbers of persons and products are all equally long."""
+    if any(decimal in value for value in values):
+        return True
+    shown = [value for value in values if thousands in value]
+    return not shown or len({len(value) for value in values}) > 1
 
 
 def is_empty_column(name: str, values: Sequence[str]) -> bool:
@@ -219,7 +229,7 @@ def type_of(
     if written is not None:
         return written
     if thousands and all(_grouped(thousands, decimal).fullmatch(value) for value in values):
-        return "number"
+        return "number" if _are_amounts(values, thousands, decimal) else "text"
     finite = [value for value in values if not _INFINITE.fullmatch(value)]
     if not finite or not all(_POINT.fullmatch(v) or _COMMA.fullmatch(v) for v in finite):
         return "text"

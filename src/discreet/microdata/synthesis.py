@@ -7,8 +7,10 @@ from typing import Any
 
 from discreet.data.dataset import Dataset, as_dataset
 from discreet.data.frames import Library
+from discreet.dp.grant import charge
 from discreet.errors import InputError
-from discreet.microdata.charging import charge
+from discreet.ledger.memory import Memory
+from discreet.ledger.recording import standing_in
 from discreet.microdata.decided import require_release
 from discreet.microdata.judgement import like
 from discreet.microdata.synthesizers import Synthesizer
@@ -30,7 +32,7 @@ def synthesize(
     m: int | None = None,
     n: int | None = None,
     ledger: Any = None,
-    budget: float | None = None,
+    snapshot: str | None = None,
     rng: Randomness | None = None,
     progress: Progress = silent,
 ) -> SyntheticRelease:
@@ -48,9 +50,10 @@ def synthesize(
         How many records each; as many as the original has by default, and as noise says it has
         where the promise is differential privacy.
     ledger
-        Where a private method is charged before it draws any noise: a path, an address or a ledger.
-    budget
-        The largest total ε that the ledger may reach for this dataset; a run beyond it is refused.
+        The memory of earlier releases: a path, an address or a ledger. A private method is charged
+        to its grant before any noise is drawn, also where nothing comes of it.
+    snapshot
+        The name of this state of the records, for the ledger.
     rng
         The source of randomness; secure by default, and a release made with a seeded one cannot be
         written.
@@ -93,8 +96,14 @@ def synthesize(
     rng = rng or Randomness.secure()
     chosen.prepare(dataset)
     spent = chosen.budget()
-    if spent is not None:
-        charge(dataset, chosen, spent, ledger=ledger, limit=budget)
+    standing = None
+    if ledger is not None:
+        with Memory(ledger, dataset, snapshot=snapshot) as memory:
+            charged = None
+            if spent is not None:
+                what = f"synthetic records by {chosen.name}"
+                charged = charge(memory.ledger, dataset.name, spent.events, what=what)
+            standing = standing_in(memory, charged)
     fitted = chosen.fit(dataset, rng=rng, progress=progress)
     size = n if n is not None else fitted.size
     files = tuple(_file(dataset, fitted.draw(size, rng=rng)) for _ in range(several))
@@ -108,6 +117,7 @@ def synthesize(
         method=chosen,
         files=files,
         spent=spent,
+        standing=standing,
     )
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.data.release import Evidence
+from discreet.data.facts import Facts, UncoveredFacts
+from discreet.data.release import Evidence, Standing
 from discreet.dp.caution import caution
 from discreet.errors import RefusedError
 from discreet.microdata.columns import is_number
@@ -45,6 +46,19 @@ class SyntheticRelease(MicrodataRelease):
     files: tuple[Dataset, ...] = ()
     #: What was spent, where the promise is formal.
     spent: Budget | None = None
+    #: Where it was charged, if it was made with a ledger.
+    standing: Standing | None = None
+
+    def events(self) -> Mapping[str, int]:
+        """Return the privacy events of the fit."""
+        return {} if self.spent is None else self.spent.events
+
+    def discloses(self, memory: Any) -> Sequence[Facts]:
+        """Return that only a formal promise holds jointly. Any: as in the base."""
+        del memory
+        if self.spent is not None:
+            return ()
+        return (UncoveredFacts("records were synthesised without differential privacy"),)
 
     @property
     def synthesizer(self) -> Synthesizer:

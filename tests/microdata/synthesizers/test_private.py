@@ -9,6 +9,7 @@ import pytest
 
 import discreet as dc
 from discreet.dp.accountant import Accountant, gaussian_event
+from discreet.dp.grant import Grant
 from discreet.dp.graphical.domain import Sizes
 from discreet.dp.spending import Spending
 from discreet.errors import InputError, RefusedError
@@ -69,36 +70,45 @@ def test_nothing_measured_on_the_original_is_written(tmp_path):
     assert len(made.risk().found.findings) == 4
 
 
+def granting(place, epsilon):
+    with open_ledger(place) as ledger:
+        ledger.set_grant("people", Grant(epsilon, 1e-6, "zcdp").to_dict())
+    return place
+
+
 def test_each_run_is_charged_before_noise_is_drawn(tmp_path, monkeypatch):
-    place = tmp_path / "ledger.db"
+    place = granting(tmp_path / "ledger.db", 1.0)
     method = dc.MST(epsilon=1, delta=1e-6)
-    made = dc.synthesize(people(), method, m=3, ledger=place, budget=1.0)
+    made = dc.synthesize(people(), method, m=3, ledger=place)
+    made.write(tmp_path / "out", ledger=place)
     with open_ledger(place) as ledger:
         spent = ledger.spent("people", "dataset")
     assert spent == {gaussian_event(made.spent.rho): 1}
     assert Accountant("zcdp", 1e-6).epsilon(spent) <= 1
     with pytest.raises(RefusedError):
-        dc.synthesize(people(), method, ledger=place, budget=1.0)
+        dc.synthesize(people(), method, ledger=place)
+    granting(place, 9.0)
 
     def stop(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Spending, "noisy", stop)
     with pytest.raises(KeyboardInterrupt):
-        dc.synthesize(people(), method, ledger=place, budget=9.0)
+        dc.synthesize(people(), method, ledger=place)
     with open_ledger(place) as ledger:
         assert ledger.spent("people", "dataset") == {gaussian_event(made.spent.rho): 2}
 
 
 def test_what_is_wrong_is_not_charged(tmp_path):
-    place = tmp_path / "ledger.db"
+    place = granting(tmp_path / "ledger.db", 1.0)
     for rows, method in [
         (frame().assign(age=200), dc.MST(epsilon=1, delta=1e-6)),
         (frame(), dc.AIM(epsilon=1, delta=1e-6, workload=[["sex", "colour"]])),
     ]:
         with pytest.raises(InputError):
             dc.synthesize(people(rows), method, ledger=place)
-    assert not place.exists()
+    with open_ledger(place) as ledger:
+        assert not ledger.spent("people", "dataset")
 
 
 @pytest.mark.parametrize("make", [dc.MST, dc.AIM])

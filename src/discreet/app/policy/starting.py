@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.data.addresses import without_passwords
 from discreet.data.describe import Description, describe
 from discreet.data.schema import Role
 from discreet.data.suggestion import suggest_hierarchy
@@ -216,7 +217,7 @@ def _relative(path: str, policy: str | Path) -> str:
     from discreet.registry import is_address
 
     if is_address(path):
-        return path
+        return without_passwords(path)  # the caller gives them to each run, with --allow
     return os.path.relpath(Path(path).resolve(), Path(policy).resolve().parent)
 
 

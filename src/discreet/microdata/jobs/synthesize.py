@@ -46,12 +46,6 @@ class Synthesize(RecordsJob):
     )
     sets: int | None = parameter(None, help="how many files", low=1, high=1000)
     records: int | None = parameter(None, help="how many records each file has", low=1)
-    ledger: str | None = parameter(
-        None, help="where a private method is charged before it draws noise", file="ledger"
-    )
-    budget: float | None = parameter(
-        None, help="the largest total epsilon that the ledger may reach", above=0
-    )
 
     def check(self, data: Dataset) -> None:
         """Check the method against the columns."""
@@ -70,9 +64,8 @@ class Synthesize(RecordsJob):
             self.method,
             m=self.sets,
             n=self.records,
-            ledger=self.ledger,
-            budget=self.budget,
             rng=rng,
             progress=progress,
+            **self.memory,
         )
         return dataclasses.replace(release, format=self.format)

@@ -51,6 +51,7 @@ def add(app: typer.Typer) -> None:
         [bold]discreet init people.csv -o policy.yaml[/bold], then discreet release policy.yaml
         """
         from discreet.app.policy.starting import starting_policy
+        from discreet.data.addresses import without_passwords
         from discreet.data.atomic import atomic_file
         from discreet.data.source import Source
         from discreet.registry import build, is_address
@@ -70,7 +71,8 @@ def add(app: typer.Typer) -> None:
             place.write_text(start.policy, encoding="utf-8")
         console.show(start, as_json=as_json)
         home = output.absolute().parent.resolve()
-        is_inside = is_address(file) or Path(file).resolve().is_relative_to(home)
-        # A policy may read files of its own folder; the caller allows all others.
-        allowed = "" if is_inside else f" --allow {shlex.quote(file)}"
+        is_inside = not is_address(file) and Path(file).resolve().is_relative_to(home)
+        # A policy may read files of its own folder; the caller allows all others, and databases.
+        place = without_passwords(file).partition("#")[0]
+        allowed = "" if is_inside else f" --allow {shlex.quote(place)}"
         console.note(f"wrote {output}; read it, then: discreet release {output}{allowed} -o out")
