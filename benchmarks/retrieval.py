@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -150,6 +151,7 @@ retrieval:
         for one in servers:
             one.terminate()
             one.wait()
+        shutil.rmtree(folder)
 
 
 def _seconds(retrieval, server: int) -> float:

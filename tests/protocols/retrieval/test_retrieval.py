@@ -350,3 +350,26 @@ def test_chor_counts_its_servers(table, tmp_path):
         retrieval.get(3)
     with pytest.raises(InputError, match="one server"):
         asker(["a:1", "b:1"], ["sha256:0", "sha256:0"])
+
+
+def test_engines_agree_byte_for_byte(tmp_path, postgres_engine):
+    import pyarrow as pa
+
+    frame = people(200)
+    rows = pa.Table.from_pandas(frame, preserve_index=False)
+    tables = []
+    for name, engine in (("duckdb", None), ("postgres", postgres_engine)):
+        data = read(rows, engine=engine, name="people")
+        tables.append(
+            RetrievalTable.build(
+                data,
+                key="id",
+                secondary={"city": 90},
+                folder=tmp_path / name,
+                publisher=PUBLISHER,
+                publishable=True,
+            )
+        )
+    assert tables[0].statement.root == tables[1].statement.root
+    for file in tables[0].statement.files:
+        assert (tables[0].folder / file).read_bytes() == (tables[1].folder / file).read_bytes()

@@ -101,8 +101,9 @@ class Retrieval:
         Any: of the key's type.
         """
         state, part = self._prepared("main")
-        values = self._fetch(part, [key_of(key, part.kind, part.column)], 1)
-        return None if values[0] is None else self._row(state, key, values[0])
+        wanted = key_of(key, part.kind, part.column)
+        (value,) = self._fetch(part, [wanted], 1)
+        return None if value is None else self._row(state, wanted, value)
 
     def get_many(self, keys: Sequence[Any]) -> Any:
         """Return the rows of keys as a frame; keys that are proven absent have no row.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 from typing import Any, Literal
@@ -72,7 +73,7 @@ class Statement:
     publisher: str
     expires: float | None = None
 
-    @property
+    @functools.cached_property
     def root(self) -> str:
         """One digest for everything that was published."""
         return hashlib.sha256(self.content()).hexdigest()

@@ -1,0 +1,97 @@
+"""`discreet retrieve` and `discreet search` from the command line."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from discreet.app.cli.main import build
+from discreet.app.policy.access import permitted_policy
+from discreet.errors import InputError, RefusedError
+from discreet.protocols.services.retrieval_table import serve_tables
+from tests.protocols.transport.parties import free_ports
+
+POLICY = """
+data: {{source: people.csv, roles: {{id: other, name: other, city: other, pay: confidential}}}}
+retrieval:
+  - name: people
+    kind: retrieval-table
+    key: id
+    columns: [{columns}]
+    secondary: {{city: 3}}
+    servers: {{a: "127.0.0.1:{a}", b: "127.0.0.1:{b}"}}
+"""
+
+
+@pytest.fixture
+def policy(tmp_path):
+    (tmp_path / "people.csv").write_text(
+        "id,name,city,pay\n1,Ana,TGN,10\n2,Bo,BCN,20\n3,Cy,TGN,30\n"
+    )
+    a, b = free_ports(2)
+    file = tmp_path / "policy.yaml"
+    file.write_text(POLICY.format(columns="name, city", a=a, b=b))
+    return file
+
+
+def call(*words):
+    return CliRunner().invoke(build(), ["retrieve", *map(str, words)])
+
+
+def test_a_table_is_built_served_asked_and_updated(policy):
+    done = call("build", policy)
+    assert done.exit_code == 0, done.stderr
+    assert "version 1, 3 rows" in done.stderr
+    assert b"pay" not in (policy.parent / "published/people/v1/statement.bin").read_bytes()
+    loaded, _ = permitted_policy(policy)
+    servers = [serve_tables(loaded.retrieval, name, policy.parent)[0] for name in "ab"]
+    try:
+        found = call("get", 1, "--policy", policy, "--json")
+        assert json.loads(found.stdout) == [{"id": 1, "name": "Ana", "city": "TGN"}]
+        absent = call("get", 7, "--policy", policy)
+        assert absent.exit_code == 1
+        assert "proven absent" in absent.stderr
+        many = call("get", "TGN", "--where", "city", "--policy", policy, "--json")
+        assert [row["id"] for row in json.loads(many.stdout)] == [1, 3]
+        changed = policy.parent / "changed.csv"
+        changed.write_text("id,name,city\n1,Ann,BCN\n")
+        assert "version 2" in call("update", policy, "--changed", changed).stderr
+    finally:
+        for server in servers:
+            server.close()
+    measured = call("evaluate", policy, "--views", 40, "--json")
+    assert [one["scheme"] for one in json.loads(measured.stdout)["schemes"]] == [
+        "chor",
+        "dpf",
+        "whole-table",
+    ]
+
+
+def test_confidential_columns_stay_at_home(policy):
+    policy.write_text(policy.read_text().replace("name, city", "name, city, pay"))
+    done = call("build", policy)
+    assert isinstance(done.exception, RefusedError)
+    assert "publishable: true" in str(done.exception)
+    assert not (policy.parent / "published").exists()
+    policy.write_text(policy.read_text().replace("key: id", "key: id\n    publishable: true"))
+    assert call("build", policy).exit_code == 0
+
+
+def test_mistakes_in_the_policy_are_named(policy):
+    loaded, _ = permitted_policy(policy)
+    with pytest.raises(InputError, match="no published version"):
+        serve_tables(loaded.retrieval, "a", policy.parent)
+    with pytest.raises(InputError, match="no table"):
+        serve_tables(loaded.retrieval, "c", policy.parent)
+    assert "no table 'drugs'" in str(call("build", policy, "--table", "drugs").exception)
+    policy.write_text(policy.read_text().replace("key: id", "keys: id"))
+    assert "retrieval-table needs key" in str(call("build", policy).exception)
+
+
+def test_searches_are_disguised(tmp_path):
+    words = tmp_path / "words.csv"
+    words.write_text("term,count\n" + "".join(f"w{n},{100 - n}\n" for n in range(40)))
+    runner = CliRunner()
+    done = runner.invoke(build(), ["search", "disguise", "w3", "--vocabulary", str(words)])
+    assert '"w3"' in done.stdout
+    assert done.stdout.count(" OR ") >= 7
