@@ -195,7 +195,8 @@ class LargeRelease(Release):
     @property
     def verdict(self) -> str:
         """One sentence in plain words."""
-        return f"safe by promise: {self.facts['promise']}, whatever anybody else knows"
+        verdict = f"safe by promise: {self.facts['promise']}, whatever anybody else knows"
+        return f"{verdict}; {self.facts['caution']}" if self.facts["caution"] else verdict
 
     def interval(self, selection: Mapping[str, str | Sequence[str]]) -> Interval:
         """Return the published sum of cells, and between what the truth lies 95 times in 100."""

@@ -87,7 +87,7 @@ def _errors(method: TopDown, estimate: TreeEstimate, facts: Mapping[str, Any]) -
     names = [dimension.name for dimension in places.attributes]
     asked = list(dict.fromkeys(one.query for one in task.budget.measures))
     variances = [task.budget.variances(level) for level in range(places.spine.depth)]
-    errors = expected_errors(places.spine, places.basis, variances, asked)
+    errors = expected_errors(places.spine, places.basis, variances, asked, task.exact)
     rows: Sequence[Sequence[Any]] = [
         (level, *(round(float(error), 2) for error in line))
         for level, line in zip(facts["levels"], errors, strict=True)

@@ -57,6 +57,14 @@ def test_targets_are_met_at_no_more_than_the_even_split() -> None:
     assert again.errors["1"]["total"] == pytest.approx(plan.errors["1"]["total"], rel=1e-6)
 
 
+def test_exact_totals_have_no_error_and_no_target() -> None:
+    plan = dc.TopDown.plan(TREES, invariants={"1": "total"})
+    assert plan.errors["0"]["total"] == plan.errors["1"]["total"] == 0.0
+    assert plan.errors["2"]["total"] > 0
+    with pytest.raises(InputError, match="exactly"):
+        dc.TopDown.plan(TREES, invariants={"1": "total"}, target={"0": {"total": 1.0}})
+
+
 @pytest.mark.parametrize(
     "target", [{"1": {"total": 0.0}}, {"9": {"total": 1.0}}, {"1": {"job": 1.0}}]
 )

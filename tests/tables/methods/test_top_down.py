@@ -180,8 +180,8 @@ def test_intervals_of_whole_tables_hold_the_truth() -> None:
 def test_what_cannot_be_promised_is_refused_before_anything_is_charged(
     settings: dict[str, Any], code: str, tmp_path: Path
 ) -> None:
+    place = granting(tmp_path / "ledger.db", 5.0)
     with pytest.raises(InputError) as raised:
-        place = granting(tmp_path / "ledger.db", 5.0)
         table().protect(method=dc.TopDown(**settings), ledger=place)
     assert raised.value.code == code
     with dc.open_ledger(place) as ledger:

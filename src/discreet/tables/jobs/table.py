@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from discreet.audit.rules import Rule
+from discreet.data.dataset import Dataset
 from discreet.data.job import ReleaseJob, Shown
 from discreet.data.table import Table
 from discreet.errors import InputError
@@ -14,6 +15,7 @@ from discreet.progress import Progress
 from discreet.registry import parameter
 from discreet.report import Report
 from discreet.tables.jobs._tables import Tables, TablesJob
+from discreet.tables.large import LargeRelease, tabulate_large
 from discreet.tables.methods import TableMethod
 from discreet.tables.protection import protect, require_rules
 from discreet.tables.release import LinkedRelease, TableRelease
@@ -73,8 +75,23 @@ class TableJob(TablesJob, ReleaseJob):
         False, help="write the release although it is not safe; its pages then say so"
     )
 
+    large: bool = parameter(
+        False, help="too many cells for memory: count and write in blocks (top-down alone)"
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.large and (
+            self.is_ready_made
+            or len(self.crossed) != 1
+            or any((self.measure, self.also, self.rules, self.apriori, self.curator, self.explain))
+        ):
+            raise InputError(
+                "a large table counts the records of one list of attributes, without rules",
+                code="large-table",
+                hint="leave out measure, also, rules, apriori, curator and explain",
+                parameter="large",
+            )
         if not self.is_ready_made and self.apriori is None:
             require_rules(self.rules, self.method)
         if self.also:
@@ -109,8 +126,14 @@ class TableJob(TablesJob, ReleaseJob):
 
     def perform(
         self, data: Tables, *, rng: Randomness | None, progress: Progress
-    ) -> TableRelease | LinkedRelease:
+    ) -> TableRelease | LinkedRelease | LargeRelease:
         """Tabulate, protect and audit."""
+        if self.large:
+            assert isinstance(data, Dataset)
+            assert self.method is not None  # rules or a method that needs none were asked for
+            return tabulate_large(
+                data, self.crossed[0], unit=self.unit, weight=self.weight, missing=self.missing
+            ).protect(method=self.method, rng=rng, progress=progress, **self.memory)
         tables, never = self.with_apriori(self.made(data))
         if self.also:
             tables = self._with_statistics(tables, data)
@@ -134,18 +157,22 @@ class TableJob(TablesJob, ReleaseJob):
         made = [table for table in several if isinstance(table, Tabulation)]
         return number_alike(made) if len(made) == len(several) > 1 else tuple(several)
 
-    def finish(self, result: TableRelease | LinkedRelease) -> list[str]:
+    def finish(self, result: TableRelease | LinkedRelease | LargeRelease) -> list[str]:
         """Write the curator's page."""
-        if self.curator is None:
+        if self.curator is None or isinstance(result, LargeRelease):
             return []
         whole = result.joint if isinstance(result, LinkedRelease) else result
         whole.write_curator(self.curator)
         return [f"wrote {self.curator}, for the curator only"]
 
-    def shown(self, result: TableRelease | LinkedRelease) -> Iterator[Shown]:
+    def shown(self, result: TableRelease | LinkedRelease | LargeRelease) -> Iterator[Shown]:
         """Give the published cells, and the verdict with its counts."""
         from discreet.tables.layout import legend, published_text
 
+        if isinstance(result, LargeRelease):
+            cells = f"{result.estimate.places.size:,}"
+            yield None, (("", ""), [("verdict", result.verdict), ("cells", cells)])
+            return
         for part in result.releases if isinstance(result, LinkedRelease) else (result,):
             yield None, f"{published_text(part)}\n{legend(part)}\n"
         counts = [

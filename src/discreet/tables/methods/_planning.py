@@ -80,14 +80,22 @@ class Plan(Report):
 
 
 def expected_errors(
-    spine: Spine, basis: Basis, variances: Sequence[Mapping[Query, float]], queries: Sequence[Query]
+    spine: Spine,
+    basis: Basis,
+    variances: Sequence[Mapping[Query, float]],
+    queries: Sequence[Query],
+    exact: Sequence[int] = (),
 ) -> Floats:
-    """Return (levels, queries): the mean absolute error of a cell of a marginal, linear estimate."""
+    """Return (levels, queries): the mean absolute error of a cell of a marginal, linear estimate.
+
+    `exact` are levels whose totals are published as they are.
+    """
     fitted = fit(
         gather(
             spine,
             [np.zeros((size, basis.cells)) for size in spine.sizes],
             [basis.precisions(level) for level in variances],
+            {level: np.zeros(spine.sizes[level]) for level in exact},
         )
     )
     found = np.zeros((spine.depth, len(queries)))
@@ -109,6 +117,7 @@ def least_loss(
     basis: Basis,
     start: Sequence[Mapping[Query, float]],
     targets: Mapping[tuple[int, Query], float],
+    exact: Sequence[int] = (),
 ) -> tuple[float, list[dict[Query, float]]]:
     """Return the least ρ found that meets targets of expected error, and the shares that do.
 
@@ -118,10 +127,13 @@ def least_loss(
     """
     from scipy.optimize import minimize
 
-    for (level, _), wanted in targets.items():
-        if not wanted > 0 or level >= spine.depth:
+    for (level, query), wanted in targets.items():
+        known = not query and level <= max(exact, default=-1)
+        if known or not wanted > 0:
             raise InputError(
-                f"a target is an error above 0, found {wanted!r}",
+                "totals that are published exactly need no target"
+                if known
+                else f"a target is an error above 0, found {wanted!r}",
                 code="bad-target",
                 parameter="target",
             )
@@ -135,7 +147,7 @@ def least_loss(
         variances: list[dict[Query, float]] = [{} for _ in spine.sizes]
         for (level, query), loss in zip(keys, losses, strict=True):
             variances[level][query] = 1 / (2 * loss)
-        errors = expected_errors(spine, basis, variances, asked)
+        errors = expected_errors(spine, basis, variances, asked, exact)
         return np.asarray(np.array([errors[place] for place in places]) ** 2 / limits**2)
 
     first = np.array([start[level][query] for level, query in keys])

@@ -304,14 +304,14 @@ class TopDown(TableMethod):
             for query, wanted in given.items()
         }
         if targets:
-            least, shares = least_loss(spine, basis, shares, targets)
+            least, shares = least_loss(spine, basis, shares, targets, task.exact)
             loss = least * self.records**2
         budget = allocate(loss, shares, records=self.records)
         asked = list(
             dict.fromkeys([*(q for level in shares for q in level), *(q for _, q in targets)])
         )
         variances = [budget.variances(level) for level in range(spine.depth)]
-        errors = expected_errors(spine, basis, variances, asked)
+        errors = expected_errors(spine, basis, variances, asked, task.exact)
         whole = {name: sum(given.values()) for name, given in zip(task.levels, shares, strict=True)}
         return Plan(
             rho=budget.rho,
