@@ -63,7 +63,8 @@ def run(stage: Stage) -> None:
                 view.clear()
             row = retrieval.get(code)
             found = "proven absent" if row is None else str(row["name"])
-            seen.append((code, found, *(f"{view[-1][:8].hex()}…" for view in views)))
+            one, other = (f"{view[-1][:8].hex()}…" for view in views)
+            seen.append((code, found, one, other))
         size = len(views[0][-1])
     header = ("asked for", "found", "server a saw", "server b saw")
     stage.say(
