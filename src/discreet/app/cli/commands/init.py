@@ -73,6 +73,6 @@ def add(app: typer.Typer) -> None:
         home = output.absolute().parent.resolve()
         is_inside = not is_address(file) and Path(file).resolve().is_relative_to(home)
         # A policy may read files of its own folder; the caller allows all others, and databases.
-        place = without_passwords(file).partition("#")[0]
-        allowed = "" if is_inside else f" --allow {shlex.quote(place)}"
+        address = without_passwords(file).partition("#")[0]
+        allowed = "" if is_inside else f" --allow {shlex.quote(address)}"
         console.note(f"wrote {output}; read it, then: discreet release {output}{allowed} -o out")
