@@ -123,7 +123,6 @@ def paired_bars(shares: Sequence[Mapping[str, Any]]) -> str:
         "encoding": {
             "facet": {"field": "column", "type": "nominal", "columns": 4, "title": None},
             "x": {"field": "class", "type": "nominal", "sort": None, "axis": None},
-            "xOffset": {"field": "file"},
             "y": {"field": "share", "type": "quantitative", "title": None},
             "color": {
                 "field": "file",

@@ -74,7 +74,7 @@ def _shares(name: str, column: tuple[Any, Any, int]) -> list[dict[str, Any]]:
     most = np.argsort(-shares[0], kind="stable")[:12]
     kept = np.sort(most[shares[0][most] * one.size >= _FEWEST])
     return [
-        {"column": name, "class": str(place), "file": word, "share": float(share[place])}
+        {"column": name, "class": f"{place:04d} {word}", "file": word, "share": float(share[place])}
         for place in kept
         for word, share in zip(("original", "synthetic"), shares, strict=True)
     ]
