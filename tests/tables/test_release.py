@@ -363,7 +363,8 @@ def test_an_audit_against_another_attacker_is_an_audit_of_its_own(audits):
 @pytest.mark.parametrize("method", [dc.Suppression(), dc.CellKey()], ids=["joined", "apart"])
 def test_linked_tables_are_judged_by_one_audit(tmp_path, audits, method):
     tables = dc.tabulate(salaries(), by=[["sector", "region"], ["sector"]])
-    linked = dc.protect(tables, rules=[dc.MinimumFrequency(3)], method=method)
+    # One key in thirty makes cell-key noise that is judged not safe; that is not the matter here.
+    linked = dc.protect(tables, rules=[dc.MinimumFrequency(3)], method=method, unsafe=True)
     whole = linked.audit()
     linked.write(tmp_path / "out")
     assert len(audits) == 1
