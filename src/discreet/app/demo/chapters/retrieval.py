@@ -47,7 +47,7 @@ def run(stage: Stage) -> None:
         publishable=True,
         name="drugs",
     )
-    seen: list[tuple[str, str, str, str]] = []
+    seen: list[tuple[str, ...]] = []
     with contextlib.ExitStack() as stack:
         servers, views = _served(stack, table, stage.folder / "retrieval" / "certificates")
         retrieval = stack.enter_context(

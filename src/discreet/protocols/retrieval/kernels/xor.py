@@ -16,7 +16,7 @@ __all__ = ["select", "select_many", "total"]
 _ONE = np.uint64(1)
 _WORD = 64
 #: Rows that the queries of a batch take from the cache, one query after another.
-_TILE = 32
+_TILE = 16
 
 
 @inner
