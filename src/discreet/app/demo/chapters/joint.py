@@ -25,7 +25,8 @@ def run(stage: Stage) -> None:
         found = verify_ledgers(list(joint.ledgers))
     totals = table.frame[table.frame["sex"] == "Total"]
     header = tuple(map(str, totals.columns))
-    rows = [tuple("" if value != value else value for value in row) for row in totals.to_numpy()]
+    shown = totals.astype(object).where(totals.notna(), "")  # a withheld total is empty
+    rows = list(shown.itertuples(index=False, name=None))
     stage.show((header, rows[:6]))
     stage.say(
         f"    {table.withheld} of {len(table.frame)} cells and totals withheld: the rules hold for "
