@@ -378,3 +378,70 @@ def test_two_processes_release_at_once(tmp_path: Path) -> None:
         assert book.verify().intact
         assert len(releases(book)[1]) == 2
     shutil.rmtree(tmp_path / "sector")
+
+
+# -- found from outside ----------------------------------------------------------------------------
+def staff(frame: pd.DataFrame) -> dc.Dataset:
+    roles = {"id": "identifier", "sector": "quasi", "salary": "confidential"}
+    return dc.read(frame, roles=roles, rest="quasi", unit="id", name="staff")
+
+
+def grown(rows: int = 24) -> pd.DataFrame:
+    source = np.random.default_rng(3)
+    return pd.DataFrame(
+        {
+            "id": np.arange(100, 100 + rows),
+            "sector": source.choice(["A", "B"], rows),
+            "age": source.integers(20, 60, rows),
+            "salary": source.integers(20_000, 200_000, rows),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: rows,
+        lambda rows: rows.assign(age=rows["age"] + 1),
+        lambda rows: rows.assign(note=1),
+        lambda rows: rows.drop(columns="age"),
+    ],
+    ids=["as they were", "a year older", "one column more", "one column less"],
+)
+def test_who_left_is_not_told_whatever_else_of_the_rows_changed(
+    tmp_path: Path, ledger: dc.Ledger, change: Any
+) -> None:
+    rows = grown()
+    table = by_sector(staff(rows)).protect(RULES, ledger=ledger, snapshot="2026")
+    table.write(tmp_path / "2026", ledger=ledger)
+    later = change(rows[rows["id"] != 107])
+    table = by_sector(staff(later)).protect(RULES, ledger=ledger, snapshot="2027")
+    told = table.cells.set_index("sector")["value"]
+    assert told.isna()["Total"]
+    assert told.isna()[rows.set_index("id")["sector"][107]]
+
+
+def test_the_only_one_whose_amount_changed_is_not_told(tmp_path: Path, ledger: dc.Ledger) -> None:
+    rows = grown()
+    by_sector(staff(rows)).protect(RULES, ledger=ledger, snapshot="2026").write(
+        tmp_path / "2026", ledger=ledger
+    )
+    raised = rows.assign(age=rows["age"] + 1, salary=rows["salary"] + 5_000 * (rows["id"] == 110))
+    table = by_sector(staff(raised)).protect(RULES, ledger=ledger, snapshot="2027")
+    assert table.cells.set_index("sector")["value"].isna()["Total"]
+
+
+def test_a_release_judged_with_a_ledger_is_recorded_in_it(
+    tmp_path: Path, ledger: dc.Ledger
+) -> None:
+    with pytest.raises(dc.RefusedError, match="would not remember"):
+        by_sector().protect(RULES, ledger=ledger).write(tmp_path / "out")
+
+
+def test_names_lead_nowhere_and_a_number_is_no_snapshot(tmp_path: Path, ledger: dc.Ledger) -> None:
+    for name in ("../people", "/people", "a/b", "x\0y", "", ".."):
+        with pytest.raises(dc.InputError, match="cannot be the name"):
+            dc.read(grown(), name=name)
+    with pytest.raises(dc.InputError, match="named by a text"):
+        by_sector().protect(RULES, ledger=ledger, snapshot=2027)  # type: ignore[arg-type]
+    assert ledger.verify().intact

@@ -19,7 +19,7 @@ from discreet.audit.atoms import SCALE, atoms_of, incidence, weights_of
 from discreet.audit.history.auditor import Auditor
 from discreet.data.engines.cell_codes import ancestors
 from discreet.data.facts import LinearFacts
-from discreet.data.roster import Roster
+from discreet.data.roster import Roster, locate_marks
 from discreet.data.table import Table
 
 __all__ = ["JointSets", "Remembers", "cell_pairs"]
@@ -85,14 +85,19 @@ class JointSets:
         now = self.memory.roster
         found = {self.memory.identity: np.arange(len(now), dtype=np.int64)}
         self._rosters = [now]
+        amounts = {self.memory.identity: self.facts.identities}
+        amounts |= {e.snapshot: f.identities for e, f in self.alike if len(f.identities)}
+        none = np.zeros(0, np.int64)
         size = len(now)
         for identity in dict.fromkeys(e.snapshot for e, _ in self.alike):
             if identity in found:
                 continue
             then = self.memory.rosters[identity]
             numbers = np.full(len(then), -1, dtype=np.int64)
-            for known, roster in zip(list(found.values()), self._rosters, strict=True):
-                place = then.locate(roster)
+            for (other, known), roster in zip(list(found.items()), self._rosters, strict=True):
+                mine, theirs = amounts.get(identity, none), amounts.get(other, none)
+                is_told = len(mine) == len(then) and len(theirs) == len(roster)
+                place = locate_marks(mine, theirs) if is_told else then.locate(roster)
                 numbers = np.where(
                     (numbers < 0) & (place >= 0), known[np.maximum(place, 0)], numbers
                 )

@@ -413,7 +413,7 @@ def read(
         domains=domains,
         bounds=bounds,
     )
-    known = found if name is None else name
+    known = found if name is None else _file_name(name)
     dataset = Dataset(rows, schema, known, library, file_kind, origin, reading)
     if weight is not None:
         require_weights(dataset)
@@ -421,6 +421,18 @@ def read(
         return dataset
     opened = {column: _opened(several, column, dataset) for column, several in trees.items()}
     return dataset.replace(schema=schema.replace(hierarchies=opened))
+
+
+def _file_name(name: str) -> str:
+    """Return a name of a relation; released files are called by it, so that it leads nowhere else."""
+    if not name or name in (".", "..") or any(c in "/\\" or not c.isprintable() for c in name):
+        raise InputError(
+            f"{name!r} cannot be the name of a relation: released files are called by it",
+            code="bad-name",
+            hint="write name='people', without slashes and control characters",
+            parameter="name",
+        )
+    return name
 
 
 def require_names(columns: Sequence[str]) -> None:

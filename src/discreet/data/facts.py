@@ -66,6 +66,10 @@ class LinearFacts:
     #: of codes; and the combinations, as rows of places.
     members: Ints = dataclasses.field(default_factory=lambda: np.zeros(0, np.int64))
     combinations: Ints = dataclasses.field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    #: For each record in that order a keyed mark of its unit and the amount that it adds: what of
+    #: two snapshots has the same one is one unknown, whatever else of the row has changed. Empty
+    #: without a unit: then records are known by their whole rows.
+    identities: Ints = dataclasses.field(default_factory=lambda: np.zeros(0, np.int64))
 
     @functools.cached_property
     def dimensions(self) -> tuple[Dimension, ...]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import discreet
 from discreet.data.atomic import atomic_directory, written_files
 from discreet.data.facts import Facts, UncoveredFacts
+from discreet.errors import RefusedError
 from discreet.report import Report, plain
 from discreet.verification import Held
 
@@ -171,6 +172,12 @@ class Release(abc.ABC):
             If they break a promise; nothing is written then.
         """
         self.require_releasable(unsafe=unsafe)
+        if ledger is None and self.standing is not None:
+            raise RefusedError(
+                "the release was judged with a ledger, which would not remember it",
+                code="unrecorded-release",
+                hint="write it with ledger=, too",
+            )
         with contextlib.ExitStack() as open_until_end:
             recording = None
             if ledger is not None or sign is not None:

@@ -1,13 +1,15 @@
 """Rosters: the records of a snapshot in an order that is the same whenever they are read.
 
-Each record is known by a keyed mark of its whole row. Records of two snapshots with the same mark are
-one unknown; a row that is new or changed is a new one. Rows that are equal are told apart by nothing,
+Each record is known by a keyed mark of its whole row, and of its unit where there is one. Records of
+two snapshots with the same mark are one unknown; a row that is new or changed is a new one, unless
+marks of its unit and amount tell that what is added up is the same (`amounts`). Rows that are equal are told apart by nothing,
 so that it does not matter which of them is which.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from discreet.data.dataset import Dataset
 from discreet.data.engines.base import ROW
 from discreet.data.snapshot import row_marks
 
-__all__ = ["Roster"]
+__all__ = ["Roster", "locate_marks"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -42,8 +44,9 @@ class Roster:
     order: Ints
     #: For each place a keyed mark of the unit that the record belongs to; empty without a unit.
     units: Ints = dataclasses.field(default_factory=lambda: np.zeros(0, np.int64))
-    #: The dataset with its rows held still.
+    #: The dataset with its rows held still, and the secret of the marks.
     dataset: Dataset | None = None
+    key: bytes = dataclasses.field(default=b"", repr=False)
 
     @classmethod
     def of(cls, dataset: Dataset, *, key: bytes) -> Roster:
@@ -55,17 +58,32 @@ class Roster:
         units = np.zeros(0, np.int64)
         if unit is not None:
             units = row_marks(held.relation, [unit], key=key)[order]
-        return cls(marks[order], order, units, held)
+        return cls(marks[order], order, units, held, key)
 
     def __len__(self) -> int:
         return len(self.marks)
 
     def locate(self, other: Roster) -> Ints:
-        """Return where each of these records stands in another roster; −1 where it does not."""
-        place = np.searchsorted(other.marks, self.marks, side="left") + self.occurrence
-        there = place < len(other)
-        there[there] = other.marks[place[there]] == self.marks[there]
-        return np.where(there, place, -1)
+        """Return where each of these records stands in another roster; −1 where it does not.
+
+        Of records whose rows have changed, those of the same unit are taken for each other.
+        """
+        place = locate_marks(self.marks, other.marks)
+        if not len(self.units) or not len(other.units):
+            return place
+        here = np.flatnonzero(place < 0)
+        there = np.setdiff1d(np.arange(len(other)), place)
+        found = locate_marks(self.units[here], other.units[there])
+        place[here[found >= 0]] = there[found[found >= 0]]
+        return place
+
+    def amounts(self, columns: Sequence[str]) -> Ints:
+        """Return a keyed mark of each record's unit and columns; none where there is no unit."""
+        held = self.dataset
+        if held is None or held.unit is None or not set(columns) <= set(held.columns):
+            return np.zeros(0, np.int64)
+        names = list(dict.fromkeys([held.unit, *columns]))
+        return row_marks(held.relation, names, key=self.key)[self.order]
 
     @property
     def identities(self) -> list[tuple[int, int]]:
@@ -75,10 +93,31 @@ class Roster:
     @property
     def occurrence(self) -> Ints:
         """For each record how many before it have the same mark."""
-        first = np.searchsorted(self.marks, self.marks, side="left")
-        return np.arange(len(self.marks), dtype=np.int64) - first
+        return _occurrence(self.marks)
 
     def column(self, name: str) -> Any:
         """Return a column of the records in the order of the roster, as an Arrow array."""
         assert self.dataset is not None
         return self.dataset.arrow([name]).column(0).take(self.order)
+
+
+def locate_marks(these: Ints, those: Ints) -> Ints:
+    """Return where each mark stands among others, equal ones one by one; −1 where it does not.
+
+    >>> locate_marks(np.array([7, 5, 7, 9]), np.array([5, 7])).tolist()
+    [1, 0, -1, -1]
+    """
+    mine, order = np.argsort(these, kind="stable"), np.argsort(those, kind="stable")
+    wanted, known = these[mine], those[order]
+    place = np.searchsorted(known, wanted, side="left") + _occurrence(wanted)
+    there = place < len(known)
+    there[there] = known[place[there]] == wanted[there]
+    found = np.full(len(these), -1, dtype=np.int64)
+    found[mine[there]] = order[place[there]]
+    return found
+
+
+def _occurrence(marks: Ints) -> Ints:
+    """For each of sorted marks how many before it are equal."""
+    first = np.searchsorted(marks, marks, side="left")
+    return np.arange(len(marks), dtype=np.int64) - first

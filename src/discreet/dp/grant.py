@@ -71,7 +71,17 @@ class Grant(Report):
 def granted(ledger: Purse, dataset: str) -> Grant | None:
     """Return the grant that a ledger holds for a dataset."""
     stated = ledger.granted(dataset)
-    return None if stated is None else Grant(**stated)
+    if stated is None:
+        return None
+    try:
+        return Grant(**stated)
+    except TypeError:
+        raise InputError(
+            f"the grant of {dataset!r} in the ledger is none",
+            code="bad-grant",
+            hint=f"write: discreet ledger grant LEDGER {dataset} --epsilon 1",
+            dataset=dataset,
+        ) from None
 
 
 def charge(ledger: Purse, dataset: str, events: Mapping[str, int], *, what: str) -> int:

@@ -21,7 +21,7 @@ from typing import NoReturn
 from discreet.data.dataset import Dataset
 from discreet.data.origin import Origin
 from discreet.data.snapshot import Snapshot, fingerprint_rows
-from discreet.errors import RefusedError
+from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import Draft
 from discreet.ledger.marks import mark_file, marked_by, read_mark
 from discreet.ledger.store import TELLING, Ledger
@@ -71,6 +71,13 @@ def open_population(
     Traceback (most recent call last):
     discreet.errors.RefusedError: the ledger knows these records as 'people'; ...
     """
+    if snapshot is not None and not isinstance(snapshot, str):
+        raise InputError(
+            f"a snapshot is named by a text, found {snapshot!r}",
+            code="bad-name",
+            hint=f"write snapshot={str(snapshot)!r}",
+            parameter="snapshot",
+        )
     file = _read_again(dataset)
     stamp = _stamp(file)
     opening = _Opening(dataset, ledger)

@@ -6,6 +6,7 @@ models must hold in the joint classes: same class in the new file and in every e
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -78,7 +79,14 @@ def file_facts(
         ClassFacts(tuple(keys), tuple(confidential), members, tuple(dict(m) for m in models))
     ]
     told = [n for n in confidential if n in untouched and is_number(released.column(n).type)]
-    return [*found, *(_sums(name, classes, released, origin, members, k) for name in told)]
+    sums = [_sums(name, classes, released, origin, members, k) for name in told]
+    return [
+        *found,
+        *(
+            dataclasses.replace(one, identities=memory.roster.amounts([str(one.measure)]))
+            for one in sums
+        ),
+    ]
 
 
 def _sums(

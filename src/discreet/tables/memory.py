@@ -54,8 +54,9 @@ def state_facts(release: ProtectedTable, memory: Memory) -> list[Facts]:
     # A mean is printed with its number of records: both are told.
     number = np.where(np.isnan(lower), np.nan, mean_count(table))
     counts = dataclasses.replace(
-        sums, statistic="count", measure=None, lower=number, upper=number.copy()
-    )
+        sums, statistic="count", measure=None, lower=number, upper=number.copy(),
+        identities=memory.roster.amounts([sums.weight] if sums.weight else []),
+    )  # fmt: skip
     return [dataclasses.replace(sums, statistic="sum"), counts]
 
 
@@ -90,6 +91,9 @@ def facts_of(
         missing=None if source is None else source.missing,
         members=members,
         combinations=combinations,
+        identities=memory.roster.amounts(
+            [name for name in (table.measure, None if source is None else source.weight) if name]
+        ),
     )
 
 
