@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import re
@@ -11,9 +12,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import discreet as dc
 from discreet.app.cli.main import build
 from discreet.app.policy.run import run_policy
 from discreet.app.policy.starting import starting_policy
@@ -267,3 +270,34 @@ def test_hostile_names_stay_inside_their_comments(tmp_path):
 
     policy = load_policy(tmp_path / "policy.yaml")
     assert set(policy.data.roles) == {odd, "age"}
+
+
+@pytest.mark.parametrize("name", ["pid", "dni", "kontonummer", "person", "client", "customer"])
+def test_many_records_of_one_person_are_one_person(name, tmp_path, monkeypatch):
+    # Eight people with 25 visits each, each alone with age and sex: no class holds five of them.
+    rows = pd.DataFrame(
+        {
+            name: [4711 + n // 25 for n in range(200)],
+            "age": [30 + n // 25 for n in range(200)],
+            "sex": ["f" if n // 25 % 2 else "m" for n in range(200)],
+            "diagnosis": ["flu", "cough"] * 100,
+        }
+    )
+    rows.to_csv(tmp_path / "visits.csv", index=False)
+    run(tmp_path, monkeypatch, "discreet init visits.csv -o policy.yaml")
+    policy = (tmp_path / "policy.yaml").read_text()
+    assert f'unit: "{name}"' in policy or f"unit: {name}" in policy
+    with contextlib.suppress(SystemExit, dc.DiscreetError, AssertionError):
+        run(tmp_path, monkeypatch, "discreet release policy.yaml -o out")
+    for file in (tmp_path / "out").rglob("*.csv"):
+        released = pd.read_csv(file, dtype=str)
+        assert name not in released
+        if "age" in released:
+            assert not released["age"].isin(rows["age"].astype(str)).any()
+
+
+def test_files_with_more_columns_than_anybody_decides_are_refused(tmp_path, monkeypatch):
+    wide = pd.DataFrame({f"c{n}": [1, 2, 3] for n in range(500)})
+    wide.to_csv(tmp_path / "wide.csv", index=False)
+    with pytest.raises(dc.InputError, match="too many"):
+        starting_policy(Source(str(tmp_path / "wide.csv")), tmp_path / "policy.yaml")

@@ -352,3 +352,21 @@ def test_summaries_are_the_same_in_postgresql(joint, postgres_engine):
     both = [summarize_withheld(one, demand, joint.policy, 1, cells) for one in (there, here)]
     assert (both[0] == both[1]).all()
     assert both[0].sum() > 0
+
+
+def test_a_total_does_not_tell_the_cells_withheld_in_it():
+    # Empty cells are shown, so each withheld one has somebody: six people in six cells are told.
+    one_each = [
+        pd.DataFrame({"icd": list(two), "ward": "x", "cost": [0.0, 0.0], "age": 1})
+        for two in ("AB", "CD", "EF")
+    ]
+    with local(one_each, rules=(dc.MinimumFrequency(3),)) as joint:
+        table = joint.ask("SELECT icd, COUNT(*) AS n FROM stays GROUP BY icd", totals=True)
+        assert table.frame.set_index("icd")["n"].isna()[["A", "F", "Total"]].all()
+    two_each = [pd.concat([frame, frame]) for frame in one_each]
+    with local(two_each, rules=(dc.MinimumFrequency(3),)) as joint:
+        table = joint.ask("SELECT icd, SUM(cost) AS cost FROM stays GROUP BY icd", totals=True)
+        assert table.frame.set_index("icd")["cost"].isna()["Total"]
+    with local(two_each, rules=(dc.MinimumFrequency(3),)) as joint:
+        table = joint.ask("SELECT icd, COUNT(*) AS n FROM stays GROUP BY icd", totals=True)
+        assert table.frame.set_index("icd")["n"]["Total"] == 12

@@ -257,7 +257,7 @@ def test_mistakes_of_the_publisher_are_named(tmp_path):
         make(frame.head(0))
     with pytest.raises(InputError, match="a look-up fetches 1"):
         make(secondary={"city": 1})
-    with pytest.raises(RefusedError, match="pay: confidential"):
+    with pytest.raises(RefusedError, match="pay: identifying, confidential"):
         make(
             read(frame, roles={"pay": "confidential"}, rest="other"),
             publishable=False,

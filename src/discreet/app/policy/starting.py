@@ -18,11 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.data.addresses import without_passwords
 from discreet.data.describe import Description, describe
+from discreet.data.names import meaning
 from discreet.data.schema import Role
 from discreet.data.suggestion import suggest_hierarchy
+from discreet.errors import InputError
 from discreet.report import Report, Rows
 
 if TYPE_CHECKING:
+    from discreet.data.dataset import Dataset
     from discreet.data.source import Source
 
 __all__ = [
@@ -40,6 +43,8 @@ __all__ = [
 
 #: Class size of the release that is suggested.
 _K = 5
+#: Columns that a role can be suggested for in a reasonable time.
+_WIDEST = 400
 #: With more quasi-identifiers than this the search over hierarchies takes long.
 _MANY = 8
 #: Ways in which a name is known to say what a column holds.
@@ -115,11 +120,41 @@ class Examined:
 def examine(source: Source) -> Examined:
     """Describe a source, and suggest a role for every column and hierarchies."""
     dataset = source.open()
+    if len(dataset.columns) > _WIDEST:
+        raise InputError(
+            f"{len(dataset.columns):,} columns are too many to suggest a role for each",
+            code="too-many-columns",
+            hint=f"keep the at most {_WIDEST} columns that are to leave in a file of their own",
+        )
     found = describe(dataset)
+    if found.unit is None:
+        found = dataclasses.replace(found, unit=_owner(dataset, found))
     roles, to_decide = _roles(found)
     quasi = [name for name, role in roles.items() if role == Role.QUASI.value]
     trees = {name: suggest_hierarchy(dataset, name) for name in quasi}
     return Examined(source, found, roles, tuple(to_decide), trees)
+
+
+def _owner(dataset: Dataset, found: Description) -> str | None:
+    """Return the column that says whose a record is, where somebody has several.
+
+    Classes that count records would take the many records of one person for many people. Of several
+    such columns the one with the most values is taken.
+    """
+    named = [c.name for c in found.columns if c.role == Role.IDENTIFIER.value]
+    named += [c.name for c in found.columns if c.role != Role.IDENTIFIER.value and _is_who(c.name)]
+    several: dict[str, int] = {}
+    for name in named:
+        values = dataset.arrow([name]).column(0).drop_null()
+        distinct = len(values.unique())
+        if 1 < distinct < len(values):
+            several[name] = distinct
+    return max(several, key=lambda name: several[name]) if several else None
+
+
+def _is_who(name: str) -> bool:
+    """Whether a column's name speaks of persons: what it holds tells them apart."""
+    return any(meaning(name, kind) for kind in ("person", "called", "identifier"))
 
 
 def starting_policy(source: Source, policy: str | Path, *, kind: str | None = None) -> Start:
@@ -176,6 +211,8 @@ def _roles(found: Description) -> tuple[dict[str, str], list[tuple[str, str]]]:
         is_measured = is_known and role == Role.CONFIDENTIAL.value and column.type == "numeric"
         if column.name in alarms and not is_measured:
             to_decide.append((column.name, alarms[column.name]))
+        elif role == Role.QUASI.value and _is_who(column.name):
+            to_decide.append((column.name, "its name speaks of persons, whom its values may name"))
         elif role == Role.OTHER.value or (role == Role.CONFIDENTIAL.value and not is_known):
             to_decide.append((column.name, why))
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Callable, Sequence
 
@@ -118,7 +119,9 @@ class TableRun:
             own = None
             if self._inputs is not None:
                 own = self._withheld(level, sorted(unresolved))
-            flags, _ = self._judged(own, len(groups), what)
+            inside = collections.Counter(cell[:level] for cell in unresolved)
+            hidden = np.array([inside[group] for group in groups], dtype=np.int64)
+            flags, _ = self._judged(own, len(groups), what, hidden)
             assert flags is not None  # as for the cells
             opened = {group for group, flag in zip(groups, flags, strict=True) if not flag}
             unresolved = {cell for cell in unresolved if cell[:level] not in opened}
@@ -134,7 +137,7 @@ class TableRun:
         )
 
     def _judged(
-        self, own: Numbers | None, columns: int, what: str
+        self, own: Numbers | None, columns: int, what: str, hidden: Numbers | None = None
     ) -> tuple[Flags | None, list[Shares] | None]:
         """Share, judge and open the flags; return them and the parts of the owners."""
         policy, mesh = self._policy, self._mesh
@@ -149,7 +152,7 @@ class TableRun:
         if self._node is None:
             ring = MeshRing(mesh, policy.nodes, self._name)
             self._node = Node(policy.nodes.index(self._name), ring, rng=self._rng)
-        bits = self._flags(self._node, found)
+        bits = self._flags(self._node, found, hidden)
         meaning = f"which {what} are withheld"
         self._before_opening(meaning, columns)
         flags = unpack(self._node.open_bits(bits, "flags"), columns).astype(np.bool_)
@@ -185,7 +188,7 @@ class TableRun:
             raise RefusedError("the nodes state different patterns", code="nodes-disagree")
         return flags.astype(np.bool_)
 
-    def _flags(self, node: Node, parts: Sequence[Shares]) -> BitShares:
+    def _flags(self, node: Node, parts: Sequence[Shares], hidden: Numbers | None) -> BitShares:
         policy, measures = self._policy, self._demand.measures
 
         def rows(*wanted: tuple[str, str]) -> list[Shares]:
@@ -201,6 +204,7 @@ class TableRun:
             {name: rows(*((f"top {place}", name) for place in tops)) for name in measures},
             {name: rows(("asked", name)) if policy.request else [] for name in measures},
             collusion=policy.collusion,
+            hidden=hidden,
         )
 
     def _opened(self, flags: Flags, parts: Sequence[Shares] | None, what: str) -> Numbers:

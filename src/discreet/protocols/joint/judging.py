@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.audit.rules import Rule
 from discreet.audit.rules._base import Inequality
@@ -105,12 +106,15 @@ def judge(
     asked: Mapping[str, Sequence[Shares]],
     *,
     collusion: int,
+    hidden: npt.NDArray[np.int64] | None = None,
 ) -> BitShares:
     """Return a secret bit for each cell: whether any rule finds it sensitive for any audience.
 
     `counts` has the contributors that each owner has in each cell; `sums` and `tops`, for each
     measure, its sums and its lists of largest contributions; `asked`, where a rule needs them, the
-    lists with the one largest contribution of those who asked for protection.
+    lists with the one largest contribution of those who asked for protection. For totals, `hidden`
+    is the public number of withheld cells in each. Everybody knows that somebody is in each of them
+    and that amounts are not negative: as many people as cells, or a sum of nothing, would tell them.
     """
     groups = audiences(len(counts), collusion)
     cells = len(counts[0])
@@ -140,6 +144,12 @@ def judge(
                     for form in rule.inequalities()
                 )
             )
+    if hidden is not None:
+        nobody = count.times(-1)  # negative where somebody is left
+        few = np.broadcast_to(-(hidden + 1), count.own.shape)
+        forms.append((nobody, count + node.constant(few)))
+        one = node.constant(np.full(count.own.shape, -1))
+        forms += [(nobody, total + one) for total, _, _ in views]
     if not forms:  # rules on measures, and a question about counts alone
         return negative(node, nothing)
     below = negative(node, stack([value for values in forms for value in values]))

@@ -139,11 +139,11 @@ def require_publishable(dataset: Dataset, names: Sequence[str], *, publishable: 
     risky = [
         name
         for name in names
-        if dataset.schema[name].role is Role.CONFIDENTIAL or name in undecided
+        if dataset.schema[name].role in (Role.CONFIDENTIAL, Role.IDENTIFIER) or name in undecided
     ]
     if risky and not publishable:
         raise RefusedError(
-            f"{', '.join(risky)}: confidential or without a role, and everybody may look up every "
+            f"{', '.join(risky)}: identifying, confidential or undecided, and everybody may look up every "
             "row of a table for retrieval: it protects who asks, not those whom the rows are about",
             code="not-publishable",
             hint="leave the columns out, publish a protected release instead, or vouch with "

@@ -100,5 +100,6 @@ def _bad() -> RefusedError:
     return RefusedError(
         "an answer is not what the publisher signed: a server is wrong or lies",
         code="bad-answer",
-        hint="tell the publisher; asking the same servers again tells them nothing new",
+        hint="tell the publisher by another way than these servers, and do not ask them again: whether "
+        "you do would tell them that the answer was of use",
     )
