@@ -23,6 +23,8 @@ PLAIN = {
     "explore": {"methods": [{"microaggregation": {"columns": ["age"], "k": 3}}]},
     "risk": {"keys": ["age", "sex"]},
     "utility": {"released": "people.csv"},
+    "synthesize": {"method": {"cart": {"min_leaf": 5}}},
+    "judge": {"original": "people.csv"},
     "check": {"models": [{"k-anonymity": {"k": 2}}]},
     "describe": {},
     "evaluate": {"guards": [{"restriction": {"k": 3}}], "questions": 3},
@@ -51,8 +53,8 @@ def folder(tmp_path, monkeypatch):
 
     monkeypatch.setattr("discreet.tables.methods.dp_table_noise.add_laplace", noise)
     monkeypatch.setattr("discreet.microdata.masking.dp_noise._laplace", noise)
-    monkeypatch.setattr("discreet.microdata.pictures.bars", lambda *_: "")
-    monkeypatch.setattr("discreet.microdata.pictures.scatter", lambda *_, **__: "")
+    for picture in ("bars", "scatter", "paired_bars", "heat_map", "curve"):
+        monkeypatch.setattr(f"discreet.microdata.pictures.{picture}", lambda *_, **__: "")
     return tmp_path
 
 

@@ -161,7 +161,10 @@ def _type(kind: Any) -> dict[str, Any]:
             "maxItems": len(inner),
         }
     if origin in (list, tuple, Sequence):
-        return {"anyOf": [{"type": "array", "items": _type(inner[0])}, _type(inner[0])]}
+        several = {"type": "array", "items": _type(inner[0])}
+        # One mapping alone could be the settings of something else, so that it is not a list.
+        is_mapping = get_origin(inner[0]) in (dict, Mapping)
+        return several if is_mapping else {"anyOf": [several, _type(inner[0])]}
     if origin in (dict, Mapping):
         inside = _type(inner[1])
         return {"type": "object"} | ({"additionalProperties": inside} if inside else {})
