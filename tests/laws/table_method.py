@@ -215,7 +215,7 @@ def the_truth_lies_in_what_it_tells(member: type[TableMethod]) -> None:
 def counts_only(method: TableMethod) -> bool:
     """Whether a method refuses magnitudes."""
     try:
-        method.cost(table(5))
+        method.events(table(5))
     except dc.InputError as error:
         return error.code == "unsupported-statistic"
     return False

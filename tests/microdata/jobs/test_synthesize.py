@@ -66,14 +66,18 @@ def test_private_records_by_a_policy(people, tmp_path):
                 "kind": "synthesize",
                 "method": {"mst": {"epsilon": 1.0, "delta": 1e-6}},
                 "ledger": "ledger.db",
-                "budget": 1.0,
             }
         ],
     }
     place = tmp_path / "policy.yaml"
     place.write_text(yaml.safe_dump(policy))
+    granted = discreet(
+        "ledger", "grant", tmp_path / "ledger.db", "people", "--epsilon", "1", "--delta", "1e-6",
+        "--accountant", "zcdp",
+    )  # fmt: skip
+    assert granted.exit_code == 0, granted.output
     done = discreet("release", place, "-o", tmp_path / "out")
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 0, f"{done.output} {done.exception!r}"
     (found,) = (tmp_path / "out").rglob("evidence.json")
     stated = json.loads(found.read_text())
     assert stated["risk"]["privacy"]["epsilon"] == 1.0

@@ -192,7 +192,8 @@ def test_recoding_says_when_it_is_not_enough():
         table.protect(rules=[dc.MinimumFrequency(3)], method=dc.Recoding(keep=("d9",)))
 
 
-@pytest.mark.parametrize("name", sorted(FAMILY.members()))
+# top-down takes counts alone; the laws of the family try it on them.
+@pytest.mark.parametrize("name", sorted({*FAMILY.members()} - {"top-down"}))
 def test_every_method_leaves_its_input_alone(name):
     table = mark(random_table(12, (4, 3)), [dc.PPercent(20)])
     before = [a.copy() for a in (table.value, table.status, table.lower, table.contributions)]

@@ -69,6 +69,8 @@ def written(node: exp.Expr | None) -> str:
     word = _WORDS.get(type(node))
     if word is not None:
         return word
+    if isinstance(node, exp.Connector):  # named for each of its parts, of which there may be many
+        return type(node).__name__.upper()
     if isinstance(node, exp.Func):
         # The class is called as the parser likes, and the text that is made of it as SQL does.
         said = _FUNCTION.match(node.sql("postgres", unsupported_level=ErrorLevel.IGNORE))
