@@ -35,7 +35,9 @@ ATTEMPTS = 3
 
 def guards(member: type[Guard], people: Dataset) -> tuple[Guard, ...]:
     """Return the guard's examples for these people."""
-    release = dc.permute(people, sensitive="salary", k=3, e=5_000)
+    # Among so few people some column orders a group by accident: these laws are of guards.
+    known = ["sector", "region", "age"]
+    release = dc.permute(people, sensitive="salary", k=3, e=5_000, vouch=known)
     return some(member, bounds=victims.BOUNDS, release=release)
 
 

@@ -53,6 +53,19 @@ def _require_theory(rounds, least):
     assert ratio.min() > least
 
 
+def test_the_sketch_says_how_far_collisions_may_lead():
+    """Where all answers fall on one place each looks like everybody's, and the error must say so."""
+    made = (
+        CountMeanSketch(DOMAIN, 4.0, width=2, functions=1, salt=f"collection {seed}")
+        for seed in range(100)
+    )
+    mechanism = next(one for one in made if len({one._hash(value)[0] for value in DOMAIN}) == 1)
+    said = list(itertools.islice(itertools.cycle(DOMAIN), 6_000))
+    found = mechanism.estimate(mechanism.encode(said, rng=Randomness.seeded(1)))
+    for estimate, error in zip(found.estimate, found.standard_error, strict=True):
+        assert abs(estimate - 1 / len(DOMAIN)) <= 3 * error
+
+
 def test_the_sketch_is_unbiased_over_collections():
     """Every collection has hash functions of its own, so that collisions average out."""
     rounds = []

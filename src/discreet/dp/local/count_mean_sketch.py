@@ -129,8 +129,6 @@ class CountMeanSketch(LocalMechanism):
         shares = (hits - 1 / m) * m / (m - 1)
         likely = np.clip(seen, q, p)
         noise = likely * (1 - likely) / n / (p - q) ** 2
-        rest = 1 - np.clip(shares, 0, 1)
-        error = np.sqrt(noise + rest**2 / (m * self.functions)) * m / (m - 1)
         # Four in a hundred go to the coins, one to the collisions, which are worst when all other
         # respondents give one and the same answer.
         fewest, most = (
@@ -142,4 +140,7 @@ class CountMeanSketch(LocalMechanism):
             np.clip(((end - q) / (p - q) - collided) / max(1 - collided, 1e-9), 0, 1)
             for end, collided in ((low, most), (high, fewest))
         ]
+        # What others may have: a share that collisions made large must not hide them.
+        rest = 1 - ends[0]
+        error = np.sqrt(noise + rest**2 / (m * self.functions)) * m / (m - 1)
         return self._estimate(self.domain, shares, ends, error, n)
