@@ -94,6 +94,8 @@ def test_nesting_is_an_error_and_not_the_end_of_the_process():
         ("a: !!timestamp soon", "policy-value"),
         ("a: !!int ''", "policy-value"),
         ("data: {source: a.csv}\nextensions: 7", "policy-invalid"),
+        ("data: ''", "policy-invalid"),
+        ("data: {source: ' '}", "policy-invalid"),
         ("data: {source: a.csv}\nextensions: [[a]]", "policy-invalid"),
         ("data: {source: a.csv}\nreleases: [{name: a, kind: [table]}]", "policy-invalid"),
         ("data: {source: a.csv}\nreleases: [{name: a, kind: {table: 1}}]", "policy-invalid"),
@@ -373,16 +375,53 @@ def mutated(source: random.Random) -> str:
     return text
 
 
+#: Where a policy may name something of the machine, and what a stranger would name there.
+_PLACES = [
+    ("source: people.csv", "source: {}"),
+    ("file: region.hrc", "file: {}"),
+    ("measure: salary", "measure: salary\n    key: {}"),
+    ("measure: salary", "measure: salary\n    curator: {}"),
+    ("measure: salary", "measure: salary\n    apriori: {}"),
+    ("k-anonymity: 2", "k-map: {{k: 2, population: {}}}"),
+    ("unit: id", "unit: id\n  engine: {}"),
+    ("releases:", "ledger: {}\nreleases:"),
+]
+_NAMED = [
+    "../../etc/passwd", "/etc/shadow", "/proc/self/environ", "/dev/zero", "/dev/stdin", "~/.pgpass",
+    "file:///etc/passwd", "http://127.0.0.1:9/x.csv", "s3://bucket/people.parquet", "\\\\host\\share",
+    "postgresql://ana@127.0.0.1:9/db#people", "spark://127.0.0.1:9#people", "duckdb:////tmp/x.db#t",
+    "people.csv/../../people.csv", "*", "people.csv#salary", "data:text/csv,a", "|id", "$HOME/x.csv",
+]  # fmt: skip
+#: Documents that are out to exhaust the reader.
+_BOMBS = [
+    "a: &a [1, 1]\n" + "".join(f"{chr(98 + n)}: &{chr(98 + n)} [*{chr(97 + n)}, *{chr(97 + n)}]\n" for n in range(20)),
+    "&a [*a]", "? {a: [}\n", "<<: *x", "!!python/object/apply:os.system [id]", "%YAML 9.9\n---\na: 1",
+    "a: " + "'" * 99_999, "a: 0x" + "f" * 90_000, "---\n" * 30_000, "a: |\n" + " x\n" * 60_000,
+    "[" * 200, "a: 1e" + "9" * 5_000, "a: 1_" * 9_000, "\ufeff\ufeffdata: 1", "a: \x85b\u2028c",
+]  # fmt: skip
+
+
+def hostile() -> list[str]:
+    """Return policies that reach for files, servers and memory that are not theirs."""
+    reaching = [
+        POLICY.replace(old, new.format(json.dumps(named)))
+        for old, new in _PLACES
+        for named in _NAMED
+    ]
+    return reaching + _BOMBS
+
+
 _WATCHED = """
-import json, os, sys
+import json, os, signal, sys
 from pathlib import Path
 sys.path[:0] = json.loads(os.environ["DISCREET_TEST_PATH"])
-from tests.app.test_policy_hostile import mutated
+from tests.app.test_policy_hostile import hostile, mutated
 import random
 from discreet.app.policy.run import check_policy
 from discreet.errors import DiscreetError
 
 folder, first, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+texts = hostile() if first < 0 else [mutated(random.Random(n)) for n in range(first, first + count)]
 check_policy(folder / "policy.yaml")  # imports everything
 home, touched, on = str(folder.resolve()), [], False
 
@@ -399,10 +438,13 @@ def watch(event, arguments):
 
 sys.addaudithook(watch)
 crashes, told = [], 0
-for seed in range(first, first + count):
-    text = mutated(random.Random(seed))
+def hangs(*_):
+    raise TimeoutError("more than two seconds of work")
+signal.signal(signal.SIGPROF, hangs)
+for seed, text in enumerate(texts):
     (folder / "mutant.yaml").write_bytes(text.encode("utf-8", "replace"))
     on = True
+    signal.setitimer(signal.ITIMER_PROF, 2)
     try:
         check_policy(folder / "mutant.yaml")
     except DiscreetError:
@@ -411,6 +453,7 @@ for seed in range(first, first + count):
         import traceback
         place = traceback.extract_tb(error.__traceback__)[-1]
         crashes.append((seed, type(error).__name__, str(error)[:80], f"{place.filename}:{place.lineno}"))
+    signal.setitimer(signal.ITIMER_PROF, 0)
     on = False
 left = sorted(p.name for p in folder.iterdir())
 print(json.dumps({"crashes": crashes, "touched": touched, "told": told, "left": left}))
@@ -437,6 +480,15 @@ def judge(found: dict, count: int) -> None:
     assert found["touched"] == []
     assert found["left"] == ["mutant.yaml", "people.csv", "policy.yaml", "region.hrc"]
     assert found["told"] > count // 2
+
+
+def test_hostile_policies_touch_nothing_and_end_in_our_errors(folder):
+    many = len(hostile())
+    assert many >= 100
+    found = watched(folder, -1, many)
+    judge(found, many)
+    # A curator's page is written by name into the folder of reports, whatever the name looks like.
+    assert many - found["told"] < len(_NAMED) + 5
 
 
 def test_mutated_policies_touch_nothing_else_and_end_in_our_errors(folder):

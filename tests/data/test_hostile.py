@@ -36,6 +36,7 @@ FILES: dict[str, tuple[str, bytes, str, int | None, str | None]] = {
     "nameless-column": ("a.csv", b"age,,sex\n1,2,f\n", "empty-column-name", 1, None),
     "blank-column-name": ("a.csv", b"age, ,sex\n1,2,f\n", "empty-column-name", 1, None),
     "unclosed-quote": ("a.csv", b'a,b\n1,"open\n2,x\n3,y\n', "unclosed-quote", 2, None),
+    "endless-value": ("a.csv", b"a,b\n1," + b"x" * 300_000 + b"\n2,y\n", "value-too-long", 2, None),
     "quote-inside": ("a.csv", b'a,b\n1,"a"b"\n2,x\n', "bad-quoting", 2, None),
     "mixed-encodings": (
         "a.csv",
@@ -324,3 +325,25 @@ def test_messages_hold_no_confidential_value(tmp_path):
 
 def test_there_are_more_than_forty_cases():
     assert len(FILES) + len(HIERARCHIES) + len(HOSTILE_NAMES) + len(HOSTILE_VALUES) > 40
+
+
+def test_a_lone_cell_far_away_does_not_fill_the_memory(tmp_path):
+    # In a process of its own: the reader of workbooks ends it when memory runs out.
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["a", "b"], [1, 2], [3, 4]):
+        book.active.append(row)
+    book.active.cell(1_048_576, 16_384, 5)
+    book.save(tmp_path / "far.xlsx")
+    code = (
+        "import sys, discreet as dc\n"
+        "try: dc.read(sys.argv[1])\n"
+        "except dc.InputError as error: print(error.code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "far.xlsx")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout.strip() == "too-large", done.stderr[-500:]

@@ -248,8 +248,16 @@ def numbered(
         except StopIteration:
             return
         except csv.Error as error:
-            if "field larger" in str(error):  # a quote swallowed a good part of the file
-                raise _unclosed(file, start) from None
+            if "field larger" in str(error):
+                if reader.line_num > start:  # a quote swallowed a good part of the file
+                    raise _unclosed(file, start) from None
+                raise InputError(
+                    f"a value is longer than {csv.field_size_limit():,} characters",
+                    code="value-too-long",
+                    hint="leave the column out, or give the file as Parquet",
+                    file=file,
+                    line=start,
+                ) from None
             if "unexpected end" in str(error):
                 # A sample may well end inside quotes, but not after a thousand lines of them.
                 if complete or reader.line_num - start > 1000:

@@ -8,6 +8,7 @@ Notes below the table, and columns without a name and a value, are left out. All
 from __future__ import annotations
 
 import datetime
+import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,6 +34,9 @@ __all__ = ["read_workbook"]
 
 #: Bytes that the parts of a workbook may have when unpacked.
 _MOST = 1 << 32
+#: Cells of the rectangle that a sheet fills; the reader holds every one of them, empty or not.
+_AREA = 1 << 24
+_PLACE = re.compile(rb"""\br=["']([A-Za-z]{1,3})([0-9]{1,7})["']""")
 _ERRORS = frozenset({"#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!"})
 
 # Any: a cell holds a text, a number, a truth, a date or a time.
@@ -172,6 +176,7 @@ def _require_small(file: Path) -> None:
         return
     with zipfile.ZipFile(file) as archive:
         size = sum(item.file_size for item in archive.infolist())
+        sheets = [item for item in archive.infolist() if "worksheets/" in item.filename]
     if size > min(_MOST, max(1 << 28, file.stat().st_size * 200)):
         raise InputError(
             f"the workbook holds {size:,} bytes when unpacked",
@@ -179,6 +184,37 @@ def _require_small(file: Path) -> None:
             hint="save the table as CSV or Parquet",
             file=file,
         )
+    for sheet in sheets:
+        _require_dense(file, sheet)
+
+
+def _require_dense(file: Path, sheet: zipfile.ZipInfo) -> None:
+    """Refuse a sheet with a lone cell far away: what lies between would fill the memory."""
+    rows = columns = filled = 0
+    with zipfile.ZipFile(file) as archive, archive.open(sheet) as stream:
+        rest = b""
+        while block := stream.read(1 << 20):
+            places = {match.groups() for match in _PLACE.finditer(rest + block)}
+            rest = block[-32:]
+            filled += len(places)
+            rows = max([rows, *(int(row) for _, row in places)])
+            columns = max([columns, *(_number(letters) for letters in {one for one, _ in places})])
+    if rows * columns > max(_AREA, 4 * filled):
+        raise InputError(
+            f"a sheet of the workbook reaches to row {rows:,} and column {columns:,}, nearly all "
+            "of it empty",
+            code="too-large",
+            hint="delete the lone cells outside the table, or save the table as CSV",
+            file=file,
+        )
+
+
+def _number(letters: bytes) -> int:
+    """Return the place of a column by its letters: A is 1, AA is 27."""
+    place = 0
+    for letter in letters.upper():
+        place = place * 26 + letter - 64
+    return place
 
 
 def _cells(sheet: Any) -> tuple[Cells, list[tuple[tuple[int, int], tuple[int, int]]]]:

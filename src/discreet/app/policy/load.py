@@ -124,7 +124,11 @@ def _source(data: Any, mistakes: list[tuple[Place, str]]) -> Source | None:
         return None
     if isinstance(data, Source):
         return data
-    return _built(Source, data, ("data",), [], mistakes)  # type: ignore[return-value]  # of the class given
+    source = _built(Source, data, ("data",), [], mistakes)
+    if isinstance(source, Source) and not source.source.strip():
+        # An empty path is the folder one happens to stand in.
+        mistakes.append((("data",), "data names no source: write a file or an address"))
+    return source  # type: ignore[return-value]  # of the class given
 
 
 def _words(given: Any) -> list[str]:
