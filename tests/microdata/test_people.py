@@ -193,6 +193,35 @@ def test_nobody_owns_a_permuted_group() -> None:
     assert error.value.code == "too-few-records"
 
 
+def test_a_household_is_one_where_it_is_the_unit() -> None:
+    """A class of one family does not hide it, however many children it has."""
+    frame = pd.DataFrame(
+        {
+            "person": range(9),
+            "household": ["a"] * 5 + ["b", "c", "d", "e"],
+            "town": ["X"] * 5 + ["Y"] * 4,
+            "pay": range(10, 19),
+        }
+    )
+    roles = {
+        "person": "identifier",
+        "household": "identifier",
+        "town": "quasi",
+        "pay": "confidential",
+    }
+    trees = {"town": dc.Hierarchy.from_levels({"Total": ["X", "Y"]})}
+    persons, homes = (
+        dc.read(frame, roles=roles, hierarchies=trees, unit=unit)
+        for unit in ("person", "household")
+    )
+    assert dc.KAnonymity(4).check(persons).holds
+    assert dc.KAnonymity(4).check(homes).value == 1
+    safe = dc.anonymize(homes, dc.KAnonymity(4))
+    assert set(safe.frame["town"]) <= {"Total", "*", "Y"}
+    hidden = dc.permute(homes, sensitive="pay", k=4)
+    assert hidden.facts.people_reached >= 4
+
+
 def test_a_missing_unit_is_one_unknown_person() -> None:
     frame = pd.DataFrame({"person": [None, None, None, "ana"], "age": [20] * 4})
     data = dc.read(frame, roles={"person": "identifier", "age": "quasi"}, unit="person")
