@@ -38,7 +38,7 @@ def test_what_was_published_holds(folder: Path) -> None:
     assert found is not None
     assert found.safe
     assert found.rho == pytest.approx(0.5)
-    assert len(found.findings) == 6
+    assert len(found.findings) == 8
     assert derive(folder / "cells.parquet").safe  # type: ignore[union-attr]
 
 
@@ -87,6 +87,22 @@ def test_a_wrong_loss_is_found(folder: Path, name: str) -> None:
     found = derive(folder)
     assert found is not None
     assert "ρ" in found.verdict
+
+
+@pytest.mark.parametrize("what", ["verdict", "epsilon", "measurements"])
+def test_words_figures_and_missing_files_are_not_believed(folder: Path, what: str) -> None:
+    stated: dict[str, Any] = json.loads((folder / "evidence.json").read_text())
+    if what == "verdict":
+        stated["verdict"] = stated["verdict"].replace("ρ = 0.5", "ρ = 0.1")
+    elif what == "epsilon":
+        stated["settings"]["facts"]["epsilon"] = 0.5
+    else:
+        (folder / "measurements.parquet").unlink()
+    (folder / "evidence.json").write_text(json.dumps(stated))
+    found = derive(folder)
+    assert found is not None
+    assert not found.safe
+    assert found.verdict.startswith("not as promised")
 
 
 def test_damaged_folders_are_told(folder: Path) -> None:

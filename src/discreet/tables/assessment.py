@@ -14,6 +14,7 @@ from discreet.data.table import Bools, Floats, Ints, Table
 from discreet.progress import Progress, silent
 from discreet.report import Report, Rows
 from discreet.tables.methods._base import Protected, TableMethod, sensitive
+from discreet.tables.methods._promised import verdict_of
 from discreet.tables.tabulation import counted
 
 __all__ = ["Assessment", "assess", "of_part"]
@@ -184,9 +185,7 @@ def _words_of_distance(number: int, unsafe: int) -> tuple[str, str]:
 
 def _of_noise(protected: Protected, method: TableMethod, cells: Ints) -> Assessment:
     promise = str(protected.facts.get("promise", f"noise of {method.name}"))
-    verdict = f"safe by promise: {promise}, whatever anybody else knows"
-    if protected.facts.get("caution"):
-        verdict += f"; {protected.facts['caution']}"
+    verdict = verdict_of(promise, str(protected.facts.get("caution") or ""))
     return Assessment(
         safe=True,
         verdict=verdict,

@@ -14,6 +14,9 @@ import numpy as np
 
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.table import Table
+from discreet.dp.accountant import Accountant
+from discreet.dp.caution import caution
+from discreet.dp.hierarchical.budget import Budget, Measure
 from discreet.dp.hierarchical.estimation import linear_estimate
 from discreet.dp.hierarchical.measurement import Measurements
 from discreet.dp.noise import gaussian_loss
@@ -21,6 +24,7 @@ from discreet.errors import InputError
 from discreet.report import Report, Rows
 from discreet.tables.measured_file import MEASUREMENTS, read_measurements
 from discreet.tables.methods._places import Places
+from discreet.tables.methods._promised import concentrated, verdict_of
 from discreet.tables.methods._tree_estimate import TreeEstimate
 from discreet.tables.published import hierarchy_file
 
@@ -113,10 +117,12 @@ def _derived(cells: Path, folder: Path, stated: Mapping[str, Any]) -> Derivation
     places = Places.of(table.dimensions, by.index(facts["spine"]))
     records = int(settings["method"]["records"])
     whole = bool(facts["integer"])
+    loss = _Loss.of(facts, records)
     findings = [
         ("every combination of codes is printed", _missing(places, table)),
         ("totals are the sums of their parts", _unequal(table, value, whole=whole)),
-        ("ρ is what the noise costs", _loss(facts, settings["method"], records)[1]),
+        ("ρ is what the noise costs", loss.rho_wrong(facts, settings["method"])),
+        ("ε is what ρ amounts to", loss.epsilon_wrong(facts)),
     ]
     if whole:
         fractions = int(((value != np.round(value)) | (value < 0)).sum())
@@ -126,11 +132,16 @@ def _derived(cells: Path, folder: Path, stated: Mapping[str, Any]) -> Derivation
     if (folder / MEASUREMENTS).is_file():
         measured = read_measurements(folder / MEASUREMENTS, places, facts, records)
         findings += _from_measurements(measured, places, table, frame, whole=whole)
-    wrong = [what for what, against in findings if against]
-    verdict = "not as promised: " + "; ".join(wrong) if wrong else str(stated["verdict"])
-    return Derivation(
-        not wrong, verdict, _loss(facts, settings["method"], records)[0], tuple(findings)
+    elif settings["method"].get("measurements"):
+        findings.append(("the measurements lie beside the table", f"there is no {MEASUREMENTS}"))
+    verdict = loss.verdict([str(level) for level in facts["invariants"]])
+    findings.append(
+        ("the verdict is what follows", "" if verdict == stated["verdict"] else "it differs")
     )
+    wrong = [what for what, against in findings if against]
+    if wrong:
+        verdict = "not as promised: " + "; ".join(wrong)
+    return Derivation(not wrong, verdict, loss.rho, tuple(findings))
 
 
 def _hierarchy(file: Path) -> Hierarchy:
@@ -150,19 +161,50 @@ def _unequal(table: Table, value: Any, *, whole: bool) -> str:
     return f"{wrong:,} totals are not" if wrong else ""
 
 
-def _loss(facts: Mapping[str, Any], method: Mapping[str, Any], records: int) -> tuple[float, str]:
-    """Return the ρ of all measurements, and what is wrong about the one that is stated."""
-    total = sum(
-        Fraction(gaussian_loss(float(one["scale"]), float(records)))
-        for one in facts["measurements"]
-    )
-    rho = float(total)
-    if abs(rho - float(facts["rho"])) > 1e-12 * max(1.0, rho):
-        return rho, f"{facts['rho']:g} is stated, the scales cost {rho:g}"
-    granted = method.get("rho")
-    if granted is not None and total > Fraction(float(granted)):
-        return rho, f"the scales cost more than the {granted:g} that were granted"
-    return rho, ""
+@dataclasses.dataclass(frozen=True)
+class _Loss:
+    """What the noise costs by its scales, with OpenDP's own figures."""
+
+    exact: Fraction
+    epsilon: float
+    delta: float
+    records: int
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any], records: int) -> _Loss:
+        measures = tuple(
+            Measure(0, (), float(one["scale"]), gaussian_loss(float(one["scale"]), float(records)))
+            for one in facts["measurements"]
+        )
+        delta = float(facts["delta"])
+        budget = Budget(measures, records)
+        epsilon = Accountant("zcdp", delta).epsilon(budget.events())
+        return cls(
+            sum((Fraction(one.rho) for one in measures), Fraction()), epsilon, delta, records
+        )
+
+    @property
+    def rho(self) -> float:
+        return float(self.exact)
+
+    def rho_wrong(self, facts: Mapping[str, Any], method: Mapping[str, Any]) -> str:
+        if abs(self.rho - float(facts["rho"])) > 1e-12 * max(1.0, self.rho):
+            return f"{facts['rho']:g} is stated, the scales cost {self.rho:g}"
+        granted = method.get("rho")
+        if granted is not None and self.exact > Fraction(float(granted)):
+            return f"the scales cost more than the {granted:g} that were granted"
+        return ""
+
+    def epsilon_wrong(self, facts: Mapping[str, Any]) -> str:
+        if abs(self.epsilon - float(facts["epsilon"])) <= 1e-9 * max(1.0, self.epsilon):
+            return ""
+        return f"{facts['epsilon']:g} is stated, the scales cost {self.epsilon:g}"
+
+    def verdict(self, exact: Sequence[str]) -> str:
+        promise = concentrated(
+            self.rho, self.epsilon, self.delta, records=self.records, exact=exact
+        )
+        return verdict_of(promise, caution(self.epsilon))
 
 
 def _from_measurements(

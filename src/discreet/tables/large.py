@@ -29,6 +29,7 @@ from discreet.tables.measured_file import MEASUREMENTS, write_measurements
 from discreet.tables.methods import TableMethod
 from discreet.tables.methods._contributors import require_records, require_unweighted
 from discreet.tables.methods._places import Places
+from discreet.tables.methods._promised import verdict_of
 from discreet.tables.methods._tree_estimate import Interval, TreeEstimate
 from discreet.tables.methods.top_down import TopDown
 from discreet.tables.published import hierarchy_file
@@ -195,8 +196,7 @@ class LargeRelease(Release):
     @property
     def verdict(self) -> str:
         """One sentence in plain words."""
-        verdict = f"safe by promise: {self.facts['promise']}, whatever anybody else knows"
-        return f"{verdict}; {self.facts['caution']}" if self.facts["caution"] else verdict
+        return verdict_of(self.facts["promise"], self.facts["caution"])
 
     def interval(self, selection: Mapping[str, str | Sequence[str]]) -> Interval:
         """Return the published sum of cells, and between what the truth lies 95 times in 100."""

@@ -28,6 +28,7 @@ from discreet.tables.methods._contributors import require_records, require_unwei
 from discreet.tables.methods._cube import complete_cube, require_size
 from discreet.tables.methods._places import Places
 from discreet.tables.methods._planning import Plan, expected_errors, least_loss
+from discreet.tables.methods._promised import concentrated
 from discreet.tables.methods._shares import (
     level_number,
     named_levels,
@@ -369,17 +370,8 @@ class TopDown(TableMethod):
         rho, delta = task.budget.rho, self.stated_delta
         # The events' own loss is what a ledger charges.
         epsilon = Accountant("zcdp", delta).epsilon(task.budget.events())
-        who = "each record" if self.records == 1 else f"each contributor of {self.records} records"
-        promise = (
-            f"ρ-zero-concentrated differential privacy with ρ = {rho:g} for {who}, which is "
-            f"(ε, δ)-differential privacy with ε = {epsilon:.2f} at δ = {delta:g}"
-        )
         named = [task.levels[level] for level in task.exact]
-        if named:
-            promise += (
-                f", up to the totals of level {', '.join(named)}, which are published exactly and "
-                "lie outside the promise"
-            )
+        promise = concentrated(rho, epsilon, delta, records=self.records, exact=named)
         attributes = [dimension.name for dimension in task.places.attributes]
         return {
             "promise": promise,
