@@ -52,6 +52,21 @@ def test_point_masses_missing_shares_and_limits_are_kept():
     assert set(found.pay.dropna()) <= set(raw.pay.dropna())
 
 
+def test_the_verdict_counts_values_of_single_people():
+    """The largest income of a town tells who is in the file, whatever stands around it."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"sex": rng.choice(["f", "m"], 400), "pay": 1000.0 + np.arange(400) // 2})
+    frame.loc[0, "pay"] = 9_999_999.0
+    data = read(frame, bounds={"pay": (0, 10_000_000)})
+    plain, smooth = (
+        dc.synthesize(data, method, n=20_000, rng=Randomness.seeded(1))
+        for method in (dc.CART(), dc.CART(smoothing={"pay": "density"}))
+    )
+    assert plain.evidence().risk["values of one record"] == {"pay": 2}
+    assert "values that one record alone had stand in the file: 2 of pay" in plain.verdict
+    assert 9_999_999.0 not in set(smooth.frame["pay"])
+
+
 def test_smoothed_numbers_are_new_within_limits_and_as_precise():
     raw = people()
     found = drawn(
