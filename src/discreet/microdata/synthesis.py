@@ -11,10 +11,12 @@ from discreet.dp.grant import charge
 from discreet.errors import InputError
 from discreet.ledger.memory import Memory
 from discreet.ledger.recording import standing_in
+from discreet.microdata.bought import bought_distances, with_report
 from discreet.microdata.decided import require_release
 from discreet.microdata.judgement import like
 from discreet.microdata.synthesizers import Synthesizer
 from discreet.microdata.synthesizers._base import released_columns
+from discreet.microdata.synthesizers._private import PrivateSynthesizer
 from discreet.microdata.synthetic_release import SyntheticRelease
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
@@ -31,6 +33,7 @@ def synthesize(
     *,
     m: int | None = None,
     n: int | None = None,
+    report_budget: float | None = None,
     ledger: Any = None,
     snapshot: str | None = None,
     rng: Randomness | None = None,
@@ -49,6 +52,9 @@ def synthesize(
     n
         How many records each; as many as the original has by default, and as noise says it has
         where the promise is differential privacy.
+    report_budget
+        A further ε, at the method's δ, that buys a private measure of what the file lost for its
+        published report; of a private method nothing is measured there otherwise.
     ledger
         The memory of earlier releases: a path, an address or a ledger. A private method is charged
         to its grant before any noise is drawn, also where nothing comes of it.
@@ -95,7 +101,16 @@ def synthesize(
         )
     rng = rng or Randomness.secure()
     chosen.prepare(dataset)
-    spent = chosen.budget()
+    spent, report = chosen.budget(), 0.0
+    if report_budget is not None:
+        if not isinstance(chosen, PrivateSynthesizer) or spent is None:
+            raise InputError(
+                f"{chosen.name} has no budget, so that no report can be bought",
+                code="parameter-range",
+                hint="leave out report_budget: what was lost is measured as it is",
+                parameter="report_budget",
+            )
+        spent, report = with_report(spent, report_budget)
     standing = None
     if ledger is not None:
         with Memory(ledger, dataset, snapshot=snapshot) as memory:
@@ -107,6 +122,12 @@ def synthesize(
     fitted = chosen.fit(dataset, rng=rng, progress=progress)
     size = n if n is not None else fitted.size
     files = tuple(_file(dataset, fitted.draw(size, rng=rng)) for _ in range(several))
+    bought = None
+    if report_budget is not None and isinstance(chosen, PrivateSynthesizer):
+        with chosen.tables(dataset) as true, chosen.tables(files[0], of=dataset) as made:
+            bought = bought_distances(
+                true, made, records=fitted.size, epsilon=report_budget, rho=report, rng=rng
+            )
     return SyntheticRelease(
         dataset,
         files[0],
@@ -118,6 +139,7 @@ def synthesize(
         files=files,
         spent=spent,
         standing=standing,
+        bought=bought,
     )
 
 

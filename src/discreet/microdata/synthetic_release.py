@@ -14,6 +14,7 @@ from discreet.data.facts import Facts, UncoveredFacts
 from discreet.data.release import Evidence, Standing
 from discreet.dp.caution import caution
 from discreet.errors import RefusedError
+from discreet.microdata.bought import Bought
 from discreet.microdata.columns import is_number
 from discreet.microdata.release import MicrodataRelease
 from discreet.microdata.synthesizers._base import Budget, Synthesizer
@@ -31,6 +32,7 @@ __all__ = ["SyntheticRelease"]
 
 #: Attacks on fewer records tell nothing.
 _FEWEST = 40
+_UNTOLD = "; what they lost is measured for the curator only"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -48,6 +50,8 @@ class SyntheticRelease(MicrodataRelease):
     spent: Budget | None = None
     #: Where it was charged, if it was made with a ledger.
     standing: Standing | None = None
+    #: What was lost, measured with noise, if a report was bought.
+    bought: Bought | None = None
 
     def events(self) -> Mapping[str, int]:
         """Return the privacy events of the fit."""
@@ -84,7 +88,10 @@ class SyntheticRelease(MicrodataRelease):
     @property
     def promise(self) -> str:
         """What protects people, in one sentence."""
-        return self.synthesizer.promise
+        method = self.synthesizer
+        if self.bought is not None and self.spent is not None:
+            method = dataclasses.replace(method, epsilon=self.spent.epsilon)  # type: ignore[call-arg]
+        return method.promise
 
     @property
     def is_private(self) -> bool:
@@ -154,7 +161,7 @@ class SyntheticRelease(MicrodataRelease):
             return (
                 f"synthetic records with the promise: {self.promise}"
                 + (f"; {warned}" if warned else "")
-                + "; what they lost is measured for the curator only"
+                + (f"; {self.bought.words()}" if self.bought is not None else _UNTOLD)
             )
         told = self._measured_words
         return f"synthetic records: {told}; {self.promise}"
@@ -209,6 +216,8 @@ class SyntheticRelease(MicrodataRelease):
         }
         risk: dict[str, Any] = {}
         loss: dict[str, Any] = {}
+        if self.bought is not None:
+            loss["bought"] = dataclasses.asdict(self.bought)
         if self.spent is not None:
             risk["privacy"] = {
                 "epsilon": self.spent.epsilon,
@@ -299,6 +308,8 @@ class SyntheticRelease(MicrodataRelease):
         parts = [Section("What was done", table=done)]
         if self.is_private:
             words = "Measures that look at the original records are not private: they are not here."
+            if self.bought is not None:
+                words = f"With noise, {self.bought.words()}. {words}"
             return [*parts, Section("What was lost", words)]
         if len(self.original) < _FEWEST:
             return parts

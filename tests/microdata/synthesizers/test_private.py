@@ -58,6 +58,47 @@ def test_the_number_of_records_is_noisy():
     assert len(sizes) > 1
 
 
+def test_a_report_can_be_bought(tmp_path):
+    method = dc.MST(epsilon=2, delta=1e-6)
+    made = dc.synthesize(people(), method, report_budget=5.0)
+    assert made.bought.epsilon == 5
+    rho = method.budget().rho
+    assert made.spent.rho > rho
+    assert sum(made.events().values()) == 2
+    both = Accountant("zcdp", 1e-6).epsilon(made.events())
+    assert made.spent.epsilon == both > 5
+    assert f"({both:g}, 1e-06)-differential privacy" in made.promise
+    written = (made.write(tmp_path / "out") / "evidence.json").read_text()
+    assert '"bought"' in written
+    assert "which was bought with ε = 5" in made.verdict
+    with pytest.raises(InputError) as caught:
+        dc.synthesize(people(), dc.CART(), report_budget=1.0)
+    assert "no report can be bought" in str(caught.value)
+
+
+def test_a_bought_distance_is_near_the_true_one_and_moves_by_one_record_at_most():
+    from discreet.microdata.bought import _gap, bought_distances
+
+    rows = frame()
+    method = dc.MST(epsilon=1, delta=1e-6)
+    data, other = people(rows), people(rows.assign(sex="f"))
+    with method.tables(data) as true, method.tables(other) as made:
+        # At this budget the noise has a deviation of 0.5: half a count of 1,200.
+        found = bought_distances(
+            true, made, records=600, epsilon=9.0, rho=4.0, rng=Randomness.seeded(1)
+        )
+        gap = _gap(true, made, [(0,)], 600)
+        assert gap == 2 * (rows.sex == "m").sum()
+        assert abs(found.columns - gap / 4 / 1200) < 0.01
+        assert found.within < 0.01
+        singles = [(place,) for place in range(4)]
+        for missing in (0, 17, 399):
+            with method.tables(people(rows.drop(index=missing))) as fewer:
+                for tables in (singles, [(0, 1), (1, 2)]):
+                    moved = _gap(true, made, tables, 600) - _gap(fewer, made, tables, 600)
+                    assert abs(moved) <= 1 + 1e-9
+
+
 def test_nothing_measured_on_the_original_is_written(tmp_path):
     made = dc.synthesize(people(), dc.MST(epsilon=1, delta=1e-6))
     folder = made.write(tmp_path / "out")

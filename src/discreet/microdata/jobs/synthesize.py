@@ -46,6 +46,9 @@ class Synthesize(RecordsJob):
     )
     sets: int | None = parameter(None, help="how many files", low=1, high=1000)
     records: int | None = parameter(None, help="how many records each file has", low=1)
+    report_budget: float | None = parameter(
+        None, help="further epsilon that buys a private measure of the loss for the report", above=0
+    )
 
     def check(self, data: Dataset) -> None:
         """Check the method against the columns."""
@@ -64,6 +67,7 @@ class Synthesize(RecordsJob):
             self.method,
             m=self.sets,
             n=self.records,
+            report_budget=self.report_budget,
             rng=rng,
             progress=progress,
             **self.memory,

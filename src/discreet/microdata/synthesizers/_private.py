@@ -87,7 +87,7 @@ class PrivateSynthesizer(Synthesizer):
 
     def prepare(self, dataset: Dataset) -> None:
         """Check values against the domains, and that nobody owns two records."""
-        with self._tables(dataset) as tables:
+        with self.tables(dataset) as tables:
             tables.require_inside()
         unit = dataset.unit
         if unit is not None and dataset.frequencies([unit]).num_rows < len(dataset):
@@ -99,8 +99,9 @@ class PrivateSynthesizer(Synthesizer):
             )
 
     @contextlib.contextmanager
-    def _tables(self, dataset: Dataset) -> Iterator[Tables]:
-        tables = Tables(dataset, self._codings(dataset))
+    def tables(self, dataset: Dataset, *, of: Dataset | None = None) -> Iterator[Tables]:
+        """Give counts of a dataset by its own public codes, or by those of another one."""
+        tables = Tables(dataset, self._codings(of or dataset))
         try:
             yield tables
         finally:
@@ -110,7 +111,7 @@ class PrivateSynthesizer(Synthesizer):
         """Measure marginals with noise and estimate a model from them."""
         del rng  # noise and choices come from OpenDP
         spending = Spending(self.budget().rho)
-        with self._tables(dataset) as tables:
+        with self.tables(dataset) as tables:
             model, tried = self._modelled(tables, spending, progress)
         return _Drawn(list(tables.codings), model, spending, tried)
 
