@@ -37,7 +37,7 @@ def parameter(
     below: float | None = None,
     choices: Sequence[Any] | None = None,
     option: str | None = None,
-    file: Literal["read", "write", "secret", "engine", "ledger", "head"] | None = None,
+    file: Literal["read", "write", "secret", "engine", "ledger", "head", "host"] | None = None,
     spread: bool | None = None,
     kw_only: bool = False,
 ) -> Any:
@@ -78,7 +78,7 @@ class Parameter:
     #: How the command line spells it; made from the name where it is empty.
     option: str = ""
     #: What is done with the file it names, if it names one.
-    file: Literal["", "read", "write", "secret", "engine", "ledger", "head"] = ""
+    file: Literal["", "read", "write", "secret", "engine", "ledger", "head", "host"] = ""
     #: Whether the command line may list alternatives with |.
     spread: bool = False
 

@@ -14,6 +14,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
+from urllib.parse import urlsplit
 
 from discreet.app.policy.document import Place, parse
 from discreet.app.policy.load import load_policy, misnamed, read_policy
@@ -61,6 +62,8 @@ class Access:
 
     def file(self, file: str, use: str) -> str:
         """Return a file or address of the policy as it is to be opened, or refuse it."""
+        if use == "host":
+            return self._host(file)
         if is_address(file):
             return self._address(file, use)
         if use == "write":
@@ -70,6 +73,13 @@ class Access:
         if use == "engine" or (use == "ledger" and file == ":memory:"):
             return file  # no file; engines that do not exist are told where they are opened
         return str(self._path(file))
+
+    def _host(self, url: str) -> str:
+        """Return the address of a service that a policy names, if the caller allowed its host."""
+        origin = "{0.scheme}://{0.netloc}".format(urlsplit(url)).lower()
+        if not any(given.lower().rstrip("/") in (origin, url.lower()) for given in self.allow):
+            _refuse_address(url, origin)
+        return url
 
     def _command(self, said: str) -> str:
         """Return a program that a policy wants to run; a stranger's must not run unasked."""
@@ -226,6 +236,8 @@ def permitted_policy(
             for entry in policy.joint.parties.values():
                 access.file(entry.certificate, "read")
             changes["joint"] = dataclasses.replace(policy.joint, folder=str(place))
+        if policy.search is not None:
+            changes["search"] = access.of(policy.search)
         for section in ("releases", "reports", "gateways", "retrieval"):
             listed = getattr(policy, section)
             changes[section] = {name: access.of(declared) for name, declared in listed.items()}

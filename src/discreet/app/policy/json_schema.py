@@ -7,10 +7,9 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin
 
-from discreet.app.policy.load import SECTIONS, kinds
+from discreet.app.policy.load import APART, SECTIONS, kinds
 from discreet.app.policy.model import About, Policy, Server
 from discreet.data.source import Source
-from discreet.protocols.joint.declaration import JointPolicy
 from discreet.registry import Declaration, Member, Parameter, Record, families, members
 from discreet.report import plain
 
@@ -23,7 +22,7 @@ def policy_schema() -> dict[str, Any]:
     definitions = server.pop("$defs", {}) | {
         "Source": _parameters(Source),
         "Server": server,
-        "Joint": _parameters(JointPolicy),
+        **{section.title(): _parameters(cls) for section, cls in APART.items()},
         "About": About.model_json_schema(),
     }
     for family in families():
@@ -38,11 +37,11 @@ def policy_schema() -> dict[str, Any]:
         "description": (Policy.__doc__ or "").strip(),
         "type": "object",
         "additionalProperties": False,
-        "anyOf": [{"required": ["data"]}, {"required": ["joint"]}],
+        "anyOf": [{"required": [section]} for section in ("data", *APART)],
         "properties": {
             "data": {"$ref": "#/$defs/Source"},
             **sections,
-            "joint": {"$ref": "#/$defs/Joint"},
+            **{section: {"$ref": f"#/$defs/{section.title()}"} for section in APART},
             "server": {"$ref": "#/$defs/Server"},
             "about": {"$ref": "#/$defs/About"},
             "extensions": {"type": "array", "items": {"type": "string"}},

@@ -14,9 +14,19 @@ from discreet.app.policy.model import About, Policy, Server, UserEntry
 from discreet.data.source import Source
 from discreet.errors import EngineError, InputError, nearest
 from discreet.protocols.joint.declaration import JointPolicy
-from discreet.registry import Declaration, Member, declare, members
+from discreet.protocols.search.declaration import SearchPolicy
+from discreet.registry import Declaration, Member, Record, declare, members
 
-__all__ = ["HANDOVER", "REPORTS", "SECTIONS", "kinds", "load_policy", "misnamed", "read_policy"]
+__all__ = [
+    "APART",
+    "HANDOVER",
+    "REPORTS",
+    "SECTIONS",
+    "kinds",
+    "load_policy",
+    "misnamed",
+    "read_policy",
+]
 
 #: The folder in which reports are written, beside the folders of the releases.
 REPORTS = "reports"
@@ -34,6 +44,8 @@ SECTIONS = {
     "gateways": "service",
     "retrieval": "service",
 }
+#: Sections of parties that need no data of their own.
+APART: dict[str, type[Record]] = {"joint": JointPolicy, "search": SearchPolicy}
 #: Sections whose entries are opened, not written, and are named among themselves.
 _OPENED = ("gateways", "retrieval")
 
@@ -90,11 +102,12 @@ def validate(document: Document) -> Policy:
         section: _listed(section, data.pop(section, None), extensions, names, mistakes)
         for section in SECTIONS
     }
-    if data.get("joint") is not None:
-        joint = _built(JointPolicy, data["joint"], ("joint",), extensions, mistakes)
-        data["joint"] = joint if isinstance(joint, JointPolicy) else None
-        # An analyst and an independent node hold no records.
-        data.setdefault("data", Source(""))
+    for section, cls in APART.items():
+        if data.get(section) is not None:
+            made = _built(cls, data[section], (section,), extensions, mistakes)
+            data[section] = made if isinstance(made, cls) else None
+            # An analyst, an independent node and whoever searches hold no records.
+            data.setdefault("data", Source(""))
     source = _source(data.pop("data", None), mistakes)
     policy = None
     try:

@@ -8,6 +8,7 @@ from discreet.data.job import Job
 from discreet.data.service import Service
 from discreet.data.source import Source
 from discreet.protocols.joint.declaration import JointPolicy
+from discreet.protocols.search.declaration import SearchPolicy
 
 __all__ = ["About", "Policy", "Server", "UserEntry"]
 
@@ -59,7 +60,7 @@ class About(_Part):
 
 
 class Policy(_Part):
-    """What a curator decided: data, releases, reports, gateways, retrieval, joint computation."""
+    """What a curator decided: data, releases, reports, gateways, retrieval, and what parties share."""
 
     #: This and the next four are built by the registry: name → job or service.
     data: Source
@@ -68,6 +69,7 @@ class Policy(_Part):
     gateways: dict[str, Service] = pydantic.Field(default_factory=dict)
     retrieval: dict[str, Service] = pydantic.Field(default_factory=dict)
     joint: JointPolicy | None = None
+    search: SearchPolicy | None = None
     server: Server = pydantic.Field(default_factory=Server)
     about: About | None = pydantic.Field(
         None, description="with it, every release comes with a hand-over document"

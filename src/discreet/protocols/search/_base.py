@@ -6,7 +6,7 @@ import abc
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,15 @@ from discreet.randomness import Randomness
 from discreet.registry import Member, members
 from discreet.report import Report, Rows
 
-__all__ = ["Disguise", "DisguiseRisk", "SearchRisk", "Vocabulary", "entropy", "search_risk"]
+__all__ = [
+    "Disguise",
+    "DisguiseRisk",
+    "Prepared",
+    "SearchRisk",
+    "Vocabulary",
+    "entropy",
+    "search_risk",
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,12 +105,27 @@ class SearchRisk(Report):
         return names, [[getattr(one, name) for name in names] for one in self.disguises]
 
 
+class Prepared(Protocol):
+    """A disguise for one vocabulary."""
+
+    def searches(self, term: str, rng: Randomness) -> list[tuple[str, ...]]:
+        """Return what to send in place of one term: searches for any of some terms, in order."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Disguise(Member):
     """Make searches look like those of others, or look like others' searches."""
 
     #: What it does not hide, in one sentence.
     caution: ClassVar[str] = ""
+
+    def prepare(self, vocabulary: Vocabulary) -> Prepared:
+        """Return what disguises single searches; only where no others have to take part."""
+        raise InputError(
+            f"{self.name} hides whose a search is among members, not what is searched for",
+            code="needs-members",
+            hint="use goopir before a search engine",
+        )
 
     @abc.abstractmethod
     def evaluate(self, vocabulary: Vocabulary, *, rng: Randomness) -> DisguiseRisk:

@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.protocols.search._base import Disguise, DisguiseRisk, Vocabulary, entropy
+from discreet.protocols.search.backends import any_of
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -35,9 +36,14 @@ class Buckets:
             )
         return tuple(sorted(self.vocabulary.terms[n] for n in self.members[self.numbers[place]]))
 
+    def searches(self, term: str, rng: Randomness) -> list[tuple[str, ...]]:
+        """Return the one search to send: the whole bucket."""
+        del rng  # fixed: fresh decoys would be singled out by repeating
+        return [self.disguise(term)]
+
     def query(self, term: str) -> str:
         """Return the search as text: quoted terms joined by OR."""
-        return " OR ".join('"' + one.replace('"', '""') + '"' for one in self.disguise(term))
+        return any_of(self.disguise(term))
 
 
 @dataclasses.dataclass(frozen=True)

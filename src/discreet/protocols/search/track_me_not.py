@@ -20,6 +20,20 @@ _OWN, _TOPICS = 3, 40
 
 
 @dataclasses.dataclass(frozen=True)
+class _Cover:
+    """Made searches around a real one, in an order drawn by lot."""
+
+    vocabulary: Vocabulary
+    rate: float
+
+    def searches(self, term: str, rng: Randomness) -> list[tuple[str, ...]]:
+        """Return the real search among made ones."""
+        made = self.vocabulary.draw(max(1, round(self.rate)), rng)
+        sent = [(term,), *((self.vocabulary.terms[place],) for place in made)]
+        return [sent[place] for place in rng.permutation(len(sent))]
+
+
+@dataclasses.dataclass(frozen=True)
 class TrackMeNot(Disguise):
     """Send made-up searches at random times; measured here, it hides little.
 
@@ -46,6 +60,10 @@ class TrackMeNot(Disguise):
 
     rate: float = parameter(3.0, help="made searches for each real one", above=0, high=100)
     bursts: bool = parameter(False, help="send made searches close to real ones")
+
+    def prepare(self, vocabulary: Vocabulary) -> _Cover:
+        """Return what sends made searches around real ones."""
+        return _Cover(vocabulary, self.rate)
 
     def evaluate(self, vocabulary: Vocabulary, *, rng: Randomness) -> DisguiseRisk:
         """Train a classifier on half of a simulated history and measure it on the other half."""

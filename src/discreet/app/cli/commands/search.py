@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from discreet.app.cli import console
+from discreet.app.cli.allowing import AllowOption
 from discreet.app.cli.groups import add_group
-
-if TYPE_CHECKING:
-    from discreet.protocols.search._base import Vocabulary
+from discreet.errors import InputError
 
 
 def add(app: typer.Typer) -> None:
@@ -29,8 +28,9 @@ def add(app: typer.Typer) -> None:
     ) -> None:
         """Measure what an attacker concludes from searches under each disguise."""
         from discreet.protocols.search import Vocabulary, search_risk
+        from discreet.protocols.search.declaration import read_vocabulary
 
-        words = Vocabulary.zipf(terms) if vocabulary is None else _read(vocabulary)
+        words = Vocabulary.zipf(terms) if vocabulary is None else read_vocabulary(vocabulary)
         console.show(search_risk(words), as_json=as_json)
 
     @group.command()
@@ -42,15 +42,38 @@ def add(app: typer.Typer) -> None:
         ] = 0.2,
     ) -> None:
         """Print the search to type in place of a term: its bucket, always the same (Goopir)."""
+        from discreet.protocols.search.declaration import read_vocabulary
         from discreet.protocols.search.goopir import Goopir
 
-        print(Goopir(cap=cap).prepare(_read(vocabulary)).query(term))
+        print(Goopir(cap=cap).prepare(read_vocabulary(vocabulary)).query(term))
 
+    @group.command()
+    def proxy(
+        policy: Annotated[Path, typer.Argument(help="The policy file with `search:`.")],
+        port: Annotated[
+            int | None, typer.Option(min=0, max=65535, help="Another port than the policy's.")
+        ] = None,
+        allow: AllowOption = None,
+    ) -> None:
+        """Serve searches on this machine; the engine behind sees them in disguise.
 
-def _read(file: Path) -> Vocabulary:
-    from discreet.data.dataset import read
-    from discreet.protocols.search._base import Vocabulary
+        [bold]discreet search proxy policy.yaml[/bold], then open the address it prints.
+        """
+        from discreet.app.policy.access import permitted_policy
+        from discreet.app.server.search_proxy import serve_proxy
 
-    rows = read(file, types={"term": "nominal"}).arrow(["term", "count"])
-    counts = zip(rows.column("term").to_pylist(), rows.column("count").to_pylist(), strict=True)
-    return Vocabulary.of({str(term): float(count or 0) for term, count in counts})
+        loaded, _ = permitted_policy(policy, allow=allow or ())
+        if loaded.search is None:
+            raise InputError(
+                "the policy has no section `search`",
+                code="no-search",
+                hint="add `search: {vocabulary: words.csv, index: articles.db}`",
+                file=policy,
+            )
+
+        def tell(at: int) -> None:
+            console.note(f"searching unseen on http://127.0.0.1:{at}/ (stop with Ctrl+C)")
+
+        serve_proxy(
+            loaded.search.open(), loaded.search.port if port is None else port, started=tell
+        )
