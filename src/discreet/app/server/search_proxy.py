@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from discreet.app.server.api_page import PAGE_HEADERS
 from discreet.errors import DiscreetError
+from discreet.protocols.search.crowd import CrowdMember
 from discreet.protocols.search.proxy import Found, Proxy
 
 __all__ = ["build_proxy", "serve_proxy"]
@@ -20,7 +21,7 @@ _HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 Term = Annotated[str, Query(min_length=1, max_length=1000)]
 
 
-def build_proxy(proxy: Proxy) -> FastAPI:
+def build_proxy(proxy: Proxy | CrowdMember) -> FastAPI:
     """Return the application: `/` for people, `/search?q=…` for programs."""
     app = FastAPI(title="discreet search", docs_url=None, redoc_url=None, openapi_url=None)
 
@@ -86,7 +87,7 @@ input{{font:inherit;padding:.4rem;width:60%}}button{{font:inherit;padding:.4rem 
 autofocus></label> <button>Search</button></form>{body}</main></html>"""
 
 
-def serve_proxy(proxy: Proxy, port: int, *, started: Callable[[int], None]) -> None:
+def serve_proxy(proxy: Proxy | CrowdMember, port: int, *, started: Callable[[int], None]) -> None:
     """Serve on this machine alone until told to stop; `started` gets the port."""
     import socket
 

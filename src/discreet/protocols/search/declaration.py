@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from discreet.errors import InputError
 from discreet.protocols.search._base import Disguise, Vocabulary
 from discreet.protocols.search.backends import Backend, FullTextIndex, SearchService
+from discreet.protocols.search.crowd import CrowdMember, MemberEntry
+from discreet.protocols.search.crowds import Crowds
 from discreet.protocols.search.goopir import Goopir
 from discreet.protocols.search.proxy import Proxy
+from discreet.protocols.transport import Identity
 from discreet.registry import Record, parameter
 
 __all__ = ["SearchPolicy", "read_vocabulary"]
@@ -25,8 +30,8 @@ class SearchPolicy(Record):
     'goopir'
     """
 
-    vocabulary: str = parameter(
-        help="file with the columns term and count: what can be searched for", file="read"
+    vocabulary: str | None = parameter(
+        None, help="file with the columns term and count: what can be searched for", file="read"
     )
     index: str | None = parameter(
         None, help="SQLite file with an FTS5 table to search in", file="read"
@@ -36,6 +41,9 @@ class SearchPolicy(Record):
         None, help="or a service, with {query} where the search belongs", file="host"
     )
     disguise: Disguise = parameter(Goopir(), help="how searches are disguised")
+    members: Mapping[str, MemberEntry] = parameter(
+        {}, help="for crowds: every member, with address and certificate"
+    )
     port: int = parameter(8434, help="port on this machine", low=0, high=65535)
 
     def __post_init__(self) -> None:
@@ -49,14 +57,38 @@ class SearchPolicy(Record):
 
     def open(self) -> Proxy:
         """Return the proxy; its files are read now."""
+        if self.vocabulary is None:
+            raise InputError(
+                "a disguise chooses among the terms of a vocabulary, and none is named",
+                code="missing-parameter",
+                hint="write `vocabulary: words.csv`, a file with the columns term and count",
+            )
         words = read_vocabulary(self.vocabulary)
+        with self._backend() as backend:
+            return Proxy(backend, self.disguise, words)
+
+    def join(self, name: str, key: str | Path) -> CrowdMember:
+        """Return a member of the crowd at work, with the key file that belongs to its certificate."""
+        if not isinstance(self.disguise, Crowds) or name not in self.members:
+            raise InputError(
+                f"the policy names no member {name!r} of a crowd",
+                code="unknown-member",
+                hint="write `disguise: crowds` and list it under `members:`",
+            )
+        identity = Identity.read(self.members[name].certificate, key)
+        with self._backend() as backend:
+            return CrowdMember(name, self.members, self.disguise, backend, identity=identity)
+
+    @contextlib.contextmanager
+    def _backend(self) -> Iterator[Backend]:
+        """Give the engine; it is closed again if nothing comes of it."""
         backend: Backend
         if self.index is not None:
             backend = FullTextIndex(self.index, self.table)
         else:
             backend = SearchService(str(self.url))
         try:
-            return Proxy(backend, self.disguise, words)
+            yield backend
         except BaseException:
             backend.close()
             raise

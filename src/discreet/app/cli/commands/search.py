@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from discreet.app.cli import console
 from discreet.app.cli.allowing import AllowOption
 from discreet.app.cli.groups import add_group
 from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from discreet.protocols.search.declaration import SearchPolicy
 
 
 def add(app: typer.Typer) -> None:
@@ -59,21 +62,44 @@ def add(app: typer.Typer) -> None:
 
         [bold]discreet search proxy policy.yaml[/bold], then open the address it prints.
         """
-        from discreet.app.policy.access import permitted_policy
         from discreet.app.server.search_proxy import serve_proxy
 
-        loaded, _ = permitted_policy(policy, allow=allow or ())
-        if loaded.search is None:
-            raise InputError(
-                "the policy has no section `search`",
-                code="no-search",
-                hint="add `search: {vocabulary: words.csv, index: articles.db}`",
-                file=policy,
-            )
+        search = _search(policy, allow)
+        serve_proxy(search.open(), search.port if port is None else port, started=_tell)
 
-        def tell(at: int) -> None:
-            console.note(f"searching unseen on http://127.0.0.1:{at}/ (stop with Ctrl+C)")
+    @group.command()
+    def member(
+        policy: Annotated[Path, typer.Argument(help="The policy file with `search:`.")],
+        name: Annotated[str, typer.Option("--as", help="Which member this is.")],
+        key: Annotated[Path, typer.Option(help="The key file of the member's certificate.")],
+        port: Annotated[
+            int | None, typer.Option(min=0, max=65535, help="Another port than the policy's.")
+        ] = None,
+        allow: AllowOption = None,
+    ) -> None:
+        """Take part in a crowd: forward searches of others, and search through it on a page.
 
-        serve_proxy(
-            loaded.search.open(), loaded.search.port if port is None else port, started=tell
+        [bold]discreet search member policy.yaml --as ana --key ana.key[/bold]
+        """
+        from discreet.app.server.search_proxy import serve_proxy
+
+        search = _search(policy, allow)
+        serve_proxy(search.join(name, key), search.port if port is None else port, started=_tell)
+
+
+def _search(policy: Path, allow: list[str] | None) -> SearchPolicy:
+    from discreet.app.policy.access import permitted_policy
+
+    loaded, _ = permitted_policy(policy, allow=allow or ())
+    if loaded.search is None:
+        raise InputError(
+            "the policy has no section `search`",
+            code="no-search",
+            hint="add `search: {vocabulary: words.csv, index: articles.db}`",
+            file=policy,
         )
+    return loaded.search
+
+
+def _tell(port: int) -> None:
+    console.note(f"searching unseen on http://127.0.0.1:{port}/ (stop with Ctrl+C)")
