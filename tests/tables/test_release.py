@@ -364,7 +364,6 @@ def test_an_audit_against_another_attacker_is_an_audit_of_its_own(audits):
 @pytest.mark.parametrize("method", [dc.Suppression(), dc.CellKey()], ids=["joined", "apart"])
 def test_linked_tables_are_judged_by_one_audit(tmp_path, audits, method):
     tables = dc.tabulate(salaries(), by=[["sector", "region"], ["sector"]])
-    # One key in thirty makes cell-key noise that is judged not safe; this one does not.
     (tmp_path / "fixed.key").write_bytes(bytes(range(32)))
     (tmp_path / "fixed.key").chmod(0o600)
     method = dataclasses.replace(method, key=str(tmp_path / "fixed.key"))

@@ -77,7 +77,9 @@ def assess(
     """Judge what a method published by the kind of risk it declares."""
     table, method = protected.table, method.acting
     if method.risk == "intervals":
-        return _of_intervals(protected, attacker, exact, progress)
+        audit = _of_intervals(protected, attacker, exact, progress)
+        kept = method.kept(table)
+        return audit if kept is None else with_verdicts(audit, kept[audit.cells])
     cells = np.flatnonzero(sensitive(table))
     if method.risk == "spread":
         return _of_spread(protected, cells)
