@@ -79,7 +79,11 @@ def assess(
     if method.risk == "intervals":
         audit = _of_intervals(protected, attacker, exact, progress)
         kept = method.kept(table)
-        return audit if kept is None else with_verdicts(audit, kept[audit.cells])
+        safe = audit._safe if kept is None else kept[audit.cells]
+        if protected.spread is not None:
+            wide = protected.spread >= _greater_level(table) * (1 - 1e-9)
+            safe = safe & wide[audit.cells]
+        return audit if safe is audit._safe else with_verdicts(audit, safe)
     cells = np.flatnonzero(sensitive(table))
     if method.risk == "spread":
         return _of_spread(protected, cells)
@@ -100,7 +104,7 @@ def _of_intervals(protected: Protected, attacker: str, exact: bool, progress: Pr
             numbers = audit_table(counted(table), published=shown, attacker=attacker)
             return audit if numbers.safe else numbers
         return audit
-    audit = audit_width(
+    return audit_width(
         table,
         published=shown & (upper <= lower),
         bounds=(lower, upper),
@@ -108,10 +112,6 @@ def _of_intervals(protected: Protected, attacker: str, exact: bool, progress: Pr
         exact=exact,
         progress=progress,
     )
-    if protected.spread is None:
-        return audit
-    kept = protected.spread >= _greater_level(table) * (1 - 1e-9)
-    return with_verdicts(audit, audit._safe & kept[audit.cells])
 
 
 def _of_spread(protected: Protected, cells: Ints) -> Assessment:

@@ -232,3 +232,32 @@ def test_zeros_that_are_sensitive_are_not_kept():
     method = dc.CellKey()
     marked = method.prepare(table, [dc.ZeroCells()])
     assert method.kept(marked).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (3, 2, 2)])
+def test_the_verdict_on_sums_holds_with_every_key(shape):
+    method, kept, judged = dc.CellKey(), 0, 0
+    for seed in range(3):
+        table = random_table(seed, shape)
+        marked = method.prepare(table, [dc.PPercent(5)])
+        verdicts = []
+        for key in range(8):
+            done = method.hide(marked, rng=dc.Randomness.seeded(key))
+            bounds = done.lower, done.upper
+            drawn = audit_width(marked, published=done.upper <= done.lower, bounds=bounds)
+            audit = assess(done, method)
+            verdicts.append(audit._safe.tolist())
+            assert (drawn._safe | ~audit._safe).all()
+        assert all(verdict == verdicts[0] for verdict in verdicts)
+        kept += sum(verdicts[0])
+        judged += len(verdicts[0])
+    assert 0 < kept < judged
+
+
+def test_a_total_of_one_large_contributor_narrows_a_sum():
+    """The same contributor alone in a cell, and nearly alone in its total, has two noises."""
+    method = dc.CellKey()
+    for others, safe in ((5.5, False), (500.5, True)):
+        frame = pd.DataFrame({"s": ["a", "b", "b", "b"], "v": [100.25, *[others / 3] * 3]})
+        marked = method.prepare(dc.tabulate(dc.read(frame), ["s"], "v"), [dc.MinimumFrequency(2)])
+        assert method.kept(marked)[marked.cell("a")] == safe

@@ -1,4 +1,4 @@
-"""How often the totals of a table narrow what bounded noise leaves of a count.
+"""How far the totals of a table narrow what bounded noise leaves of a cell, over all keys.
 
 A printed count leaves every value within the largest deviation. Totals that hold the count are
 printed with noise of their own, and leave every value within theirs: the values that remain are
@@ -7,7 +7,9 @@ draw does not, so that what remains in one release is a matter of luck. What is 
 method is how often it happens over all keys, and that follows from the probabilities alone.
 
 The bound is for somebody who knows every other leaf of the table: the count and all totals that hold
-it move together, and nothing else does. Who knows less can exclude no more.
+it move together, and nothing else does. Who knows less can exclude no more. Of sums, whose noise is a
+share of the largest contribution, totals with several contributors leave so much that it can be said
+how far a cell can move with every key.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from discreet.audit.sliding import levels
 from discreet.data.table import Floats, Ints, Table
 from discreet.tables.methods._base import is_total, least_of, sensitive
 
-__all__ = ["narrowing"]
+__all__ = ["left_by_totals", "narrowing"]
 
 #: For each cell the probability that its noise excludes a move by a given amount.
 Excluding = Callable[[float], Floats]
@@ -53,6 +55,27 @@ def narrowing(table: Table, rise: Excluding, fall: Excluding) -> Floats:
         chance = holds.T @ _excluded(fall, level)
         found[one] += _cheapest(holds[one], np.where(spare >= level, chance, np.inf))
     return np.minimum(found, 1.0)
+
+
+def left_by_totals(table: Table, slack: Floats) -> Floats:
+    """Return for each sensitive cell how far it can move, either way, by what totals leave.
+
+    `slack` says how far each cell can move by what is printed of it. Totals of the same records have
+    the same noise and tell nothing new.
+    """
+    found = np.full(len(table), np.inf)
+    leaves, holds = _leaves(table)
+    held_by = sparse.csr_matrix(holds.T)
+    # Cells of the same records hold the same leaves that are not empty.
+    marks = np.random.default_rng(0).random(len(leaves)) * (table.value[leaves] != 0)
+    same = holds @ marks
+    for cell in np.flatnonzero(sensitive(table)).tolist():
+        paths = held_by[holds.indices[holds.indptr[cell] : holds.indptr[cell + 1]]]
+        on_path = paths.indices
+        own = np.abs(same[on_path] - same[cell]) <= 1e-9 * max(same[cell], 1.0)
+        room = np.where(own, np.inf, slack[on_path])
+        found[cell] = np.minimum.reduceat(room, paths.indptr[:-1]).max()
+    return found
 
 
 def _excluded(excluding: Excluding, level: float) -> Floats:

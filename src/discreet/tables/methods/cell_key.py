@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from discreet.audit.sliding import holds_whole_numbers, levels, needed_width
 from discreet.data.table import Bools, Floats, Ints, Table
 from discreet.errors import InputError
 from discreet.progress import Progress, silent
@@ -17,11 +18,12 @@ from discreet.tables.methods._base import (
     TableMethod,
     changed,
     is_whole,
+    least_of,
     remaining_width,
     within_share,
 )
 from discreet.tables.methods._keys import Words, cell_keys, read_key, rehash, unit_interval
-from discreet.tables.methods._narrowing import narrowing
+from discreet.tables.methods._narrowing import left_by_totals, narrowing
 from discreet.tables.methods._perturbation import deviations, transition
 
 __all__ = ["CellKey"]
@@ -41,9 +43,11 @@ class CellKey(TableMethod):
     between `least` and `most` percent of the largest contribution, up or down alike. Totals get
     their own noise, so that they no longer add up exactly: the loss says by how much.
 
-    The verdict on counts does not depend on the key. Totals exclude values of a count where noise
-    was drawn at the edge of what it may be; a count is called safe where, to somebody who knows all
-    others, that happens with at most one key in 1,000. A larger `deviation` with the same variance
+    The verdict does not depend on the key. A sum is called safe where its own noise and that of every
+    total it is part of leave its levels whatever is drawn: a total that is nearly all one
+    contributor's does not. Totals exclude values of a count where noise was drawn at the edge of
+    what it may be; a count is called safe where, to somebody who knows all others, that happens
+    with at most one key in 1,000. A larger `deviation` with the same variance
     makes it rarer and changes the numbers hardly: with a variance of 2 and two attributes 8 is
     enough for a minimum frequency of 3, 10 for 5. What is excluded is what cannot be; what is
     unlikely is another matter, and the next paragraph says how much less than the bound it is.
@@ -133,9 +137,9 @@ class CellKey(TableMethod):
         )
 
     def kept(self, table: Table) -> Bools | None:
-        """Return which counts keep their levels with nearly every key, whatever this one drew."""
+        """Return which cells keep their levels with every key, counts with nearly every one."""
         if table.statistic != "count":
-            return None
+            return self._kept_magnitudes(table)
         records, scale = _scaled(table)
         rows = np.array(transition(self.deviation, float(self.variance), self.smallest))
         rows = rows[np.minimum(records, len(rows) - 1)]
@@ -152,6 +156,22 @@ class CellKey(TableMethod):
         )
         # Of a zero everybody knows that it is one.
         return np.asarray((chance <= RARE) & (table.value != 0))
+
+    def _kept_magnitudes(self, table: Table) -> Bools:
+        most, size, top = self.most / 100, np.abs(table.value), self._largest(table)
+        # What is printed lies at most so far off; between its bounds a value can be so large.
+        width = needed_width(table, (size + most * top) / (1 - most))
+        own = np.maximum(size - most * top, 0.0) * 2 * most / (1 - most**2)
+        slack = most * np.maximum(size - top, 0.0) / (1 + most)
+        lower = within_share(table, table.value, most)[0]
+        own, slack = (np.where(np.isneginf(lower), np.inf, one) for one in (own, slack))
+        kept = left_by_totals(table, slack) >= width
+        if holds_whole_numbers(table):
+            # An interval holds up to one whole number fewer than its width; noise that is a share
+            # of the value never reaches the least that everybody knows.
+            own = own - 1
+            kept &= levels(table)[0] < table.value - least_of(table) - 1e-9
+        return np.asarray(kept & (own >= width * (1 - 1e-9)))
 
     def _floor(self, table: Table, value: Floats, scale: Floats) -> Floats:
         """Return what a count is known not to fall below: one record wherever there is somebody."""
