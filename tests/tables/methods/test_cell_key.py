@@ -211,7 +211,9 @@ def test_how_often_totals_narrow_a_count_is_not_understated(deviation, n):
 
 def test_totals_of_small_counts_and_linked_tables_have_a_verdict_of_their_own():
     """A sensitive total moves with one of its parts, and crossings narrow it further."""
-    frame = pd.DataFrame({"a": list("pppqqqqqqq"), "b": list("xxyxxyyzzz"), "c": list("uvuvuvuvuv")})
+    frame = pd.DataFrame(
+        {"a": list("pppqqqqqqq"), "b": list("xxyxxyyzzz"), "c": list("uvuvuvuvuv")}
+    )
     data = dc.read(frame)
     for by in (["a", "b"], [["a", "b"], ["b", "c"], ["a", "c"]]):
         tables = dc.tabulate(data, by)
