@@ -28,6 +28,10 @@ class Case:
     weighted: bool
     linked: bool
     confidential: bool
+    #: Units that asked for protection, cells that the curator names, and whether zeros are secrets.
+    asked: frozenset = frozenset()
+    named: tuple[str, ...] = ()
+    zeros: bool = False
 
     @property
     def counts(self):
@@ -43,6 +47,7 @@ class Case:
             None if self.kind == "count" else "amount",
             "mean" if self.kind == "mean" else "sum",
             weight="w" if self.weighted else None,
+            request="asked" if self.asked else None,
             missing=self.missing,
         )
 
@@ -93,7 +98,48 @@ def generated(seed):
     case = Case(
         frame, kind, losses, hierarchies, "?" if missing else None, weighted, linked, confidential
     )
-    return rng, case
+    return rng, with_wishes(case, np.random.default_rng([seed, 1]))
+
+
+def with_wishes(case, rng):
+    """Return the case with contributors who asked, cells that are named, or zeros as secrets."""
+    frame = case.frame
+    wish = str(rng.choice(["none", "request", "manual", "zeros"], p=[0.55, 0.15, 0.15, 0.15]))
+    if wish == "request" and case.kind == "sum" and not case.weighted and not case.losses:
+        case.asked = frozenset(frame["unit"][rng.random(len(frame)) < 0.2].tolist())
+        frame["asked"] = frame["unit"].isin(case.asked)
+    elif wish == "manual" and not case.linked:
+        rows = frame.dropna(subset=["a"]).sample(2, random_state=int(rng.integers(1000)))
+        case.named = tuple(sorted({f"{row.a}/{row.b}" for row in rows.itertuples()}))
+    elif wish == "zeros" and not case.confidential and case.kind != "mean":
+        case.zeros = True
+        if case.kind == "sum":  # a cell whose contributors all have nothing
+            row = frame.sample(1, random_state=int(rng.integers(1000))).iloc[0]
+            frame.loc[(frame["a"] == row.a) & (frame["b"] == row.b), "amount"] = 0.0
+    return case
+
+
+def with_rules(rules, case):
+    """Return the rules, with those for what was wished for."""
+    if case.asked:
+        rules = [*rules, dc.Request(60.0)]
+    if case.named:
+        rules = [*rules, dc.Manual(case.named, 20.0)]
+    if case.zeros:
+        rules = [*rules, dc.ZeroCells(1.0, empty=case.kind == "count")]
+    return rules
+
+
+def with_privacy(rng, case):
+    """Return noise with differential privacy for a case that allows for it."""
+    limit = 2000.0
+    return dc.DPTableNoise(
+        epsilon=float(rng.choice([0.1, 0.5, 1.0, 3.0])),
+        bounds=None if case.kind == "count" else (-limit if case.losses else 0.0, limit),
+        totals=str(rng.choice(["levels", "bottom-up"])),
+        records=int(case.frame["unit"].value_counts().max()),
+        non_negative=bool(rng.random() < 0.5),
+    )
 
 
 def chosen(rng, case):
@@ -120,12 +166,15 @@ def chosen(rng, case):
     ]
     if not case.weighted:
         methods.append(dc.CellKey(deviation=int(rng.integers(3, 6)), variance=2.0))
-    if not case.linked:
+    if not case.linked and not case.named:
         methods.append(dc.Recoding(percent=10, then=dc.Suppression(attacker="outsider")))
     if not counting and not case.losses:
         methods.append(dc.RecordNoise(5, 20))
     # Half of the releases withhold cells: there is most to infer from.
-    return methods[0] if rng.random() < 0.3 else methods[int(rng.integers(len(methods)))], rules
+    method = methods[0] if rng.random() < 0.3 else methods[int(rng.integers(len(methods)))]
+    if not case.linked and not case.weighted and case.kind != "mean" and rng.random() < 0.08:
+        method = with_privacy(rng, case)
+    return method, with_rules(rules, case)
 
 
 def released(seed, folder):
@@ -159,10 +208,12 @@ def needed(case, parts, published, found, rules):
                 codes = dict(zip(table.by, table.labels(cell), strict=True))
                 name = tuple(codes.get(n, r) for n, r in zip(published.by, roots, strict=True))
                 own[name] = table.lower[cell], table.upper[cell]
-    for codes, given in found.items():
-        if codes not in published.place:
-            continue
-        needs = [verifier.levels(given, rule, counts=case.counts) for rule in rules]
+    listed = [(codes, found.get(codes, {})) for codes in published.place]
+    for codes, given in listed:
+        needs = [
+            verifier.levels(given, rule, counts=case.counts, codes=codes, asked=case.asked)
+            for rule in rules
+        ]
         if case.weighted:
             needs = [own.get(codes)]
         for rule in rules:
@@ -188,6 +239,9 @@ def judge(seed, folder):
         method = method["then"]
         merged = {d.name: d.codes for d in parts[0].table.dimensions}
     name = method["name"]
+    if name == "dp-noise":
+        verifier.require_private(published, evidence)
+        return 1
     if case.kind == "mean" and name != "suppression":
         return 1  # printed means do not tell sums
     if case.losses and name == "cell-key":
@@ -244,6 +298,19 @@ def judge(seed, folder):
 @pytest.mark.parametrize("start", range(0, NORMAL, 10))
 def test_generated_releases(start, tmp_path):
     assert sum(judge(seed, tmp_path) for seed in range(start, start + 10)) > 0
+
+
+def test_every_rule_and_method_is_generated():
+    methods, rules = set(), set()
+    for seed in (*range(NORMAL), *range(1000, 1100)):
+        rng, case = generated(seed)
+        method, given = chosen(rng, case)
+        methods.add(method.name)
+        rules |= {rule.name for rule in given} | (
+            {"group-disclosure"} if case.confidential else set()
+        )
+    assert rules == {rule.name for rule in dc.audit.rules.FAMILY.members()}
+    assert {m.name for m in dc.tables.methods.FAMILY.members()} - methods == {"top-down"}
 
 
 def test_contributors_of_linked_tables_with_losses(tmp_path):

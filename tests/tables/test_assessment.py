@@ -79,7 +79,8 @@ def test_audit_agrees_with_an_independent_solver(method):
                     enough &= ends[0] <= 0 and ends[1] >= truth[cell] + levels[1]
             if release.protected.spread is not None:
                 enough &= release.protected.spread[cell] >= max(levels[1], 1) * (1 - 1e-9)
-            assert row.safe == enough
+            # Of cell-key noise the verdict holds for every draw: this one may leave more.
+            assert row.safe == enough or (method.name == "cell-key" and enough)
             checked += 1
             unsafe += not enough
         if release.withholds:

@@ -133,7 +133,7 @@ def test_who_has_the_program_excludes_no_promised_count_in_any_table(
 ):
     """The share of sensitive cells that lose a promised count is 0."""
     wrong, total = enumerate_all(cells, most, attacker, objective, keys=6)
-    assert total > 100
+    assert total > 50
     assert wrong == 0
 
 

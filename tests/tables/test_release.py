@@ -361,10 +361,19 @@ def test_an_audit_against_another_attacker_is_an_audit_of_its_own(audits):
     assert release.audit().attacker == "outsider"
 
 
+@pytest.mark.parametrize("unsafe", [False, True])
+@pytest.mark.parametrize("by", [["sector"], [["sector", "region"], ["sector"]]])
+def test_records_and_acceptance_do_not_ask_for_another_audit(tmp_path, audits, by, unsafe):
+    tables = dc.tabulate(salaries(), by=by)
+    release = dc.protect(tables, [dc.MinimumFrequency(3)], dc.Suppression(), unsafe=unsafe)
+    release.write(tmp_path / "out", unsafe=unsafe)
+    assert release.audit() is audits[0]
+    assert len(audits) == 1
+
+
 @pytest.mark.parametrize("method", [dc.Suppression(), dc.CellKey()], ids=["joined", "apart"])
 def test_linked_tables_are_judged_by_one_audit(tmp_path, audits, method):
     tables = dc.tabulate(salaries(), by=[["sector", "region"], ["sector"]])
-    # One key in thirty makes cell-key noise that is judged not safe; this one does not.
     (tmp_path / "fixed.key").write_bytes(bytes(range(32)))
     (tmp_path / "fixed.key").chmod(0o600)
     method = dataclasses.replace(method, key=str(tmp_path / "fixed.key"))

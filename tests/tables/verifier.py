@@ -166,6 +166,28 @@ def contributions(records, by, parents, measure):
     return cells
 
 
+def require_private(published, evidence):
+    """Assert of noise with differential privacy what its file can show.
+
+    Every combination of codes is printed, so that none tells whether it is empty; totals add up, so
+    that they tell no more than their parts; and what is promised is what was asked for.
+    """
+    axes = [
+        {code for parent in published.parents[name] for code in (*parent, *parent.values())}
+        for name in published.by
+    ]
+    assert len(published.place) == math.prod(len(codes or {"Total"}) for codes in axes)
+    value = published.values()
+    assert np.isfinite(value).all()
+    size = float(np.abs(value).max(initial=1.0))
+    for total, parts in published.equations:
+        assert abs(value[total] - value[parts].sum()) <= 1e-6 * max(size, 1.0)
+    epsilon = evidence["method"]["epsilon"]
+    assert evidence["facts"]["promise"].startswith(
+        f"ε-differential privacy with ε = {epsilon:g} for each contributor"
+    )
+
+
 def whole_group(found, codes, place, root, n):
     """Return how many more people a cell must lack; none where it does not hold nearly its group."""
     if codes[place] == root:
@@ -175,8 +197,16 @@ def whole_group(found, codes, place, root, n):
     return missing if missing > 0 and found[codes] else None
 
 
-def levels(parts, rule, *, counts):
+def levels(parts, rule, *, counts, codes=(), asked=frozenset()):
     """Return the protection levels of a cell by a rule, or None where it is not sensitive."""
+    if rule["name"] == "zero-cells":
+        is_zero = not any(parts.values()) and (bool(parts) or rule["empty"])
+        return (0.0, rule["level"]) if is_zero else None
+    if rule["name"] == "manual":
+        if "/".join(codes) not in rule["cells"]:
+            return None
+        level = sum(abs(v) for v in parts.values()) * rule["range"] / 100
+        return (max(level, 1.0),) * 2 if counts else (level, level)
     number, sizes = len(parts), sorted((abs(v) for v in parts.values()), reverse=True)
     total = sum(sizes)
     if rule["name"] == "minimum-frequency":
@@ -191,6 +221,9 @@ def levels(parts, rule, *, counts):
         level = rule["p"] / rule["q"] * top[0] - (total - top[0] - top[1])
     elif rule["name"] == "dominance":
         level = sum(sizes[: rule["n"]]) * 100 / rule["k"] - total
+    elif rule["name"] == "request":
+        largest = max((abs(v) for unit, v in parts.items() if unit in asked), default=0.0)
+        level = largest * 100 / rule["share"] - total
     else:
         return None
     return (level, level) if level > 1e-9 * max(1.0, total) else None

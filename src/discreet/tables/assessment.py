@@ -78,7 +78,13 @@ def assess(
     """Judge what a method published by the kind of risk it declares."""
     table, method = protected.table, method.acting
     if method.risk == "intervals":
-        return _of_intervals(protected, attacker, exact, progress)
+        audit = _of_intervals(protected, attacker, exact, progress)
+        kept = method.kept(table)
+        safe = audit._safe if kept is None else kept[audit.cells]
+        if protected.spread is not None:
+            wide = protected.spread >= _greater_level(table) * (1 - 1e-9)
+            safe = safe & wide[audit.cells]
+        return audit if safe is audit._safe else with_verdicts(audit, safe)
     cells = np.flatnonzero(sensitive(table))
     if method.risk == "spread":
         return _of_spread(protected, cells)
@@ -99,7 +105,7 @@ def _of_intervals(protected: Protected, attacker: str, exact: bool, progress: Pr
             numbers = audit_table(counted(table), published=shown, attacker=attacker)
             return audit if numbers.safe else numbers
         return audit
-    audit = audit_width(
+    return audit_width(
         table,
         published=shown & (upper <= lower),
         bounds=(lower, upper),
@@ -107,10 +113,6 @@ def _of_intervals(protected: Protected, attacker: str, exact: bool, progress: Pr
         exact=exact,
         progress=progress,
     )
-    if protected.spread is None:
-        return audit
-    kept = protected.spread >= _greater_level(table) * (1 - 1e-9)
-    return with_verdicts(audit, audit._safe & kept[audit.cells])
 
 
 def _of_spread(protected: Protected, cells: Ints) -> Assessment:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -221,6 +221,14 @@ class ProtectedTable:
         if isinstance(done, Audit) and not exact:
             return done  # the method audited its own result
         return assess(self.protected, self.method, attacker=self.attacker, exact=exact)
+
+    def kept_as(self, **changes: Any) -> Self:
+        """Return the release with other circumstances, such as its records: its audit stays."""
+        # Any: fields that no audit depends on, each of its own type.
+        other = dataclasses.replace(self, **changes)
+        if "_audit" in self.__dict__:
+            other.__dict__["_audit"] = self.__dict__["_audit"]
+        return other
 
     @property
     def _whole(self) -> ProtectedTable:

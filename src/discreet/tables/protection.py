@@ -146,8 +146,8 @@ def _with_records(
     if source is None:
         return release
     if isinstance(release, TableRelease):
-        return dataclasses.replace(release, data=source.dataset)
-    parts = tuple(dataclasses.replace(one, data=source.dataset) for one in release.releases)
+        return release.kept_as(data=source.dataset)
+    parts = tuple(one.kept_as(data=source.dataset) for one in release.releases)
     return dataclasses.replace(release, releases=parts)
 
 
@@ -165,11 +165,17 @@ def _protected(
         if not unsafe:
             _require_safe(linked.joint)
             return linked
-        accepted = dataclasses.replace(linked.joint, accepts_unsafe=True)
-        return dataclasses.replace(linked, joint=accepted)
+        accepted = linked.joint.kept_as(accepts_unsafe=True)
+        parts = tuple(
+            one.kept_as(within=(accepted, one.within[1]))
+            if one.within is not None and one.within[0] is linked.joint
+            else one
+            for one in linked.releases
+        )
+        return dataclasses.replace(linked, joint=accepted, releases=parts)
     release = _protect_one(table, rules, method, rng, progress)
     if unsafe:
-        return dataclasses.replace(release, accepts_unsafe=True)
+        return release.kept_as(accepts_unsafe=True)
     _require_safe(release)
     return release
 
@@ -206,7 +212,7 @@ def _remembered(
             release = _part(release, found)
     else:
         release.judge(memory)
-    return dataclasses.replace(release, data=memory.dataset, standing=standing_in(memory, charged))
+    return release.kept_as(data=memory.dataset, standing=standing_in(memory, charged))
 
 
 def _part(release: TableRelease, found: Together) -> TableRelease:

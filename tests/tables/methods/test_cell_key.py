@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from tests.tables.instances import random_table, salaries
 
 import discreet as dc
+from discreet.audit.sliding import audit_width
+from discreet.tables.assessment import assess
 from discreet.tables.methods._perturbation import deviations, transition
 
 
@@ -152,3 +155,111 @@ def test_weights_do_not_change_the_noise_of_records(key_file):
     moved = method.hide(weighted, rng=dc.Randomness.seeded(1)).value - weighted.value
     assert np.allclose(moved / (weighted.value / weighted.count), step)
     assert (step != 0).any()
+
+
+def small_counts(method, n=3):
+    frame = pd.DataFrame(
+        {
+            "r": ["Total"] * 3 + ["p"] * 3 + ["q"] * 3,
+            "c": ["Total", "x", "y"] * 3,
+            "n": [12, 5, 7, 6, 1, 5, 6, 4, 2],
+        }
+    )
+    table = dc.Table.from_cells(frame, ["r", "c"], "n", count="n", statistic="count")
+    return method.prepare(table, [dc.MinimumFrequency(n)])
+
+
+@pytest.mark.parametrize(("deviation", "safe"), [(4, False), (10, True)])
+def test_the_verdict_is_the_same_with_every_key(deviation, safe):
+    method = dc.CellKey(deviation=deviation)
+    marked, verdicts, by_draw = small_counts(method), set(), []
+    for seed in range(60):
+        done = method.hide(marked, rng=dc.Randomness.seeded(seed))
+        verdicts.add(assess(done, method).safe)
+        bounds = done.lower, done.upper
+        drawn = audit_width(marked, published=done.upper <= done.lower, bounds=bounds)
+        by_draw.append(drawn.safe)
+    assert verdicts == {safe}
+    # The control: what this draw leaves differs from key to key where noise reaches its edge.
+    assert len(set(by_draw)) == (1 if safe else 2)
+
+
+@pytest.mark.parametrize("deviation", [4, 5, 8, 10])
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_how_often_totals_narrow_a_count_is_not_understated(deviation, n):
+    """Every draw of a count and its total: what is left to somebody who knows the other parts."""
+    method = dc.CellKey(deviation=deviation)
+    rows = np.array(transition(deviation, 2.0, 0))
+    steps = range(-deviation, deviation + 1)
+    for count, others in itertools.product((1, 2, 3, 4), (3, 40)):
+        if count >= n:
+            continue
+        narrow = 0.0
+        for own, total in itertools.product(steps, steps):
+            low = max(own, total) - deviation + count
+            high = min(own, total) + deviation + count
+            chance = rows[count][own + deviation]
+            chance *= rows[min(count + others, len(rows) - 1)][total + deviation]
+            narrow += chance * (low > 1 or high < n)
+        frame = pd.DataFrame({"s": ["Total", "a", "b"], "n": [count + others, count, others]})
+        table = dc.Table.from_cells(frame, ["s"], "n", count="n", statistic="count")
+        kept = method.kept(method.prepare(table, [dc.MinimumFrequency(n)]))
+        assert not kept[1] or narrow <= 1e-3
+        # Nor is it overstated by much: the two directions are counted apart.
+        assert kept[1] or narrow > 0.5e-3
+
+
+def test_totals_of_small_counts_and_linked_tables_have_a_verdict_of_their_own():
+    """A sensitive total moves with one of its parts, and crossings narrow it further."""
+    frame = pd.DataFrame(
+        {"a": list("pppqqqqqqq"), "b": list("xxyxxyyzzz"), "c": list("uvuvuvuvuv")}
+    )
+    data = dc.read(frame)
+    for by in (["a", "b"], [["a", "b"], ["b", "c"], ["a", "c"]]):
+        tables = dc.tabulate(data, by)
+        for deviation, safe in ((4, False), (10, True)):
+            method = dc.CellKey(deviation=deviation)
+            found = {
+                dc.protect(tables, [dc.MinimumFrequency(3)], method, rng=dc.Randomness.seeded(s))
+                .audit()
+                .safe
+                for s in range(5)
+            }
+            assert found == {safe}
+
+
+def test_zeros_that_are_sensitive_are_not_kept():
+    cells = pd.DataFrame({"s": ["Total", "a", "b"], "n": [9, 9, 0]})
+    table = dc.Table.from_cells(cells, ["s"], "n", count="n", statistic="count")
+    method = dc.CellKey()
+    marked = method.prepare(table, [dc.ZeroCells()])
+    assert method.kept(marked).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (3, 2, 2)])
+def test_the_verdict_on_sums_holds_with_every_key(shape):
+    method, kept, judged = dc.CellKey(), 0, 0
+    for seed in range(3):
+        table = random_table(seed, shape)
+        marked = method.prepare(table, [dc.PPercent(5)])
+        verdicts = []
+        for key in range(8):
+            done = method.hide(marked, rng=dc.Randomness.seeded(key))
+            bounds = done.lower, done.upper
+            drawn = audit_width(marked, published=done.upper <= done.lower, bounds=bounds)
+            audit = assess(done, method)
+            verdicts.append(audit._safe.tolist())
+            assert (drawn._safe | ~audit._safe).all()
+        assert all(verdict == verdicts[0] for verdict in verdicts)
+        kept += sum(verdicts[0])
+        judged += len(verdicts[0])
+    assert 0 < kept < judged
+
+
+def test_a_total_of_one_large_contributor_narrows_a_sum():
+    """The same contributor alone in a cell, and nearly alone in its total, has two noises."""
+    method = dc.CellKey()
+    for others, safe in ((5.5, False), (500.5, True)):
+        frame = pd.DataFrame({"s": ["a", "b", "b", "b"], "v": [100.25, *[others / 3] * 3]})
+        marked = method.prepare(dc.tabulate(dc.read(frame), ["s"], "v"), [dc.MinimumFrequency(2)])
+        assert method.kept(marked)[marked.cell("a")] == safe

@@ -73,7 +73,7 @@ COUNTED = [
     dc.RandomRounding(5),
     dc.ControlledRounding(3),
     dc.ControlledRounding(5),
-    dc.CellKey(deviation=3, variance=2.0),
+    dc.CellKey(deviation=8, variance=2.0),
 ]
 
 

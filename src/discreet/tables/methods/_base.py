@@ -19,7 +19,7 @@ from discreet.audit.rules import Rule
 from discreet.audit.rules._base import magnitude
 from discreet.audit.rules.minimum_frequency import MinimumFrequency
 from discreet.audit.sensitivity import mark
-from discreet.data.table import Floats, Status, Table
+from discreet.data.table import Bools, Floats, Status, Table
 from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
@@ -131,6 +131,15 @@ class TableMethod(Member):
         Overridden by methods that need other levels.
         """
         return alike(mark(table, rules), rules)
+
+    def kept(self, table: Table) -> Bools | None:
+        """Return which cells keep their levels whatever is drawn; None: the intervals decide.
+
+        Overridden by methods of which a draw can leave less than another: a verdict is a property
+        of the method and of what is known of it, not of the draw.
+        """
+        del table
+        return None
 
     @abc.abstractmethod
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:

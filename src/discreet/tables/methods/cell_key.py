@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.data.table import Floats, Table
+from discreet.audit.sliding import holds_whole_numbers, levels, needed_width
+from discreet.data.table import Bools, Floats, Ints, Table
 from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
@@ -17,13 +18,18 @@ from discreet.tables.methods._base import (
     TableMethod,
     changed,
     is_whole,
+    least_of,
     remaining_width,
     within_share,
 )
 from discreet.tables.methods._keys import Words, cell_keys, read_key, rehash, unit_interval
+from discreet.tables.methods._narrowing import left_by_totals, narrowing
 from discreet.tables.methods._perturbation import deviations, transition
 
 __all__ = ["CellKey"]
+
+#: The share of keys with which a count that is called safe may be narrowed below its level.
+RARE = 1e-3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +42,15 @@ class CellKey(TableMethod):
     `deviation` with the given variance and without bias; zeros stay zero. Sums are changed by
     between `least` and `most` percent of the largest contribution, up or down alike. Totals get
     their own noise, so that they no longer add up exactly: the loss says by how much.
+
+    The verdict does not depend on the key. A sum is called safe where its own noise and that of every
+    total it is part of leave its levels whatever is drawn: a total that is nearly all one
+    contributor's does not. Totals exclude values of a count where noise was drawn at the edge of
+    what it may be; a count is called safe where, to somebody who knows all others, that happens
+    with at most one key in 1,000. A larger `deviation` with the same variance
+    makes it rarer and changes the numbers hardly: with a variance of 2 and two attributes 8 is
+    enough for a minimum frequency of 3, 10 for 5. What is excluded is what cannot be; what is
+    unlikely is another matter, and the next paragraph says how much less than the bound it is.
 
     What averages out: a count is also the sum of its parts in every crossing that is published,
     and parts have noise of their own. From m crossings into k parts each, the best estimate of the
@@ -62,7 +77,7 @@ class CellKey(TableMethod):
     linked: ClassVar[str] = "apart"
     is_additive: ClassVar[bool] = False
 
-    deviation: int = parameter(4, help="largest change of a count", low=1, high=100)
+    deviation: int = parameter(10, help="largest change of a count", low=1, high=100)
     variance: float = parameter(2.0, help="variance of the change of a count", above=0)
     smallest: int = parameter(0, help="counts from 1 to this are never published", low=0, high=100)
     least: float = parameter(
@@ -101,13 +116,7 @@ class CellKey(TableMethod):
         return self._magnitudes(table, rehash(keys, secret, table.measure or "value"))
 
     def _counts(self, table: Table, keys: Words) -> Protected:
-        records, scale = np.round(table.value).astype(np.int64), np.ones(len(table))
-        source = getattr(table, "source", None)
-        weighted = source is not None and source.weight is not None
-        if table.count is not None and (weighted or not is_whole(table, strictly=True)):
-            # Weighted counts: the noise of the records, as much as a record counts on average.
-            records = table.count
-            scale = table.value / np.maximum(records, 1)
+        records, scale = _scaled(table)
         step = deviations(
             records,
             unit_interval(keys),
@@ -126,6 +135,43 @@ class CellKey(TableMethod):
             np.where(table.value == 0, 0.0, value + reach),
             facts={"deviation": self.deviation, "variance": self.variance},
         )
+
+    def kept(self, table: Table) -> Bools | None:
+        """Return which cells keep their levels with every key, counts with nearly every one."""
+        if table.statistic != "count":
+            return self._kept_magnitudes(table)
+        records, scale = _scaled(table)
+        rows = np.array(transition(self.deviation, float(self.variance), self.smallest))
+        rows = rows[np.minimum(records, len(rows) - 1)]
+        steps = np.arange(-self.deviation, self.deviation + 1)
+
+        def excludes(level: float) -> Bools:
+            # A value further away than this needs a step beyond the largest.
+            return steps[None, :] < level / np.maximum(scale, 1e-300)[:, None] - self.deviation
+
+        chance = narrowing(
+            table,
+            lambda level: np.asarray((rows * excludes(level)).sum(axis=1)),
+            lambda level: np.asarray((rows[:, ::-1] * excludes(level)).sum(axis=1)),
+        )
+        # Of a zero everybody knows that it is one.
+        return np.asarray((chance <= RARE) & (table.value != 0))
+
+    def _kept_magnitudes(self, table: Table) -> Bools:
+        most, size, top = self.most / 100, np.abs(table.value), self._largest(table)
+        # What is printed lies at most so far off; between its bounds a value can be so large.
+        width = needed_width(table, (size + most * top) / (1 - most))
+        own = np.maximum(size - most * top, 0.0) * 2 * most / (1 - most**2)
+        slack = most * np.maximum(size - top, 0.0) / (1 + most)
+        lower = within_share(table, table.value, most)[0]
+        own, slack = (np.where(np.isneginf(lower), np.inf, one) for one in (own, slack))
+        kept = left_by_totals(table, slack) >= width
+        if holds_whole_numbers(table):
+            # An interval holds up to one whole number fewer than its width; noise that is a share
+            # of the value never reaches the least that everybody knows.
+            own = own - 1
+            kept &= levels(table)[0] < table.value - least_of(table) - 1e-9
+        return np.asarray(kept & (own >= width * (1 - 1e-9)))
 
     def _floor(self, table: Table, value: Floats, scale: Floats) -> Floats:
         """Return what a count is known not to fall below: one record wherever there is somebody."""
@@ -154,3 +200,14 @@ class CellKey(TableMethod):
         if table.contributions is None:
             return np.abs(table.value)
         return np.asarray(np.abs(table.contributions[:, 0]))
+
+
+def _scaled(table: Table) -> tuple[Ints, Floats]:
+    """Return how many records each count is of, and how much one of them counts on average."""
+    records, scale = np.round(table.value).astype(np.int64), np.ones(len(table))
+    source = getattr(table, "source", None)
+    weighted = source is not None and source.weight is not None
+    if table.count is not None and (weighted or not is_whole(table, strictly=True)):
+        records = table.count
+        scale = table.value / np.maximum(records, 1)
+    return records, scale
