@@ -94,8 +94,9 @@ def synthesize(
             parameter="n",
         )
     rng = rng or Randomness.secure()
-    chosen.prepare(dataset)
     spent = chosen.budget()
+    if spent is None:
+        chosen.prepare(dataset)
     standing = None
     if ledger is not None:
         with Memory(ledger, dataset, snapshot=snapshot) as memory:
@@ -104,6 +105,8 @@ def synthesize(
                 what = f"synthetic records by {chosen.name}"
                 charged = charge(memory.ledger, dataset.name, spent.events, what=what)
             standing = standing_in(memory, charged)
+    if spent is not None:  # whether the records fit tells of them: the charge comes first
+        chosen.prepare(dataset)
     fitted = chosen.fit(dataset, rng=rng, progress=progress)
     size = n if n is not None else fitted.size
     files = tuple(_file(dataset, fitted.draw(size, rng=rng)) for _ in range(several))
