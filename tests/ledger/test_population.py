@@ -337,8 +337,12 @@ def test_opening_verifies_from_the_last_checkpoint_on(tmp_path, monkeypatch):
 
     grown(tmp_path / "l.db")
     counted = []
-    plain = verification.chained
-    monkeypatch.setattr(verification, "chained", lambda e: counted.append(e.number) or plain(e))
+    plain = verification.Checkpoint.add_row
+    monkeypatch.setattr(
+        verification.Checkpoint,
+        "add_row",
+        lambda self, row: counted.append(row) or plain(self, row),
+    )
     open_ledger(tmp_path / "l.db").close()
     assert len(counted) < 1_000  # whoever recorded the others kept a checkpoint
     with sqlite3.connect(tmp_path / "l.db") as raw:

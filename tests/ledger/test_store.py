@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sqlite3
 import threading
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from discreet.errors import EngineError, InputError
 from discreet.ledger import Charge, Draft, open_ledger
 from discreet.ledger.entry import ExhaustedError, StaleError
+from discreet.ledger.verification import hash_again
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -200,3 +202,69 @@ def test_spent_is_the_sum_of_first_answers_and_within_the_limit(asked):
         for user, total in expected.items():
             assert ledger.spent("people", f"user:{user}") == {"unit": total}
         assert ledger.verify().intact
+
+
+@pytest.mark.parametrize(
+    ("tampering", "reason"),
+    [
+        ("UPDATE discreet_entries SET answer = X'00' WHERE number = 7", "entry 7 was changed"),
+        ("UPDATE discreet_entries SET question = 'x' WHERE number = 7", "entry 7 was changed"),
+        ("UPDATE discreet_entries SET details = '{' WHERE number = 7", "entry 7 was changed"),
+        ("UPDATE discreet_entries SET hash = previous WHERE number = 7", "entry 7 was changed"),
+        (
+            "UPDATE discreet_entries SET number = 2000000 WHERE number = 7",
+            "entry 7 is missing",
+        ),
+    ],
+)
+def test_changes_before_the_checkpoint_show_at_opening(tmp_path, monkeypatch, tampering, reason):
+    monkeypatch.setattr("discreet.ledger.store._APART", 10)
+    path = tmp_path / "ledger.db"
+    with open_ledger(path) as ledger:
+        for number in range(40):
+            ledger.record(draft(f"q{number}"), [charge("dataset", 1, 100)])
+    with sqlite3.connect(path) as raw:
+        kept = raw.execute("SELECT content FROM discreet_checkpoint").fetchone()[0]
+        raw.execute(tampering)
+    raw.close()
+    assert json.loads(kept)[0] == 40
+    with pytest.raises(EngineError, match=reason) as failure:
+        open_ledger(path)
+    assert failure.value.code == "ledger-not-whole"
+
+
+def test_chain_rewritten_before_the_checkpoint_shows_at_opening(tmp_path, monkeypatch):
+    # Whoever writes the file can hash anew, but has to meet the hash of the checkpoint.
+    monkeypatch.setattr("discreet.ledger.store._APART", 10)
+    path = tmp_path / "ledger.db"
+    with open_ledger(path) as ledger:
+        for number in range(10):
+            ledger.record(draft(f"q{number}"))
+        entries = list(ledger.entries())
+    before = entries[3].previous
+    with sqlite3.connect(path) as raw:
+        for entry in entries[3:]:
+            question = "another" if entry.number == 4 else entry.question
+            made = dataclasses.replace(entry, question=question, previous=before)
+            before = made.expected_hash()
+            raw.execute(
+                "UPDATE discreet_entries SET question = ?, previous = ?, hash = ? WHERE number = ?",
+                (question, made.previous, before, entry.number),
+            )
+        raw.execute("UPDATE discreet_head SET hash = ?", (before,))
+    raw.close()
+    with pytest.raises(EngineError, match="entry 10 was changed"):
+        open_ledger(path)
+
+
+def test_stretches_of_a_large_ledger_are_hashed_again(tmp_path):
+    with open_ledger(tmp_path / "ledger.db") as ledger:
+        entries = [ledger.record(draft(f"q{number}"))[0] for number in range(9)]
+        with ledger.transaction(write=True) as cursor:
+            assert hash_again(cursor, 9, entries[-1].hash) == ""
+            assert {hash_again(cursor, 9, entries[-1].hash, most=3) for _ in range(20)} == {""}
+            cursor.execute("UPDATE discreet_entries SET question = 'x' WHERE number = 5")
+            # Three of nine hold the fifth in three of seven stretches: 200 draws miss it with (4/7)^200.
+            found = {hash_again(cursor, 9, entries[-1].hash, most=3) for _ in range(200)}
+            assert found == {"", "entry 5 was changed"}
+            cursor.execute("UPDATE discreet_entries SET question = 'q4' WHERE number = 5")

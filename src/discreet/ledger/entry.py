@@ -14,7 +14,7 @@ from discreet.report import Report
 
 __all__ = [
     "FIELDS", "GENESIS", "Charge", "Draft", "Entry", "ExhaustedError", "Seen", "StaleError",
-    "Verification", "added", "read_entries", "read_entry", "read_page",
+    "Verification", "added", "chained_row", "read_entry", "read_page", "read_rows",
 ]  # fmt: skip
 
 #: What the first entry follows.
@@ -124,6 +124,16 @@ def chained(entry: Entry) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
+def chained_row(row: Sequence[Any]) -> str:
+    """Return the same hash from a row of the table, whose details are written as they are hashed.
+
+    Any: a driver's row.
+    """
+    number, *texts, details, _, answer_digest, previous, _ = row
+    first = json.dumps([previous, number, *texts])
+    return hashlib.sha256(f'{first[:-1]}, {details}, "{answer_digest}"]'.encode()).hexdigest()
+
+
 @dataclasses.dataclass(frozen=True)
 class Verification(Report):
     """Whether the ledger is whole: every entry there, unchanged, and every budget its sum."""
@@ -148,21 +158,25 @@ def added(total: Mapping[str, int], events: Mapping[str, int]) -> dict[str, int]
     return {name: total.get(name, 0) + events.get(name, 0) for name in sorted({*total, *events})}
 
 
-def read_entries(cursor: Cursor, after: int = 0) -> Iterator[Entry]:
-    """Return the entries beyond a number, in order, as one transaction sees them."""
-    while rows := read_page(cursor, after):
+def read_rows(cursor: Cursor, after: int = 0) -> Iterator[Sequence[Any]]:
+    """Return the rows of entries beyond a number, in order. Any: a driver's rows."""
+    while rows := _page(cursor, after):
         yield from rows
-        after = rows[-1].number
+        after = int(rows[-1][0])
 
 
 def read_page(cursor: Cursor, after: int) -> list[Entry]:
     """Return the first of the entries beyond a number."""
+    return [read_entry(row) for row in _page(cursor, after)]
+
+
+def _page(cursor: Cursor, after: int) -> list[Sequence[Any]]:
     cursor.execute(
         f"SELECT {FIELDS} FROM discreet_entries WHERE number > ? "  # noqa: S608 - names of this module
         f"ORDER BY number LIMIT {_PAGE}",
         (after,),
     )
-    return [read_entry(row) for row in cursor.fetchall()]
+    return cursor.fetchall()
 
 
 def read_entry(row: Sequence[Any]) -> Entry:

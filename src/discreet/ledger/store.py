@@ -43,6 +43,7 @@ from discreet.ledger.queue import Queue, Ticket
 from discreet.ledger.tables import Cursor
 from discreet.ledger.verification import (
     Checkpoint,
+    hash_again,
     read_checkpoint,
     verify_entries,
     write_checkpoint,
@@ -447,14 +448,18 @@ class Ledger(abc.ABC):
         return dataclasses.replace(found, notes=tuple(notes))
 
     def open(self, witness: Witness | None = None) -> None:
-        """Verify what was added since the last checkpoint, and that no noted entry is missing."""
+        """Verify what was added since the last checkpoint, and that no noted entry is missing.
+
+        Earlier entries are hashed again, so that one that was changed is found.
+        """
         with self.transaction(write=False) as cursor:
             reached = read_checkpoint(cursor)
             start = reached.number
-            found = verify_entries(cursor, reached)
-        if not found.intact:
+            wrong = hash_again(cursor, start, reached.hash) if start else ""
+            wrong = wrong or verify_entries(cursor, reached).reason
+        if wrong:
             raise EngineError(
-                f"the ledger is not whole: {found.reason}",
+                f"the ledger is not whole: {wrong}",
                 code="ledger-not-whole",
                 hint="restore the newest copy; `discreet ledger verify` says more",
             )

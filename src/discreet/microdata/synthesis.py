@@ -100,7 +100,6 @@ def synthesize(
             parameter="n",
         )
     rng = rng or Randomness.secure()
-    chosen.prepare(dataset)
     spent, report = chosen.budget(), 0.0
     if report_budget is not None:
         if not isinstance(chosen, PrivateSynthesizer) or spent is None:
@@ -111,6 +110,8 @@ def synthesize(
                 parameter="report_budget",
             )
         spent, report = with_report(spent, report_budget)
+    if spent is None:
+        chosen.prepare(dataset)
     standing = None
     if ledger is not None:
         with Memory(ledger, dataset, snapshot=snapshot) as memory:
@@ -119,6 +120,8 @@ def synthesize(
                 what = f"synthetic records by {chosen.name}"
                 charged = charge(memory.ledger, dataset.name, spent.events, what=what)
             standing = standing_in(memory, charged)
+    if spent is not None:  # whether the records fit tells of them: the charge comes first
+        chosen.prepare(dataset)
     fitted = chosen.fit(dataset, rng=rng, progress=progress)
     size = n if n is not None else fitted.size
     files = tuple(_file(dataset, fitted.draw(size, rng=rng)) for _ in range(several))

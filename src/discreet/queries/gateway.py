@@ -414,8 +414,13 @@ class Gateway:
                 require_same_records(entry, facts, self._population)
                 keeper.remember(facts)
                 seen.number = max(seen.number, entry.number)
+        replayed = set()
         for entry in self.ledger.history(name, after=after, kind="exact"):
-            keeper.replay(entry, parse(entry.question, self.catalog), unpacked(entry.answer))
+            # What one was told, another was told too, adds nothing.
+            same = entry.digest, entry.policy, entry.answer_digest
+            if same not in replayed:
+                keeper.replay(entry, parse(entry.question, self.catalog), unpacked(entry.answer))
+                replayed.add(same)
             seen.number = max(seen.number, entry.number)
 
     def _count(self, seen: Seen | None, step: int) -> None:

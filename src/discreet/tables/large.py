@@ -87,7 +87,10 @@ class LargeTabulation:
         snapshot: str | None = None,
         progress: Progress = silent,
     ) -> LargeRelease:
-        """Return the release: checked, charged, measured and estimated, in this order."""
+        """Return the release: charged, checked, measured and estimated, in this order.
+
+        What can be refused without looking at a record is refused first, and not charged.
+        """
         if not isinstance(method, TopDown):
             raise InputError(
                 f"{method.name} needs a table of all cells",
@@ -96,7 +99,6 @@ class LargeTabulation:
                 parameter="method",
             )
         require_unweighted(self.source, method.name)
-        require_records(self.source, method.records, method.name)
         places = Places.of(self.dimensions, method.place_of(self.by))
         task = method.task_of(places)
         draws = sum(
@@ -111,14 +113,15 @@ class LargeTabulation:
                 code="table-too-large",
                 hint="cross fewer attributes, or measure fewer queries",
             )
-        leaves = self.leaves(places)
-        task.require_possible(leaves)
         standing = None
         if ledger is not None:
             with Memory(ledger, self.source.dataset, snapshot=snapshot) as memory:
                 what = f"counts by {' × '.join(self.by)}"
                 number = charge(memory.ledger, memory.dataset.name, task.budget.events(), what=what)
                 standing = standing_in(memory, number)
+        require_records(self.source, method.records, method.name)
+        leaves = self.leaves(places)
+        task.require_possible(leaves)
         measured = task.measure(leaves, progress)
         del leaves
         rng = Randomness.secure() if rng is None else rng

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import DiscreetError, RefusedError
-from discreet.protocols.retrieval.checking import find, proven
+from discreet.protocols.retrieval.checking import aimed, find, is_proven, proven
 from discreet.protocols.retrieval.schemes.chor import Chor
 from discreet.protocols.retrieval.schemes.dpf import DPF
 from discreet.protocols.retrieval.schemes.simple_pir import SimplePIR
@@ -20,6 +20,8 @@ from discreet.protocols.retrieval.statement import BLOCKS
 from discreet.randomness import Randomness
 from tests.protocols.retrieval.served import PUBLISHER, asker, built, people, serving
 from tests.protocols.transport.parties import free_ports
+
+READER = PUBLISHER.reader
 
 
 class Home:
@@ -37,6 +39,9 @@ class Home:
     def fetch(self, keys):
         """Return the targets, and for each key the answers of all servers by block."""
         targets = [find(self.part, key, self.scheme.arithmetic, self.rng) for key in keys]
+        return targets, *self._answered(targets)
+
+    def _answered(self, targets):
         asked = [
             {
                 block: self.scheme.ask(
@@ -46,7 +51,7 @@ class Home:
             }
             for target in targets
         ]
-        answers = [{block: [] for block in BLOCKS} for _ in keys]
+        answers = [{block: [] for block in BLOCKS} for _ in targets]
         for block in BLOCKS:
             held = self.table.block(self.part, block, self.scheme.arithmetic)
             for server in range(self.scheme.parties):
@@ -54,16 +59,25 @@ class Home:
                 found = self.scheme.answer(self.shapes[block], held, given)
                 for one, answer in zip(answers, found, strict=True):
                     one[block].append(answer)
-        return targets, asked, answers
+        return asked, answers
 
-    def read(self, target, asked, answers):
-        sums = {
+    def read(self, target, asked, answers, spoil=lambda answers: answers):
+        """Return the value of a key; the second answers may be spoiled too."""
+        standing = is_proven(self.state, self.part, target, self.sums(asked, answers), READER)
+        aim = aimed(self.part, target, standing, self.scheme.arithmetic, self.rng)
+        if aim is not target:
+            (asked,), (answers,) = self._answered([aim])
+            answers = spoil(answers)
+        record = self.sums(asked, answers)["filter"]
+        return proven(self.state, self.part, target, standing, aim, record, READER)
+
+    def sums(self, asked, answers):
+        return {
             block: self.scheme.read(
                 self.shapes[block], asked[block], answers[block], self.public[block]
             )
             for block in BLOCKS
         }
-        return proven(self.state, self.part, target, sums, PUBLISHER.reader)
 
     def get_many(self, keys):
         return [self.read(*one) for one in zip(*self.fetch(keys), strict=True)]
@@ -125,6 +139,25 @@ def lies(home, keys, trials, drawn):
             continue
         caught += 1
     return caught
+
+
+@pytest.mark.parametrize("scheme", [DPF(), SimplePIR()], ids=str)
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_spoiled_part_fails_alike_for_present_and_absent_keys(tmp_path, scheme, block):
+    # Else the user's complaint, or silence, would tell the server whether the key is there.
+    home = Home(built(tmp_path, rows=200, schemes=(scheme.name,)), scheme)
+
+    def spoil(answers):
+        body = bytearray(answers[block][0])
+        body[7::64] = bytes(one ^ 0x80 for one in body[7::64])
+        return {**answers, block: [bytes(body), *answers[block][1:]]}
+
+    for key, is_there in ((3 + 7 * 50, True), (4 + 7 * 50, False), (10**9, False)):
+        (target,), (asked,), (answers,) = home.fetch([key])
+        assert (home.read(target, asked, answers) is not None) == is_there
+        with pytest.raises(RefusedError) as failure:
+            home.read(target, asked, spoil(answers), spoil)
+        assert failure.value.code == "bad-answer"
 
 
 def test_every_lie_is_noticed(tmp_path):

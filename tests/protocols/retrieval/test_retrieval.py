@@ -11,6 +11,7 @@ from discreet.data.dataset import read
 from discreet.errors import DiscreetError, EngineError, InfeasibleError, InputError, RefusedError
 from discreet.protocols.retrieval.schemes.chor import Chor
 from discreet.protocols.retrieval.signing import Publisher
+from discreet.protocols.retrieval.statement import Statement
 from discreet.protocols.retrieval.table import RetrievalTable
 from discreet.protocols.transport import Message
 from tests.protocols.retrieval.served import PUBLISHER, asker, built, people, serving
@@ -151,8 +152,44 @@ def test_a_lying_server_is_noticed_and_learns_nothing(table, tmp_path):
         assert len(texts) == 1
         # What the servers see next is the same as after a right answer.
         asked = [entry for entry in lies.seen if entry[1] == "ask"]
-        assert len(asked) == 120
-        assert len({size for _, _, size in asked}) == 1
+        assert len(asked) == 240  # two messages to each of two servers
+        assert len({size for _, _, size in asked}) == 2
+
+
+@pytest.mark.parametrize("keys", [[3], [4], [3, 4, 10]])
+def test_spoiled_answers_to_questions_about_nothing_fail_too(table, tmp_path, keys):
+    # Else a server could count how many of a batch are asked for something.
+    def flip(body):
+        body[-10] ^= 1
+
+    lies = Lies(flip)
+    with (
+        serving([table.folder.parent] * 2, tmp_path, lies) as (addresses, pins, _),
+        asker(addresses, pins, batch=4) as retrieval,
+        pytest.raises(RefusedError, match="not what the publisher signed"),
+    ):
+        retrieval.get_many(keys)
+    assert len([entry for entry in lies.seen if entry[1] == "ask"]) == 4
+
+
+def test_a_table_without_decoys_is_refused_whatever_the_key(tmp_path, monkeypatch):
+    with monkeypatch.context() as older:
+        plain = Statement.content
+        older.setattr(
+            Statement,
+            "content",
+            lambda self: plain(
+                dataclasses.replace(
+                    self, parts=tuple(dataclasses.replace(p, decoys=None) for p in self.parts)
+                )
+            ),
+        )
+        table = built(tmp_path, rows=20)
+    with serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _):
+        for key in (3, 4):
+            with asker(addresses, pins) as retrieval, pytest.raises(RefusedError) as caught:
+                retrieval.get(key)
+            assert caught.value.code == "old-table"
 
 
 def test_another_table_behind_one_server_is_noticed(table, tmp_path):
@@ -163,6 +200,16 @@ def test_another_table_behind_one_server_is_noticed(table, tmp_path):
         pytest.raises(RefusedError, match="same version"),
     ):
         retrieval.get(3)
+
+
+def test_a_secondary_key_without_values_is_refused(tmp_path):
+    rows = people(5).assign(city=pd.array([None] * 5, "string"))
+    with pytest.raises(InputError) as caught:
+        RetrievalTable.build(
+            rows, folder=tmp_path / "people", publisher=PUBLISHER, key="id", publishable=True,
+            secondary={"city": 2},
+        )  # fmt: skip
+    assert (caught.value.code, caught.value.column) == ("empty-secondary", "city")
 
 
 def test_an_older_version_than_before_is_refused(tmp_path):

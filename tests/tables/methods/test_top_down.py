@@ -173,7 +173,6 @@ def test_intervals_of_whole_tables_hold_the_truth() -> None:
         ({"invariants": {"9": "total"}}, "unknown-level"),
         ({"invariants": {"1": "sex"}}, "unsupported-invariant"),
         ({"zeros": ({"job": "x"},)}, "unknown-code"),
-        ({"zeros": ({"sex": "m"},)}, "impossible-records"),
         ({"levels": ("a", "b")}, "bad-levels"),
     ],
 )
@@ -186,6 +185,25 @@ def test_what_cannot_be_promised_is_refused_before_anything_is_charged(
     assert raised.value.code == code
     with dc.open_ledger(place) as ledger:
         assert not ledger.spent("people", "dataset")
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("broken", ["impossible-records", "too-many-records"])
+def test_what_the_records_themselves_forbid_is_charged_first(
+    broken: str, large: bool, tmp_path: Path
+) -> None:
+    # Free, the refusal would say as often as one likes whether such a record is there.
+    place = granting(tmp_path / "ledger.db", 5.0)
+    rows = people()
+    zeros = ({"sex": "m"},) if broken == "impossible-records" else ()
+    unit = "sex" if broken == "too-many-records" else None
+    made = dc.tabulate(rows, by=["region", "sex"], unit=unit, large=large)
+    with pytest.raises(InputError) as raised:
+        made.protect(method=dc.TopDown(rho=0.1, zeros=zeros), ledger=place)
+    assert raised.value.code == broken
+    with dc.open_ledger(place) as ledger:
+        assert ledger.spent("people", "dataset")
+        assert [entry.kind for entry in ledger.entries()][-1] == "charged"
 
 
 @pytest.mark.parametrize(

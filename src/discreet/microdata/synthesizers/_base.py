@@ -101,7 +101,7 @@ class Synthesizer(Member):
             )
 
     def prepare(self, dataset: Dataset) -> None:
-        """Raise an InputError if the records themselves do not fit, before anything is charged."""
+        """Raise an InputError if the records themselves do not fit; a private method is charged first."""
 
     @abc.abstractmethod
     def fit(self, dataset: Dataset, *, rng: Randomness, progress: Progress = silent) -> Fitted:

@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from discreet.data.frames import to_library
 from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
-from discreet.protocols.retrieval.checking import Target, find, proven
+from discreet.protocols.retrieval.checking import Target, aimed, find, is_proven, proven
 from discreet.protocols.retrieval.choosing import chosen
 from discreet.protocols.retrieval.entries import decode_value, key_of
 from discreet.protocols.retrieval.lattice import DIMENSION
 from discreet.protocols.retrieval.schemes._base import Asked, Public, Scheme
 from discreet.protocols.retrieval.serving import MAIN
 from discreet.protocols.retrieval.signing import Reader
-from discreet.protocols.retrieval.statement import BLOCKS, Part, Statement, hint_file
+from discreet.protocols.retrieval.statement import ROUNDS, Part, Statement, hint_file
 from discreet.protocols.transport import Link, Message, connect, request
 from discreet.protocols.transport.client import raise_error
 from discreet.randomness import Randomness
@@ -244,6 +244,13 @@ class Retrieval:
                 states[number] = Statement.read(bytes(held.body), self.table, self._reader)
         if len({state.root for state in states}) != 1:
             raise _different(self.table)
+        if any(part.decoys is None for part in states[0].parts):
+            raise RefusedError(
+                f"{self.table!r} was built by an older version, with which a server that lies can "
+                "find out whether a key is there",
+                code="old-table",
+                hint="ask the publisher to build it again",
+            )
         if self._state is not None and common < self._state.version:
             raise RefusedError(
                 f"the servers offer version {common} of {self.table!r}, older than "
@@ -286,53 +293,72 @@ class Retrieval:
     def _fetch(self, part: Part, keys: Sequence[Any], many: int) -> list[Any]:
         """Fetch keys with exactly so many questions; return the proven value of each.
 
-        All messages are sent and answered before anything is checked: what a server sees next
-        never depends on whether its answers were right.
+        Two rounds of messages: whether there are such keys, then an entry for each, a decoy's if there
+        is none. What a server sees next never depends on whether its answers were right, and all of
+        them are checked, those to questions about nothing too.
         """
         state = self._state
         assert state is not None
         arithmetic = self.scheme.arithmetic
         fill = [secrets.token_hex(16) for _ in range(many - len(keys))]
         targets = [find(part, key, arithmetic, self._rng) for key in [*keys, *fill]]
-        step = min(self._batch, many)
-        sums: list[dict[str, bytes]] = []
-        for start in range(0, many, step):
-            sums += self._exchange(state, part, targets[start : start + step])
-        return [
-            proven(state, part, target, found, self._reader)
-            for target, found in zip(targets[: len(keys)], sums, strict=False)
+        sums = self._turn(state, part, targets, 0)
+        standings = [
+            is_proven(state, part, target, found, self._reader)
+            for target, found in zip(targets, sums, strict=True)
         ]
+        aims = [
+            aimed(part, target, standing, arithmetic, self._rng)
+            for target, standing in zip(targets, standings, strict=True)
+        ]
+        sums = self._turn(state, part, aims, 1)
+        values = [
+            proven(state, part, *one, found["filter"], self._reader)
+            for *one, found in zip(targets, standings, aims, sums, strict=True)
+        ]
+        return values[: len(keys)]
+
+    def _turn(
+        self, state: Statement, part: Part, targets: Sequence[Target], turn: int
+    ) -> list[dict[str, bytes]]:
+        """Send the messages of a round, and return the sums of each target."""
+        step = min(self._batch, len(targets))
+        sums: list[dict[str, bytes]] = []
+        for start in range(0, len(targets), step):
+            sums += self._exchange(state, part, targets[start : start + step], turn)
+        return sums
 
     def _exchange(
-        self, state: Statement, part: Part, targets: Sequence[Target]
+        self, state: Statement, part: Part, targets: Sequence[Target], turn: int
     ) -> list[dict[str, bytes]]:
         """Send one message to each server, and return the sums that their answers give."""
+        blocks = ROUNDS[turn]
         shapes = part.shapes(self.scheme.arithmetic)
-        publics = {block: self._public(part, block) for block in BLOCKS}
+        publics = {block: self._public(part, block) for block in blocks}
         asked: list[dict[str, Asked]] = [
             {
                 block: self.scheme.ask(
                     shapes[block], target.slots[block], rng=self._rng, public=publics[block]
                 )
-                for block in BLOCKS
+                for block in blocks
             }
             for target in targets
         ]
-        fields = {"t": self.table, "v": state.version, "s": self.scheme.name}
+        fields = {"t": self.table, "v": state.version, "s": self.scheme.name, "r": turn}
         if part.name != MAIN:
             fields["p"] = part.name
         if len(targets) > 1:
             fields["n"] = len(targets)
         bodies = [
-            b"".join(one[block].questions[server] for one in asked for block in BLOCKS)
+            b"".join(one[block].questions[server] for one in asked for block in blocks)
             for server in range(self.scheme.parties)
         ]
-        size = sum(self.scheme.answer_size(shapes[block]) for block in BLOCKS)
+        size = sum(self.scheme.answer_size(shapes[block]) for block in blocks)
         replies = self._all(fields, bodies, size * len(targets))
         found = []
         for number, one in enumerate(asked):
             sums, start = {}, number * size
-            for block in BLOCKS:
+            for block in blocks:
                 end = start + self.scheme.answer_size(shapes[block])
                 parts = [reply[start:end] for reply in replies]
                 sums[block] = self.scheme.read(shapes[block], one[block], parts, publics[block])

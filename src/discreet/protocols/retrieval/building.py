@@ -194,6 +194,13 @@ def _read(
 
 
 def _grouped(column: str, limit: int, group: dict[str, list[Any]], spool: Path) -> Entries:
+    if not group:
+        raise InputError(
+            f"column {column!r} has no value in any row, and is a secondary key",
+            code="empty-secondary",
+            column=column,
+            hint="leave it out of `secondary`",
+        )
     for keys in group.values():
         require_limit(column, len(keys), limit)
     made = Entries(spool / part_name(column))

@@ -18,7 +18,7 @@ from discreet.protocols.retrieval.batching import Batcher
 from discreet.protocols.retrieval.published import STATEMENT, Published, versions
 from discreet.protocols.retrieval.schemes import FAMILY
 from discreet.protocols.retrieval.schemes._base import Bytes, Scheme
-from discreet.protocols.retrieval.statement import BLOCKS, Arithmetic, Part
+from discreet.protocols.retrieval.statement import BLOCKS, ROUNDS, Arithmetic, Part
 from discreet.protocols.transport import Message
 
 __all__ = ["LARGEST_BATCH", "Serving", "question_size"]
@@ -33,10 +33,10 @@ _LOOK = 1.0
 PIECE = 8 << 20
 
 
-def question_size(scheme: Scheme, part: Part) -> int:
-    """Return the bytes of one look-up's questions: one for each block."""
+def question_size(scheme: Scheme, part: Part, blocks: Sequence[str] = BLOCKS) -> int:
+    """Return the bytes of a look-up's questions: one for each block."""
     shapes = part.shapes(scheme.arithmetic)
-    return sum(scheme.question_size(shapes[block]) for block in BLOCKS)
+    return sum(scheme.question_size(shapes[block]) for block in blocks)
 
 
 #: Blocks in memory, by device and number of their files, for as long as a version uses them.
@@ -52,14 +52,16 @@ class _Version:
         self.statement = table.statement
         self._held: dict[str, Bytes] = {}
         self.signed = (table.folder / STATEMENT).read_bytes()
-        self._batchers: dict[tuple[str, str], Batcher] = {}
+        self._batchers: dict[tuple[str, str, int], Batcher] = {}
         self._lock = threading.Lock()
 
-    def answer(self, scheme: Scheme, part: Part, questions: Sequence[bytes]) -> list[bytes]:
-        key = (scheme.name, part.name)
+    def answer(
+        self, scheme: Scheme, part: Part, turn: int, questions: Sequence[bytes]
+    ) -> list[bytes]:
+        key = (scheme.name, part.name, turn)
         with self._lock:
             if key not in self._batchers:
-                self._batchers[key] = Batcher(functools.partial(self._pass, scheme, part))
+                self._batchers[key] = Batcher(functools.partial(self._pass, scheme, part, turn))
         return self._batchers[key].answer(questions)
 
     def _block(self, part: Part, block: str, arithmetic: Arithmetic) -> Bytes:
@@ -78,11 +80,13 @@ class _Version:
             self._held[file] = held
         return self._held[file]
 
-    def _pass(self, scheme: Scheme, part: Part, questions: Sequence[bytes]) -> list[bytes]:
+    def _pass(
+        self, scheme: Scheme, part: Part, turn: int, questions: Sequence[bytes]
+    ) -> list[bytes]:
         answers = [b"" for _ in questions]
         shapes = part.shapes(scheme.arithmetic)
         start = 0
-        for block in BLOCKS:
+        for block in ROUNDS[turn]:
             size = scheme.question_size(shapes[block])
             held = self._block(part, block, scheme.arithmetic)
             pieces = [question[start : start + size] for question in questions]
@@ -236,7 +240,10 @@ class Serving:
                 code="scheme-not-built",
                 hint="name the scheme under `schemes` of the table and build it again",
             )
-        size = question_size(scheme, part)
+        turn = message.fields.get("r")
+        if not isinstance(turn, int) or not 0 <= turn < len(ROUNDS):
+            raise InputError("a look-up has two messages, 0 and 1", code="retrieval-round")
+        size = question_size(scheme, part, ROUNDS[turn])
         many = message.fields.get("n", 1)
         if not isinstance(many, int) or not 1 <= many <= LARGEST_BATCH:
             raise InputError(
@@ -250,7 +257,7 @@ class Serving:
         self._pay(many)
         body = bytes(message.body)
         questions = [body[n * size : (n + 1) * size] for n in range(many)]
-        answers = version.answer(scheme, part, questions)
+        answers = version.answer(scheme, part, turn, questions)
         self.counters.questions += many
         newest = max(self._versions[version.statement.table], default=0)
         return Message(

@@ -12,10 +12,12 @@ from discreet.errors import RefusedError
 from discreet.protocols.retrieval.schemes._base import Shape
 from discreet.protocols.retrieval.signing import Publisher, Reader, message
 
-__all__ = ["BLOCKS", "Part", "Statement", "hint_file"]
+__all__ = ["BLOCKS", "ROUNDS", "Part", "Statement", "hint_file"]
 
-#: The blocks that every look-up by key reads, in this order.
+#: The blocks that every look-up by key reads.
 BLOCKS = ("filter", "directory", "delta")
+#: The blocks of each of its two messages: first whether there is such a key, then an entry.
+ROUNDS = (("directory", "delta"), ("filter",))
 Arithmetic = Literal["xor", "add"]
 
 
@@ -37,6 +39,9 @@ class Part:
     filters: dict[str, Shape]
     #: Fingerprints of the changed keys, in the order of their places in the delta table.
     changed: tuple[int, ...] = ()
+    #: A key whose entry the filter holds, fetched in place of one that it does not hold. None: of a
+    #: version that had no such keys. Any: a key, as published.
+    decoys: tuple[Any, ...] | None = None
 
     def shapes(self, arithmetic: Arithmetic) -> dict[str, Shape]:
         """Return the shapes of the blocks that a look-up reads."""
@@ -132,6 +137,7 @@ class Statement:
                     **part,
                     "filters": {a: Shape(**shape) for a, shape in part["filters"].items()},
                     "changed": tuple(part["changed"]),
+                    "decoys": None if part.get("decoys") is None else tuple(part["decoys"]),
                 }
             )
             for part in found["parts"]

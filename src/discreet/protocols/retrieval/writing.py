@@ -107,6 +107,7 @@ class Writer:
             ranges=ranges_for(digests),
             delta=places,
             filters=fitted,
+            decoys=(entries.keys[order[0]],),
         )
         for arithmetic in self.arithmetics:
             shape = fitted[arithmetic]

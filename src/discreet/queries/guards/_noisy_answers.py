@@ -19,7 +19,7 @@ from discreet.dp.accountant import Accountant, delta_event, normal_event
 from discreet.dp.grant import granted
 from discreet.dp.mechanisms import FAMILY, Noise
 from discreet.dp.selection import Selection
-from discreet.errors import RefusedError
+from discreet.errors import EngineError, RefusedError
 from discreet.ledger.entry import Charge
 from discreet.queries.guards._base import Keeper, Proposal, Protected
 from discreet.queries.guards._ladder import Ladder
@@ -198,7 +198,10 @@ class NoisyAnswers(Keeper):
         profiles = self._shortcut.profiles(query)
         if profiles is None or choices or not profiles.are_known(statistics):
             return None
-        return self._added(query, statistics, profiles)
+        try:
+            return self._added(query, statistics, profiles)
+        except EngineError:  # the engine may fail on it too, once it is charged
+            return None
 
     def charges(self, query: Query, user: str, ready: Any) -> tuple[Sequence[Charge], float]:
         if ready is not None:

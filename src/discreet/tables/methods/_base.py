@@ -112,8 +112,9 @@ class TableMethod(Member):
     def events(self, table: Table) -> Mapping[str, int]:
         """Return the privacy events that `hide` will spend on a table, for the accountant.
 
-        Overridden by methods with differential privacy. Whatever could be refused about the table is
-        refused here, before anything is charged.
+        Overridden by methods with differential privacy. What can be refused without looking at a
+        record is refused here, before anything is charged; what the records themselves forbid is
+        refused by `hide`, after it: a refusal that is free can be asked for again and again.
         """
         del table
         return {}

@@ -182,11 +182,14 @@ class TopDown(TableMethod):
 
     # -- before anything is drawn ----------------------------------------------------------------
     def events(self, table: Table) -> Mapping[str, int]:
-        """Return what the release costs, as the ledger counts it, after all that can be refused."""
+        """Return what the release costs, as the ledger counts it; looks at no record.
+
+        What is refused for the records themselves is refused by `hide`: whether it is tells of them.
+        """
         return self._task(table).budget.events()
 
     def _task(self, table: Table) -> _Task:
-        """Return what is to be measured; refuse what cannot be promised for."""
+        """Return what is to be measured; refuse what cannot be promised for, whatever the records."""
         source: Source | None = getattr(table, "source", None)
         if table.statistic != "count":
             raise InputError(
@@ -205,12 +208,8 @@ class TopDown(TableMethod):
                 "hierarchies={'sex': dc.Hierarchy.flat(['f', 'm'])}",
                 column=undeclared[0],
             )
-        require_records(source, self.records, self.name)
         require_size(table)
-        task = self.task_of(Places.of(table.dimensions, self.place_of(table.by)))
-        if task.possible is not None:
-            task.require_possible(task.places.leaves(table))
-        return task
+        return self.task_of(Places.of(table.dimensions, self.place_of(table.by)))
 
     def place_of(self, by: tuple[str, ...]) -> int:
         """Return which of the attributes is the spine."""
@@ -335,8 +334,11 @@ class TopDown(TableMethod):
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return the consistent table over every combination of codes."""
         task = self._task(table)
+        require_records(getattr(table, "source", None), self.records, self.name)
+        leaves = task.places.leaves(table)
+        task.require_possible(leaves)
         cube = complete_cube(table)
-        measured = task.measure(task.places.leaves(table), progress)
+        measured = task.measure(leaves, progress)
         estimate = self.estimate(measured, task.places, rng=rng, progress=progress)
         return Protected(
             cube,
