@@ -86,6 +86,8 @@ class Description(Report):
     alarms: tuple[Alarm, ...] = ()
     #: How the file was read; none for frames and tables.
     reading: Reading | None = None
+    #: Whether the numbers of different values are estimates.
+    approximate: bool = False
 
     def rows(self) -> Rows:
         """Return one line per column."""
@@ -113,6 +115,8 @@ class Description(Report):
             lines += ["", _told(self.exposure)]
         if self.reading is not None:
             lines += ["", str(self.reading), *self.reading.questions]
+        if self.approximate:
+            lines += ["", "Different values are estimated, within about 5 %; classes are counted."]
         if any(c.reason != GIVEN for c in self.columns):
             lines += ["", "Roles are suggestions: you decide, with roles=… or in a policy file."]
         return "\n".join(lines)
@@ -143,11 +147,17 @@ def _cut(name: str) -> str:
     return name if len(name) <= _NAME else name[: _NAME - 1] + "…"
 
 
-def describe(dataset: Dataset) -> Description:
+def describe(dataset: Dataset, *, approximate: bool = False) -> Description:
     """Describe every column, suggest its role, and measure how exposed the records are.
 
     Roles that were given stand; the others are suggested from names and aggregates. The exposure
     is that of the quasi-identifiers together.
+
+    Parameters
+    ----------
+    approximate
+        Let DuckDB and Spark estimate by sketches how many values of a column differ: one pass over
+        the records instead of one for each column. PostgreSQL counts.
 
     Examples
     --------
@@ -173,7 +183,7 @@ def describe(dataset: Dataset) -> Description:
     <BLANKLINE>
     Roles are suggestions: you decide, with roles=… or in a policy file.
     """
-    found = summaries(dataset.relation)
+    found = summaries(dataset.relation, approximate=approximate)
     guessed = judge(found)
     columns = []
     for summary in found:
@@ -200,6 +210,7 @@ def describe(dataset: Dataset) -> Description:
         exposure=exposure(dataset.relation, quasi) if quasi and _any_records(found) else None,
         alarms=_alarms(dataset, found, columns),
         reading=dataset.reading,
+        approximate=approximate and dataset.engine.estimated(exp.Null()) is not None,
     )
 
 

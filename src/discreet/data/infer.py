@@ -82,8 +82,14 @@ def infer_schema(source: HasRelation | Relation, *, rows: int | None = SAMPLE) -
     return judge(summaries(relation, rows=rows))
 
 
-def summaries(relation: Relation, *, rows: int | None = None) -> tuple[Summary, ...]:
-    """Return the aggregates of every column, asked for in one query."""
+def summaries(
+    relation: Relation, *, rows: int | None = None, approximate: bool = False
+) -> tuple[Summary, ...]:
+    """Return the aggregates of every column, asked for in one query where that is quickest.
+
+    `approximate` lets the engine estimate how many values differ. An estimate of nearly all is
+    taken as all, which at worst protects a column that need not be.
+    """
     from discreet.data.engines import sql
 
     fields = [field for field in relation.schema if field.name != ROW]
@@ -91,29 +97,52 @@ def summaries(relation: Relation, *, rows: int | None = None) -> tuple[Summary, 
         return ()
     query = relation.query if rows is None else _head(relation, rows)
     wanted: list[exp.Expression] = [sql.alias(exp.Count(this=exp.Star()), "n")]
+    apart: list[exp.Expression] = []
     for place, field in enumerate(fields):
         value = sql.column(field.name)
         wanted.append(sql.alias(exp.Count(this=value), f"k{place}"))
         if _kind(field.type) == "nested":
             continue
-        distinct = exp.Count(this=exp.Distinct(expressions=[value.copy()]))
-        wanted.append(sql.alias(distinct, f"d{place}"))
+        guess = relation.engine.estimated(value.copy()) if approximate else None
+        if guess is not None:
+            wanted.append(sql.alias(guess, f"e{place}"))
+        else:
+            distinct = exp.Count(this=exp.Distinct(expressions=[value.copy()]))
+            together = wanted if relation.engine.counts_together else apart
+            together.append(sql.alias(distinct, f"d{place}"))
         if _kind(field.type) != "boolean":  # PostgreSQL has no least boolean
             wanted.append(sql.alias(exp.Min(this=value.copy()), f"l{place}"))
             wanted.append(sql.alias(exp.Max(this=value.copy()), f"h{place}"))
-    found = relation.engine.fetch(sql.select(sql.subquery(query, "t"), wanted)).to_pylist()[0]
+    found: dict[str, Any] = {}
+    for some in (wanted, *([one] for one in apart)):
+        found |= relation.engine.fetch(sql.select(sql.subquery(query, "t"), some)).to_pylist()[0]
     return tuple(
         Summary(
             name=field.name,
             kind=_kind(field.type),
             records=int(found["n"]),
             missing=int(found["n"] - found[f"k{place}"]),
-            distinct=int(found.get(f"d{place}", 0)),
+            distinct=_distinct(found, place),
             low=found.get(f"l{place}"),
             high=found.get(f"h{place}"),
         )
         for place, field in enumerate(fields)
     )
+
+
+#: From this share on, an estimate of different values is taken as all of them.
+_NEARLY_ALL = 0.9
+
+
+def _distinct(found: dict[str, Any], place: int) -> int:
+    """Return how many values differ: as counted, or as estimated."""
+    if f"e{place}" not in found:
+        return int(found.get(f"d{place}", 0))
+    present, guess = int(found[f"k{place}"]), int(found[f"e{place}"])
+    low = found.get(f"l{place}")
+    if present and low is not None and low == found.get(f"h{place}"):
+        return 1
+    return present if guess >= _NEARLY_ALL * present else guess
 
 
 def _head(relation: Relation, rows: int) -> exp.Query:

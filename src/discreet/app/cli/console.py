@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.errors import DiscreetError
-from discreet.progress import Progress, silent
+from discreet.progress import Progress, silent, told
 
 if TYPE_CHECKING:
     from discreet.report import Report, Rows
@@ -56,7 +56,8 @@ def note(text: str) -> None:
 def progress() -> Iterator[Progress]:
     """Yield a callback that draws a bar once work takes longer than two seconds."""
     if not sys.stderr.isatty():
-        yield silent
+        with told(note):
+            yield silent
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
@@ -83,7 +84,8 @@ def progress() -> Iterator[Progress]:
         bars.update(tasks[stage], completed=done, total=total)
 
     try:
-        yield step
+        with told(note):
+            yield step
     finally:
         if drawn:
             bars.stop()

@@ -69,6 +69,8 @@ class Engine(abc.ABC):
 
     #: "duckdb", "postgres" or "spark"; also sqlglot's name of the dialect.
     name: str
+    #: Whether distinct values of many columns are best counted in one query.
+    counts_together: bool = True
 
     # -- bringing rows in ------------------------------------------------------------------------
     @abc.abstractmethod
@@ -181,6 +183,17 @@ class Engine(abc.ABC):
 
     def composed(self, value: exp.Expr) -> exp.Expr | None:
         """Return a text in Unicode's composed form (NFC); None where the engine has no way to."""
+        return None
+
+    def estimated(self, value: exp.Expr) -> exp.Expr | None:
+        """Return the number of different values by a sketch; None where the engine has none."""
+        return None
+
+    def piece(self, value: exp.Expr, pieces: int) -> exp.Expr | None:
+        """Return a number from 0 to pieces − 1 that a value alone decides; None if not needed.
+
+        Engines that put large intermediate results aside by themselves need no pieces.
+        """
         return None
 
     def count(self, relation: Relation) -> int:

@@ -24,7 +24,7 @@ __all__ = [
     "climbed",
     "coded",
     "contributions",
-    "equal",
+    "contributions_of",
     "leaf_query",
     "listed",
     "settled_query",
@@ -201,11 +201,27 @@ def listed(
 
 
 def units_of_several_cells(held: exp.Query) -> exp.Select:
-    """Return the units that contribute to more than one cell of single values."""
-    query = sql.select(sql.subquery(held, "p"), [sql.column("u")]).group_by(sql.column("u"))
+    """Return the units that contribute to more than one cell of single values, and to how many."""
+    values = [sql.column("u"), sql.alias(sql.call("count", exp.Star()), "cells")]
+    query = sql.select(sql.subquery(held, "p"), values).group_by(sql.column("u"))
     return query.having(
         exp.GT(this=sql.call("count", exp.Star()), expression=exp.Literal.number(1))
     )
+
+
+def contributions_of(
+    demand: Demand, held: exp.Query, roaming: exp.Query, piece: tuple[int, int] | None = None
+) -> exp.Select:
+    """Return the contributions of some units; of a piece of them, a number of how many."""
+    named = [*demand.keys, "u", *(["c"] if demand.tops else [])]
+    query = sql.select(sql.subquery(held, "p"), [sql.column(name, "p") for name in named])
+    query = query.join(sql.subquery(roaming, "m"), on=equal("u", "p", "u", "m"))
+    for table in "pm" if piece is not None else "":  # both sides of the join are a piece
+        number, pieces = piece or (0, 1)
+        place = demand.engine.piece(sql.column("u", table), pieces)
+        assert place is not None
+        query = query.where(exp.EQ(this=place, expression=sql.number(number)))
+    return query
 
 
 def settled_query(held: exp.Query, roaming: exp.Query) -> exp.Select:

@@ -3,7 +3,8 @@
 The engine reduces the records to the cells of single values; totals are added here, one
 attribute at a time, from cells alone. Only contributors that appear in several of those cells need
 more: their contributions to a total add up before they are compared, so the engine sums them
-again at every level. Most data has few such units, so the long way is walked for those alone.
+again at every level. Most data has few such units, so the long way is walked for those alone, in
+pieces where there are many: a unit's contributions all lie in one piece, so pieces merge like cells.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from discreet.data.engines.cell_queries import (
     climbed,
     coded,
     contributions,
-    equal,
+    contributions_of,
     leaf_query,
     listed,
     settled_query,
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from discreet.data.engines.base import Relation
 
 __all__ = ["cells_of"]
+
+#: So many contributions, each to every cell above it, are summed at a time: under a gigabyte.
+AT_ONCE = 8_000_000
 
 
 def cells_of(
@@ -112,13 +116,30 @@ def _with_units(demand: Demand, held: Relation) -> pa.Table:
     engine, numbers = demand.engine, Numbers()
     rows = engine.fetch(leaf_query(demand, held.query))
     dimensions, places = dimensions_of(demand, rows)
-    several = units_of_several_cells(held.query)
-    if engine.count(engine.relation(several)) == 0:
-        leaves = read_cells(demand, rows, places, numbers)
-        return finished(demand, dimensions, with_totals(demand, dimensions, leaves))
+    roaming = engine.materialize(engine.relation(units_of_several_cells(held.query)))
+    try:
+        return _compared(
+            demand, dimensions, read_cells(demand, rows, places, numbers), held, roaming, numbers
+        )
+    finally:
+        engine.drop(roaming)
+
+
+def _compared(
+    demand: Demand,
+    dimensions: Sequence[Dimension],
+    everybody: Cells,
+    held: Relation,
+    roaming: Relation,
+    numbers: Numbers,
+) -> pa.Table:
+    """Return cells with totals, of all units and those that roam through several cells."""
+    engine = demand.engine
+    many = _sum_of(roaming, "cells")
+    if many == 0:
+        return finished(demand, dimensions, with_totals(demand, dimensions, everybody))
     # What adds up comes from all units; contributors are compared apart: those of one cell by
     # merging, those of several by summing again at every level.
-    everybody = read_cells(demand, rows, places, numbers)
     nobody = np.zeros_like(everybody.amounts)
     additive = dataclasses.replace(
         everybody,
@@ -126,16 +147,18 @@ def _with_units(demand: Demand, held: Relation) -> pa.Table:
         amounts=nobody,
         units=np.full_like(everybody.units, -1),
     )
-    roaming = engine.materialize(engine.relation(several))
-    try:
-        rows = engine.fetch(leaf_query(demand, settled_query(held.query, roaming.query)))
-        settled = read_cells(demand, rows, places_of(demand, dimensions, rows), numbers)
-        rolled = with_totals(demand, dimensions, joined(additive, contributors_only(settled)))
-        found = _roaming(demand, dimensions, held.query, roaming.query, numbers)
-    finally:
-        engine.drop(roaming)
+    rows = engine.fetch(leaf_query(demand, settled_query(held.query, roaming.query)))
+    settled = read_cells(demand, rows, places_of(demand, dimensions, rows), numbers)
+    rolled = with_totals(demand, dimensions, joined(additive, contributors_only(settled)))
+    found = _roaming(demand, dimensions, held.query, roaming.query, numbers, many)
     merged = grouped(dimensions, joined(rolled, contributors_only(found)), demand.tops)
     return finished(demand, dimensions, merged)
+
+
+def _sum_of(relation: Relation, column: str) -> int:
+    total = sql.alias(sql.call("sum", sql.column(column)), "n")
+    query = sql.select(sql.subquery(relation.query, "t"), [total])
+    return int(relation.engine.fetch(query).column(0)[0].as_py() or 0)
 
 
 def _roaming(
@@ -144,34 +167,46 @@ def _roaming(
     held: exp.Query,
     roaming: exp.Query,
     numbers: Numbers,
+    many: int,
 ) -> Cells:
     """Return every cell of the units that appear in several, contributions summed per unit.
 
     Each contribution is joined to all the cells it counts into, a cell being one number, so that
-    the engine groups by two numbers and nothing else.
+    the engine groups by two numbers and nothing else. There are many contributions.
     """
-    import pyarrow as pa
-
     engine, loaded = demand.engine, []
     try:
-        query = sql.select(
-            sql.subquery(held, "p"),
-            [
-                sql.column(name, "p")
-                for name in [*demand.keys, "u", *(["c"] if demand.tops else [])]
-            ],
-        ).join(sql.subquery(roaming, "m"), on=equal("u", "p", "u", "m"))
-        codes, climbs = [], []
+        codes, climbs, above = [], [], 1
         for place, dimension in enumerate(dimensions):
             codes.append(engine.load(codes_of(demand, dimension)))
-            climbs.append(engine.load(climbs_of(dimension, radix(dimensions, place))))
+            climb = climbs_of(dimension, radix(dimensions, place))
+            climbs.append(engine.load(climb))
+            above *= -(-climb.num_rows // max(1, len(dimension.codes)))
         loaded = [*codes, *climbs]
-        query = climbed(demand, coded(demand, dimensions, query, codes), climbs)
-        units: list[exp.Expr] = [sql.alias(sql.call("count", exp.Star()), "units")]
-        rows = engine.fetch(listed(demand, [sql.column("cell")], units, query, "c"))
+        pieces = -(-many * above // AT_ONCE)
+        if engine.piece(sql.column("u"), pieces) is None:
+            pieces = 1
+        found: Cells | None = None
+        for piece in range(pieces):
+            part = contributions_of(demand, held, roaming, (piece, pieces) if pieces > 1 else None)
+            query = climbed(demand, coded(demand, dimensions, part, codes), climbs)
+            more = _read_roaming(demand, dimensions, query, numbers)
+            both = more if found is None else joined(found, more)
+            found = grouped(dimensions, both, demand.tops)
+        assert found is not None
+        return found
     finally:
         for table in loaded:
             engine.drop(table)
+
+
+def _read_roaming(
+    demand: Demand, dimensions: Sequence[Dimension], query: exp.Select, numbers: Numbers
+) -> Cells:
+    import pyarrow as pa
+
+    units: list[exp.Expr] = [sql.alias(sql.call("count", exp.Star()), "units")]
+    rows = demand.engine.fetch(listed(demand, [sql.column("cell")], units, query, "c"))
     cells = rows.column("cell").cast(pa.int64()).to_numpy()
     places = [
         cells // radix(dimensions, place) % len(dimension.codes)

@@ -274,6 +274,14 @@ class DuckDB(Engine):
         at = exp.Literal.number(list(fields).index(name) + 2)
         return sql.call("struct_extract_at", found, at)
 
+    def estimated(self, value: exp.Expr) -> exp.Expr | None:
+        """Return the number of different values by a sketch, within some per cent."""
+        return sql.call("approx_count_distinct", value)
+
+    def piece(self, value: exp.Expr, pieces: int) -> exp.Expr | None:
+        """Return the remainder of DuckDB's own hash."""
+        return exp.Mod(this=sql.call("hash", value), expression=sql.number(pieces))
+
     def digest(self, text: exp.Expr) -> exp.Expr:
         """Return the SHA-256 of a text."""
         return sql.call("sha256", text)

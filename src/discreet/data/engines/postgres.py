@@ -21,6 +21,7 @@ from discreet.data.engines import sql
 from discreet.data.engines.base import Engine, Relation, connect, fresh_name
 from discreet.data.engines.interruption import ended_by, interrupted
 from discreet.data.engines.results import loadable
+from discreet.data.engines.meaning import collated
 from discreet.data.engines.spelling import Spelling, require_distinct
 from discreet.errors import EngineError, InputError
 
@@ -133,7 +134,7 @@ class Postgres(Engine):
             query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))
             with contextlib.suppress(psycopg.errors.UndefinedTable):
                 found = self._described(query)
-                columns = [sql.column(column) for column in found.names]
+                columns = [_as_meant(field) for field in found]
                 return Relation(self, sql.select(table, columns), found)
         raise InputError(f"PostgreSQL has no table {name!r}", code="unknown-table")
 
@@ -359,7 +360,7 @@ class Postgres(Engine):
 
     def bytewise(self, value: exp.Expr) -> exp.Expr:
         """Return a text that is compared byte by byte, whatever language the server speaks."""
-        return exp.Collate(this=value, expression=exp.to_identifier("C", quoted=True))
+        return collated(value)
 
     def is_nan(self, value: exp.Expr) -> exp.Expr:
         """Return the condition that a number is none; here NaN equals itself."""
@@ -476,6 +477,23 @@ def _bits(digits: exp.Expr, size: int) -> exp.Expr:
     return exp.Cast(this=written, to=exp.DataType.build(f"bit({size})", dialect="postgres"))
 
 
+def _as_meant(field: pa.Field) -> exp.Expr:
+    """Return a column of a table as a value of the type it is said to have.
+
+    Texts are compared byte by byte; types of the server's own, such as enumerations or texts that
+    ignore case, become texts, and numbers of any size the doubles they are taken for.
+    """
+    import pyarrow as pa
+
+    value = sql.column(field.name)
+    if field.metadata == _LOOSE:
+        return sql.alias(sql.double(value), field.name)
+    if pa.types.is_string(field.type):
+        written = exp.Cast(this=value, to=exp.DataType.build("text"))  # itself, if it is one
+        return sql.alias(collated(written), field.name)
+    return value
+
+
 def _is_loose(column: psycopg.Column) -> bool:
     """Whether a column holds numbers of any size, as sums and means of numbers do."""
     registered = psycopg.adapters.types.get(column.type_code)
@@ -537,7 +555,7 @@ def _declared(kind: pa.DataType) -> LiteralString:
         pa.float32(): "real",
         pa.float64(): "double precision",
         pa.date32(): "date",
-        pa.string(): "text",
+        pa.string(): 'text COLLATE "C"',  # in the order of bytes, as everywhere
     }
     if kind in exact:
         return exact[kind]
@@ -546,7 +564,7 @@ def _declared(kind: pa.DataType) -> LiteralString:
     if pa.types.is_time(kind):
         return "time"
     if pa.types.is_decimal(kind):
-        return "numeric"
+        return "numeric({}, {})".format(kind.precision, kind.scale)
     raise InputError(
         f"PostgreSQL cannot take a column of type {kind}",
         code="unsupported-type",

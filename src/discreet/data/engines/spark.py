@@ -21,6 +21,7 @@ from discreet.data.engines.base import ROW, Engine, Relation, connect, fresh_nam
 from discreet.data.engines.results import loadable
 from discreet.data.engines.spelling import Spelling, require_distinct
 from discreet.errors import EngineError, InputError
+from discreet.progress import tell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -312,6 +313,13 @@ class Spark(Engine):
         )
         return self.relation(query)
 
+    #: Several exact distinct counts in one query make Spark write each row once for each of them.
+    counts_together = False
+
+    def estimated(self, value: exp.Expr) -> exp.Expr | None:
+        """Return the number of different values by a sketch, within about 5 %."""
+        return sql.call("approx_count_distinct", value)
+
     def digest(self, text: exp.Expr) -> exp.Expr:
         """Return the SHA-256 of a text."""
         return sql.call("sha2", text, exp.Literal.number(256))
@@ -388,6 +396,8 @@ class _Shared:
         # Any: pyspark's builder and session.
         with self._lock:
             fresh = SparkContext._active_spark_context is None
+            if fresh:
+                tell("starting Spark: the first use of a cluster takes some seconds")
             session = builder.getOrCreate()
             if fresh:
                 session.sparkContext.setLogLevel("ERROR")

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from discreet.data.engines.meaning import meant
 from discreet.errors import InputError, nearest
 
 __all__ = [
@@ -164,7 +165,8 @@ def bound(
         return node
 
     try:
-        return query.copy().transform(visit, copy=False).sql(dialect=dialect), values
+        tree = meant(query.copy(), dialect).transform(visit, copy=False)
+        return tree.sql(dialect=dialect), values
     except SqlglotError as error:
         raise InputError(
             "the query cannot be written for this engine",

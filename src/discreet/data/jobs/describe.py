@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from discreet.data.job import ReportJob
 from discreet.progress import Progress
+from discreet.registry import parameter
 
 if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
@@ -33,8 +34,12 @@ class DescribeJob(ReportJob):
     command: ClassVar[str] = "describe"
     example: ClassVar[str] = "discreet describe people.csv"
 
+    approximate: bool = parameter(
+        False, help="estimate how many values differ by sketches: quicker on many records"
+    )
+
     def perform(self, data: Dataset, *, rng: Randomness | None, progress: Progress) -> Description:
         """Look at every column."""
         from discreet.data.describe import describe
 
-        return describe(data)
+        return describe(data, approximate=self.approximate)

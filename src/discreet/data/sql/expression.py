@@ -209,7 +209,9 @@ def literal(value: Any) -> Typed:
     if isinstance(value, str):
         if "\x00" in value:
             raise refuse("text may not hold a zero byte", "malformed-literal", "leave it out")
-        return Typed(exp.Literal.string(value), "text")
+        text = exp.Literal.string(value)
+        text.type = "text"  # compared with texts, byte by byte
+        return Typed(text, "text")
     try:
         size = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -597,15 +599,19 @@ def _need_shallow(value: Typed) -> None:
     """Refuse what cuts fractions off, of each other: each level is written several times."""
     if _levels(value.tree) >= _MOST_LEVELS:
         raise refuse(
-            "remainders, quotients, FLOOR and CEIL are taken of each other too often",
+            "remainders, quotients, ROUND, FLOOR, CEIL, UPPER and LOWER are taken of each other too often",
             "too-complex",
             f"nest at most {_MOST_LEVELS}",
         )
 
 
+#: What is written out with its argument several times.
+_REPEATED = (exp.Mod, exp.Trunc, exp.Floor, exp.Ceil, exp.Round, exp.Upper, exp.Lower, exp.ILike)
+
+
 def _levels(tree: exp.Expr) -> int:
     deepest = max((_levels(part) for part in tree.iter_expressions()), default=0)
-    return deepest + isinstance(tree, exp.Mod | exp.Trunc | exp.Floor | exp.Ceil)
+    return deepest + isinstance(tree, _REPEATED)
 
 
 def _sizes(node: exp.Expression, left: Typed, right: Typed) -> tuple[float, float]:
@@ -770,8 +776,13 @@ def _substring(node: exp.Expression, scope: Scope) -> Typed:
                 "unsupported-expression",
                 "write SUBSTRING(x, 1, 2)",
             )
-        numbers[name] = place
-    return _merge(exp.Substring(this=inner.tree, **numbers), "text", inner)
+        numbers[name] = int(digits)
+    # PostgreSQL's meaning: the place before the first letter is counted, and is empty.
+    if "length" in numbers:
+        numbers["length"] = max(numbers["length"] - (numbers.get("start") == 0), 0)
+    numbers["start"] = max(numbers.get("start", 1), 1)
+    places = {name: exp.Literal.number(place) for name, place in numbers.items()}
+    return _merge(exp.Substring(this=inner.tree, **places), "text", inner)
 
 
 _PARTS = (
@@ -843,7 +854,8 @@ def _cast(node: exp.Expression, scope: Scope) -> Typed:
     if name in ("text", "varchar") and inner.kind == "integer":
         return _merge(_digits(inner.tree), "text", inner, degree=0)
     if name in ("text", "varchar") and inner.kind == "date":
-        return _merge(exp.cast(inner.tree, "text"), "text", inner, degree=0)
+        day = exp.cast(inner.tree, "date")  # between the years that all engines write alike
+        return _merge(exp.cast(day, "text"), "text", inner, degree=0)
     if name in ("int", "bigint") and inner.kind == "integer":
         return inner
     if name in ("int", "bigint") and inner.kind == "number":

@@ -29,6 +29,8 @@ class Field:
     #: integer, number, text, date, timestamp or boolean.
     kind: str
     role: Role = Role.OTHER
+    #: Of decimals: their digits, all and after the point.
+    digits: tuple[int, int] | None = None
 
     @property
     def is_number(self) -> bool:
@@ -100,9 +102,16 @@ class Catalog:
 def fields_of(schema: Schema, types: pa.Schema) -> tuple[Field, ...]:
     """Return the columns of a dataset as SQL sees them."""
     return tuple(
-        Field(column.name, _kind(types.field(column.name).type), column.role)
+        Field(column.name, _kind(kind), column.role, _digits(kind))
         for column in schema.columns
+        for kind in (types.field(column.name).type,)
     )
+
+
+def _digits(arrow: pa.DataType) -> tuple[int, int] | None:
+    import pyarrow as pa
+
+    return (arrow.precision, arrow.scale) if pa.types.is_decimal(arrow) else None
 
 
 def _kind(arrow: pa.DataType) -> str:

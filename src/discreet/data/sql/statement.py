@@ -357,6 +357,8 @@ def _own(field: Field, relation: str, name: str, hidden: bool) -> Typed:
     column = exp.column(name, table=relation, quoted=True)
     if kind == "integer":
         column.type = "bigint"
+    elif field.digits is not None:
+        column.type = "decimal({}, {})".format(*field.digits)
     return Typed(column, kind, frozenset({name}), degree=1)
 
 

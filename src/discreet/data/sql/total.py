@@ -6,6 +6,9 @@ in it becomes a double, cut to a size at which nothing the parser accepts can ov
 (`expression.py` bounds how large and how small results can get). The parser marks columns of whole
 numbers by their type; they need no cutting. Dates are cut to the years that
 every engine can convert. Columns that are only compared, grouped or aggregated stay as they are.
+
+What engines would compute differently (halves that are rounded, letters in capitals) is written
+out here in what they compute alike; words that differ are left to `data.engines.meaning`.
 """
 
 from __future__ import annotations
@@ -14,12 +17,18 @@ from typing import Any
 
 from sqlglot import exp
 
+from discreet.data.sql.letters import LOWER, UPPER, lowered
+
 __all__ = ["LARGEST_VALUE", "SMALLEST_VALUE", "total", "total_key", "whole"]
 
 #: Values in arithmetic are cut to this size, and count as zero below the other.
 LARGEST_VALUE, SMALLEST_VALUE = 1e19, 1e-18
 #: Whole numbers up to this size are exact as doubles.
 _EXACT = 9e15
+#: From here on doubles have no fraction.
+_NO_FRACTION = 2.0**52
+#: The double before one half: added, it takes halves up and nothing below them.
+_HALF = 0.49999999999999994
 _TIMES = (exp.DataType.Type.DATE, exp.DataType.Type.TIMESTAMP)
 _OPERATIONS = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Abs)
 
@@ -32,6 +41,10 @@ def total(tree: exp.Expression) -> exp.Expression:
     >>> total(exp.Neg(this=exp.column("a"))).sql()
     '-CASE WHEN a > 1e19 THEN 1e19 WHEN a < -1e19 THEN -1e19 WHEN a > -1e-18 AND a < 1e-18 THEN 0.0 ELSE CAST(a AS DOUBLE) END'
     """
+    return tree.copy() if isinstance(tree, exp.Column) else _total(tree)
+
+
+def _total(tree: exp.Expression) -> exp.Expression:
     if isinstance(tree, _OPERATIONS):
         return _operation(tree)
     if isinstance(tree, exp.Trunc | exp.Floor | exp.Ceil):
@@ -43,13 +56,10 @@ def total(tree: exp.Expression) -> exp.Expression:
             return _double(tree.this)
         if tree.args["to"].this == exp.DataType.Type.BIGINT:
             return whole(_double(tree.this))
-        inner = _time(tree.this) if tree.args["to"].this in _TIMES else total(tree.this)
+        inner = _time(tree.this) if tree.args["to"].this in _TIMES else _total(tree.this)
         return exp.cast(inner, tree.args["to"].copy())
-    if isinstance(tree, exp.Extract):
-        return exp.Extract(this=tree.this.copy(), expression=_time(tree.expression))
-    if isinstance(tree, exp.TimestampTrunc):
-        return exp.TimestampTrunc(this=_time(tree.this), unit=tree.args["unit"].copy())
-    return _mapped(tree, total)
+    rule = _WRITTEN_OUT.get(type(tree))
+    return _mapped(tree, _total) if rule is None else rule(tree)
 
 
 def total_key(tree: exp.Expression, kind: str) -> exp.Expression:
@@ -60,13 +70,18 @@ def total_key(tree: exp.Expression, kind: str) -> exp.Expression:
         and tree.find(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Abs, exp.Trunc) is not None
     ):
         return whole(made)
+    if kind == "number" and not is_decimal(tree):
+        # Zero has two signs: they are one group, and which of them is shown must not be chance.
+        nothing = exp.EQ(this=_closed(made), expression=exp.Literal.number(0))
+        return exp.Case(ifs=[exp.If(this=nothing, true=_number(0.0))], default=made.copy())
     return made
 
 
 def _operation(tree: exp.Expression) -> exp.Expression:
     if isinstance(tree.args.get("expression"), exp.Interval):  # a time moved by a span
         # Back between the years that clients can read, too.
-        moved = type(tree)(this=_closed(_time(tree.this)), expression=tree.expression.copy())
+        moment = exp.cast(_time(tree.this), "timestamp")
+        moved = type(tree)(this=moment, expression=tree.expression.copy())
         return _in_years(exp.Paren(this=moved))
     if isinstance(tree, exp.Neg):
         if isinstance(tree.this, exp.Literal):
@@ -103,16 +118,76 @@ def _stepped(tree: exp.Expression) -> exp.Expression:
 
 
 def _rounded(tree: exp.Round) -> exp.Expression:
+    """Return the nearest number of some decimals; halves go away from zero.
+
+    PostgreSQL takes halves of doubles to even numbers, Spark rounds the digits it would print.
+    """
     places = tree.args.get("decimals")
     inner = tree.this
+    if isinstance(inner, exp.Column) and _is_whole(inner):
+        return exp.cast(inner.copy(), "double")
     if places is None or str(places.this) == "0":
-        if isinstance(inner, exp.Column):
-            return exp.Round(this=inner.copy())
-        return exp.cast(exp.Round(this=_double(inner)), "double")
-    # Rounding to decimals is defined for different types on different engines.
+        return _nearest(_double(inner))
     factor = _number(10.0 ** int(places.this))
-    scaled = exp.Mul(this=_closed(_double(inner)), expression=factor)
-    return exp.Div(this=exp.cast(exp.Round(this=scaled), "double"), expression=factor.copy())
+    scaled = exp.Paren(this=exp.Mul(this=_closed(_double(inner)), expression=factor))
+    return exp.Div(this=_nearest(scaled), expression=factor.copy())
+
+
+def _nearest(value: exp.Expression) -> exp.Expression:
+    """Return the whole number next to a double, as a double."""
+
+    def stepped(step: type[Any], move: type[Any]) -> exp.Expression:
+        moved = move(this=_closed(value.copy()), expression=_number(_HALF))
+        return exp.cast(step(this=moved), "double")
+
+    large = exp.GTE(this=exp.Abs(this=value.copy()), expression=_number(_NO_FRACTION))
+    below = exp.LT(this=_closed(value.copy()), expression=exp.Literal.number(0))
+    return exp.Case(
+        ifs=[
+            exp.If(this=large, true=value.copy()),
+            exp.If(this=below, true=stepped(exp.Ceil, exp.Sub)),
+        ],
+        default=stepped(exp.Floor, exp.Add),
+    )
+
+
+def _cased(tree: exp.Expression) -> exp.Expression:
+    """Return a text in capitals or small letters, by the one table that all engines are given."""
+    value = _total(tree.this)
+    plain = exp.EQ(
+        this=exp.ByteLength(this=value), expression=exp.Length(this=value.copy())
+    )  # ASCII alone: each engine's own word is quicker, and means the same
+    letters = UPPER if isinstance(tree, exp.Upper) else LOWER
+    mapped = exp.Anonymous(
+        this="translate", expressions=[value.copy(), *map(exp.Literal.string, letters)]
+    )
+    own = type(tree)(this=value.copy())
+    return exp.Case(ifs=[exp.If(this=plain, true=own)], default=mapped)
+
+
+def _ilike(tree: exp.ILike) -> exp.Expression:
+    pattern = tree.expression.copy()
+    if isinstance(pattern, exp.Literal):
+        pattern.set("this", lowered(str(pattern.this)))
+    return exp.Like(this=_cased(exp.Lower(this=tree.this)), expression=pattern)
+
+
+def _trimmed(tree: exp.Trim) -> exp.Expression:
+    """Return a text without spaces at its ends; DuckDB would take other blanks along."""
+    return exp.Trim(this=_total(tree.this), expression=exp.Literal.string(" "))
+
+
+def _extracted(tree: exp.Extract) -> exp.Expression:
+    moment = exp.cast(_time(tree.expression), "timestamp")
+    if tree.this.name.upper() == "EPOCH":
+        micros = exp.cast(exp.UnixMicros(this=moment), "double")
+        return exp.Div(this=micros, expression=_number(1e6))
+    return exp.Extract(this=tree.this.copy(), expression=moment)
+
+
+def _truncated(tree: exp.TimestampTrunc) -> exp.Expression:
+    moment = exp.cast(_time(tree.this), "timestamp")
+    return exp.cast(exp.TimestampTrunc(this=moment, unit=tree.args["unit"].copy()), "timestamp")
 
 
 def _double(tree: exp.Expression) -> exp.Expression:
@@ -131,9 +206,9 @@ def _double(tree: exp.Expression) -> exp.Expression:
         return _operation(tree)
     if isinstance(tree, exp.Cast) and _is_double(tree):
         return _double(tree.this)
-    if isinstance(tree, exp.Round) and not tree.args.get("decimals"):
-        return exp.cast(exp.Round(this=_double(tree.this)), "double")
-    return exp.cast(total(tree), "double")
+    if isinstance(tree, exp.Round):
+        return _rounded(tree)
+    return exp.cast(_total(tree), "double")
 
 
 def _cut(column: exp.Expression) -> exp.Expression:
@@ -186,7 +261,7 @@ def _time(tree: exp.Expression) -> exp.Expression:
         return _case(tree, _time)
     if isinstance(tree, exp.Paren | exp.Coalesce):
         return _mapped(tree, _time)
-    return total(tree)
+    return _total(tree)
 
 
 def _in_years(tree: exp.Expression) -> exp.Expression:
@@ -204,9 +279,9 @@ def _case(tree: exp.Case, value: Any) -> exp.Expression:
     """Return a CASE whose branches become values of one kind. Any: a function of trees."""
     default = tree.args.get("default")
     return exp.Case(
-        this=None if tree.this is None else total(tree.this),
+        this=None if tree.this is None else _total(tree.this),
         ifs=[
-            exp.If(this=total(branch.this), true=value(branch.args["true"]))
+            exp.If(this=_total(branch.this), true=value(branch.args["true"]))
             for branch in tree.args["ifs"]
         ],
         default=None if default is None else value(default),
@@ -217,6 +292,9 @@ def _mapped(tree: exp.Expression, value: Any) -> exp.Expression:
     """Return a node with its parts replaced. Any: a function of trees, and sqlglot's arguments."""
     if isinstance(tree, exp.Connector):
         return _chain(tree, value)
+    if isinstance(tree, exp.Column) and is_decimal(tree):
+        # Beside other numbers engines widen decimals, each its own way, until they do not fit.
+        return exp.cast(tree.copy(), "double")
     if isinstance(tree, exp.Column | exp.Literal | exp.DataType):
         return tree.copy()
     arguments: dict[str, Any] = {}
@@ -246,6 +324,11 @@ def _is_whole(column: exp.Expression) -> bool:
     return bool(column.type is not None and column.type.this == exp.DataType.Type.BIGINT)
 
 
+def is_decimal(tree: exp.Expression) -> bool:
+    """Whether a tree is a column of decimals; the parser marks them by their type."""
+    return bool(tree.type is not None and tree.type.this == exp.DataType.Type.DECIMAL)
+
+
 def _is_double(tree: exp.Expression) -> bool:
     return bool(tree.args["to"].this == exp.DataType.Type.DOUBLE)
 
@@ -253,3 +336,13 @@ def _is_double(tree: exp.Expression) -> bool:
 def _number(value: float) -> exp.Expression:
     text = repr(value)
     return exp.Literal.number(text.replace("e+", "e"))
+
+
+_WRITTEN_OUT: dict[type[Any], Any] = {
+    exp.Upper: _cased,
+    exp.Lower: _cased,
+    exp.ILike: _ilike,
+    exp.Trim: _trimmed,
+    exp.Extract: _extracted,
+    exp.TimestampTrunc: _truncated,
+}

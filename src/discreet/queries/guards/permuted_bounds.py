@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sqlglot import exp
 
 from discreet.data.sql.query import Query
+from discreet.data.sql.total import total
 from discreet.errors import InputError
 from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected
 from discreet.registry import parameter
@@ -72,16 +73,18 @@ class _Keeper(Keeper):
         self._release, self._data = release, data
 
     def answer(self, query: Query, user: str, ready: Any = None) -> Proposal:
+        from discreet.data.engines.meaning import meant
         from discreet.queries.guards._base import aggregate
 
-        named = [exp.alias_(k.expression.copy(), f"k{n}") for n, k in enumerate(query.keys)]
+        # Conditions and keys as every other guard computes them, not as the release would.
+        named = [exp.alias_(k.total(), f"k{n}") for n, k in enumerate(query.keys)]
         named += [exp.alias_(aggregate(m), f"m{n}") for n, m in enumerate(query.measures)]
         select = exp.select(*named).from_(exp.to_identifier(query.relation, quoted=True))
         if query.predicate is not None:
-            select = select.where(query.predicate.copy())
+            select = select.where(total(query.predicate))
         if query.keys:
-            select = select.group_by(*(key.expression.copy() for key in query.keys))
-        answer = self._release.ask(select.sql(dialect="duckdb"))
+            select = select.group_by(*(key.total() for key in query.keys))
+        answer = self._release.ask(meant(select, "duckdb").sql(dialect="duckdb"))
         return Proposal("interval", _bounds(_arrow(answer)))
 
 
