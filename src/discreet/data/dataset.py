@@ -314,6 +314,7 @@ class Dataset:
 def read(
     source: Any,
     *,
+    columns: Sequence[str] | None = None,
     roles: Mapping[str, Role | str] | None = None,
     types: Mapping[str, Type | str] | None = None,
     hierarchies: Mapping[str, Any] | None = None,
@@ -338,6 +339,9 @@ def read(
         columns, read as one), a frame of pandas (without its index), polars or pyarrow, `"postgresql://…#schema.table"`, `"spark://…#table"`, a Spark
         frame, or a dataset.
         Any: every library has its own frame.
+    columns
+        The only columns to be read; all if left out. A right to read these suffices, and only these
+        are described, counted and fetched.
     roles, types, hierarchies, unit, weight
         What the curator knows of the columns. Without any roles they are guessed, from names and
         aggregates of the first records; unit and weight are never guessed. A guess serves reports;
@@ -382,6 +386,7 @@ def read(
     """
     from discreet.data.sources import open_source, source_format
 
+    wanted = None if columns is None else _wanted(columns)
     trees = declared(hierarchies)
     made = {c: several for c, several in trees.items() if _is_made(several)}
     # Codes of a hierarchy are texts, so the columns that have one are read as texts, unless the
@@ -398,8 +403,13 @@ def read(
         rows, library, found = source.relation, source.library, source.name
         schema, file_kind, origin = source.schema, source.format, source.origin
         reading = source.reading
+        if wanted is not None:
+            rows = source.select(wanted).relation
+            schema = _fitted(schema, rows)
     else:
-        rows, library, found, reading = open_source(source, engine, format, options, texts)
+        rows, library, found, reading = open_source(source, engine, format, options, texts, wanted)
+        if wanted is not None and rows.columns != tuple(wanted):
+            rows = rows.engine.project(rows, wanted)
         require_names(rows.columns)
         file_kind, origin = source_format(source, format), origin_of(source)
         schema = _left_out(rows) if roles or rest is not None else _inferred(rows)
@@ -421,6 +431,23 @@ def read(
         return dataset
     opened = {column: _opened(several, column, dataset) for column, several in trees.items()}
     return dataset.replace(schema=schema.replace(hierarchies=opened))
+
+
+def _wanted(columns: Sequence[str]) -> list[str]:
+    """Return the columns to be read, each once."""
+    if isinstance(columns, str):
+        raise InputError(
+            f"columns is a list of names, found the text {columns!r}",
+            code="bad-columns",
+            hint=f"write columns=[{columns!r}]",
+            parameter="columns",
+        )
+    names = list(dict.fromkeys(columns))
+    if not names:
+        raise InputError(
+            "columns names none", code="bad-columns", hint="leave it out to read all of them"
+        )
+    return names
 
 
 def _file_name(name: str) -> str:

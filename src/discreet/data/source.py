@@ -52,6 +52,11 @@ class Source(Record):
     engine: str | None = parameter(
         None, help="where files are read; DuckDB if left out", file="engine"
     )
+    columns: tuple[str, ...] | None = parameter(
+        None,
+        help="the only columns to be read, a right to which suffices; all if left out",
+        option="--read-column",
+    )
     roles: Mapping[str, Role] = parameter(
         {},
         help="COLUMN=ROLE, where the role is identifier, quasi, confidential or other; a release "
@@ -128,6 +133,7 @@ class Source(Record):
         }
         return read(
             self.source,
+            columns=self.columns,
             roles={**(roles or {}), **self.roles},
             types={**(types or {}), **self.types},
             hierarchies=self.hierarchies,

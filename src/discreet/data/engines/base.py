@@ -69,11 +69,17 @@ class Engine(abc.ABC):
 
     #: "duckdb", "postgres" or "spark"; also sqlglot's name of the dialect.
     name: str
+    #: How often rows were asked for, counted when they have come.
+    asked: int = 0
 
     # -- bringing rows in ------------------------------------------------------------------------
     @abc.abstractmethod
     def table(self, name: str) -> Relation:
         """Return an existing table or view, by its (possibly schema-qualified) name."""
+
+    def columns_of_table(self, name: str, columns: Sequence[str]) -> Relation:
+        """Return some columns of an existing table; no right to the others is needed."""
+        return self.project(self.table(name), columns)
 
     @abc.abstractmethod
     def load(self, rows: pa.Table, *, name: str | None = None) -> Relation:
@@ -140,6 +146,13 @@ class Engine(abc.ABC):
 
     def mark(self, table: str, owner: str) -> str | None:
         """Return who marked a table as theirs: `owner`, if nobody has; None if no mark can be kept."""
+        return None
+
+    def state(self, relation: Relation) -> str | None:
+        """Return a text that stays the same while nobody writes to the tables of a relation.
+
+        It may change although no row does. None where nobody else can write, or nothing cheap tells.
+        """
         return None
 
     @abc.abstractmethod

@@ -236,7 +236,7 @@ class _Keeper(Keeper):
         try:
             rows = self._exact(query, keys, groups)
         except EngineError as error:
-            if error.code.startswith("interrupted"):
+            if error.code in ("interrupted", "connection-lost"):
                 raise
             return _Ready(groups, order, error)
         return _Ready(groups, order, rows, packed(rows))
