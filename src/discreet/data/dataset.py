@@ -18,7 +18,8 @@ from sqlglot import exp
 
 from discreet.data.canonical import canonical, canonical_rows
 from discreet.data.declared import Declared, declared
-from discreet.data.engines.base import ROW, Engine, Relation
+from discreet.data.engines.base import ROW, Engine, Relation, connect
+from discreet.data.engines.driver import byte_size
 from discreet.data.frames import to_library
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.origin import Origin, origin_of
@@ -26,6 +27,7 @@ from discreet.data.reading import Reading
 from discreet.data.schema import Column, Role, Schema, Type
 from discreet.errors import InputError
 from discreet.randomness import Randomness
+from discreet.registry import is_address
 from discreet.report import text_table
 
 if TYPE_CHECKING:
@@ -326,6 +328,7 @@ def read(
     bounds: Mapping[str, Sequence[float]] | None = None,
     name: str | None = None,
     engine: Engine | str | None = None,
+    driver_limit: int | str | None = None,
     format: str | None = None,
     **options: Any,
 ) -> Dataset:
@@ -362,6 +365,10 @@ def read(
         The name of the relation in SQL; the stem of the file by default.
     engine
         An engine or its URL; DuckDB inside the process by default.
+    driver_limit
+        How much one question may bring from the engine into Python, such as "2GB" (4 GiB if left
+        out): more records, or combinations of values, are refused before they are fetched. Files
+        and frames that have a limit of their own have an engine of their own.
     format
         csv, parquet, arrow, excel, ods, spss, stata, sas or fixed-width, where the suffix does not
         say.
@@ -387,6 +394,9 @@ def read(
     from discreet.data.sources import open_source, source_format
 
     wanted = None if columns is None else _wanted(columns)
+    limit = None if driver_limit is None else byte_size(driver_limit)
+    if limit is not None:
+        engine = _engine_of_its_own(source, engine)
     trees = declared(hierarchies)
     made = {c: several for c, several in trees.items() if _is_made(several)}
     # Codes of a hierarchy are texts, so the columns that have one are read as texts, unless the
@@ -413,6 +423,8 @@ def read(
         require_names(rows.columns)
         file_kind, origin = source_format(source, format), origin_of(source)
         schema = _left_out(rows) if roles or rest is not None else _inferred(rows)
+    if limit is not None:
+        rows.engine.driver_limit = limit
     schema = schema.replace(
         roles=roles,
         types=types,
@@ -431,6 +443,19 @@ def read(
         return dataset
     opened = {column: _opened(several, column, dataset) for column, several in trees.items()}
     return dataset.replace(schema=schema.replace(hierarchies=opened))
+
+
+def _engine_of_its_own(source: Any, engine: Engine | str | None) -> Engine | str | None:
+    """Return an engine for records with a limit of their own. Any: what `read` takes."""
+    if isinstance(source, Dataset | Relation):
+        raise InputError(
+            "these records have been read, and their engine has a limit",
+            code="parameter-range",
+            hint="give driver_limit where they are read first",
+            parameter="driver_limit",
+        )
+    is_table = isinstance(source, str) and is_address(source)
+    return connect("duckdb://") if engine is None and not is_table else engine
 
 
 def _wanted(columns: Sequence[str]) -> list[str]:

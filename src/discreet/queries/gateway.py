@@ -68,6 +68,9 @@ class Gateway:
     apart
         Whether the curator vouches that users under different guards do not share answers; else
         intervals of one and exact answers of another are not given about the same column.
+    columns
+        What those may ask about for whom no policy names columns; all but identifiers if left out.
+        Columns that nobody may ask about are not counted: name few where the table is wide.
     snapshot
         Name of this state of the data; a new one is needed when the data have changed since the
         ledger's last answer.
@@ -98,6 +101,7 @@ class Gateway:
         ledger: str | Path | Ledger = ":memory:",
         policies: Mapping[str, Guard | Policy] | None = None,
         apart: bool = False,
+        columns: Sequence[str] | None = None,
         lookups: Mapping[str, Dataset] | None = None,
         joins: Mapping[str, tuple[str, str]] | None = None,
         snapshot: str | None = None,
@@ -111,13 +115,22 @@ class Gateway:
         self._lookups = dict(lookups or {})
         relation = wide(dataset, self.catalog, self._lookups)
         hierarchies = {column.name: column.hierarchies for column in dataset.schema.columns}
-        self._policies = Policies(guard, policies or {}, dataset.schema, apart=apart)
+        relation.require(*(columns or ()))
+        self._policies = Policies(
+            guard, policies or {}, dataset.schema, apart=apart, columns=columns
+        )
         guards = tuple(self._policies.guards())
         self._watch = Watch(self.dataset)
         self._population = opened(self.dataset, self.ledger, guards, snapshot, ledger)
         self._watch.compare_with(self._population.snapshot, self.ledger)
         self.data = Protected(
-            dataset.name, relation, self.catalog, dataset.count, hierarchies, guards
+            dataset.name,
+            relation,
+            self.catalog,
+            dataset.count,
+            hierarchies,
+            guards,
+            self._askable(),
         )
         self._keepers: dict[str, Keeper] = {}
         #: How much of the ledger each keeper knows.
@@ -133,6 +146,15 @@ class Gateway:
         self._closed = False
         for chosen in guards:
             self._keeper(chosen)
+
+    def _askable(self) -> frozenset[str] | None:
+        """Return the columns that anybody may ask about, or was answered about exactly."""
+        found = self._policies.askable()
+        if found is None:
+            return None
+        for entry in self.ledger.history(self.dataset.name, kind="exact"):
+            found |= _named(parse(entry.question, self.catalog))
+        return found
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -436,7 +458,14 @@ class Gateway:
                 keeper.remember(facts)
                 seen.number = max(seen.number, entry.number)
         for entry in self.ledger.history(name, after=after, kind="exact"):
-            keeper.replay(entry, parse(entry.question, self.catalog), unpacked(entry.answer))
+            query = parse(entry.question, self.catalog)
+            if self.data.askable is not None and not _named(query) <= self.data.askable:
+                raise RefusedError(
+                    "another gateway answers about more columns of these records",
+                    code="other-columns",
+                    hint="ask the curator to open all gateways with the same columns",
+                )
+            keeper.replay(entry, query, unpacked(entry.answer))
             seen.number = max(seen.number, entry.number)
 
     def _count(self, seen: Seen | None, step: int) -> None:
@@ -602,6 +631,12 @@ def _columns(query: Query, table: pa.Table, kind: str) -> tuple[ResultColumn, ..
                 shown = "exact" if part == "interval" else part
                 found.append(ResultColumn(name, type_, end.strip("_") or shown))
     return tuple(found)
+
+
+def _named(query: Query) -> frozenset[str]:
+    """Return the columns that a question is about."""
+    named = (query.predicate_columns, *(key.columns for key in query.keys))
+    return frozenset().union(*named, *(measure.columns for measure in query.measures))
 
 
 def _labelled(query: Query, errors: Mapping[str, float]) -> dict[str, float]:

@@ -15,7 +15,8 @@ from sqlglot import exp
 
 from discreet.data.addresses import database_file
 from discreet.data.engines import sql
-from discreet.data.engines.base import Engine, Relation, fresh_name
+from discreet.data.engines.base import Engine, Relation, bounded, fresh_name, kind_of
+from discreet.data.engines.driver import note_fetched
 from discreet.data.engines.faults import changed_table, disk_full, is_full
 from discreet.data.engines.interruption import ended_by, interrupted
 from discreet.data.engines.spelling import Spelling, require_distinct
@@ -177,9 +178,10 @@ class DuckDB(Engine):
 
     def fetch(self, query: exp.Query | Relation) -> pa.Table:
         """Run a tree and return its rows."""
-        tree = query.query if isinstance(query, Relation) else query
+        tree = bounded(query)
         with self._lock, self._explained(), ended_by(self._connection.interrupt):
             rows = self._run(tree).to_arrow_table()
+        note_fetched(rows, kind_of(query))
         return rows.rename_columns([self._spelling.back(name) for name in rows.column_names])
 
     def batches(self, query: exp.Query | Relation) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,8 @@ from psycopg import sql as psql
 from sqlglot import exp
 
 from discreet.data.engines import sql
-from discreet.data.engines.base import Engine, Relation, connect, fresh_name
+from discreet.data.engines.base import Engine, Relation, bounded, connect, fresh_name, kind_of
+from discreet.data.engines.driver import note_fetched
 from discreet.data.engines.faults import local_room
 from discreet.data.engines.interruption import ended_by
 from discreet.data.engines.postgres_session import Session
@@ -266,9 +267,11 @@ class Postgres(Engine):
         """Run a tree and return its rows."""
         import pyarrow as pa
 
-        tree = query.query if isinstance(query, Relation) else query
+        tree = bounded(query)
         schema = self.schema(tree)
-        return pa.Table.from_batches(self._read(tree, schema), schema)
+        rows = pa.Table.from_batches(self._read(tree, schema, limit=self.driver_limit), schema)
+        note_fetched(rows, kind_of(query))
+        return rows
 
     def answer(self, query: exp.Query) -> pa.Table:
         """Run a tree and return its rows, sums of whole numbers as whole numbers."""
@@ -280,7 +283,8 @@ class Postgres(Engine):
         as_text = found
         for place in loose:
             as_text = as_text.set(place, pa.field(found.names[place], pa.string()))
-        rows = pa.Table.from_batches(self._read(query, as_text), as_text)
+        rows = pa.Table.from_batches(self._read(query, as_text, limit=self.driver_limit), as_text)
+        note_fetched(rows, kind_of(query))
         for place in loose:
             rows = rows.set_column(place, found.names[place], _as_number(rows.column(place)))
         return rows
@@ -290,15 +294,20 @@ class Postgres(Engine):
         tree = query.query if isinstance(query, Relation) else query
         return self._read(tree, self.schema(tree))
 
-    def _read(self, tree: exp.Query, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _read(
+        self, tree: exp.Query, schema: pa.Schema, *, limit: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
         from pyarrow import csv
 
         # The rows wait in a file, so that a large result needs no memory.
         with local_room(), tempfile.TemporaryFile(prefix="discreet-") as file:
             self._copied_out(tree, file)
-            if file.tell() == 0:
+            size = file.tell()
+            if size == 0:
                 return
+            if limit is not None and size > limit:  # what nobody counted ahead
+                self.require_room("rows", self.count(Relation(self, tree, schema)), size)
             file.seek(0)
             places = [f"c{place}" for place in range(len(schema))]
             try:

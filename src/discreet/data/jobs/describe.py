@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, ClassVar
 
+from discreet.data.engines.driver import Fetched, Outflow
 from discreet.data.job import ReportJob
 from discreet.progress import Progress
 
@@ -32,6 +33,11 @@ class DescribeJob(ReportJob):
     name: ClassVar[str] = "describe"
     command: ClassVar[str] = "describe"
     example: ClassVar[str] = "discreet describe people.csv"
+
+    def fetches(self, data: Dataset) -> Outflow:
+        """Return the counts: a row for all columns, and at most one more for each."""
+        width = 200 * len(data.columns)  # a dozen numbers for each column
+        return Outflow((Fetched("aggregates", 1 + len(data.columns), width, at_most=True),))
 
     def perform(self, data: Dataset, *, rng: Randomness | None, progress: Progress) -> Description:
         """Look at every column."""

@@ -215,7 +215,9 @@ class _Keeper(Keeper):
             )
         data.relation.require(*guard.categorical)
         self._few = self._categorical(few_values(data))
+        crowd = self._profiles.crowd(data.count)
         self.notices = (
+            *(() if crowd is None else (crowd,)),
             *(str(one) for one in found),
             *(telling(data, column, guard.k) for column in sorted(self._few)),
         )
