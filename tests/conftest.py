@@ -7,11 +7,15 @@ import secrets
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from discreet.data.engines import Engine, connect
+
+if TYPE_CHECKING:
+    from tests.servers import PostgresServer
 
 # Machines are busy at times, so no example has a deadline; under CI hypothesis' own profile holds,
 # which draws the same examples every time.
@@ -26,6 +30,7 @@ _SERVERS = {
     "postgres_url": "postgres",
     "postgres_database": "postgres",
     "postgres_engine": "postgres",
+    "own_postgres": "postgres",
     "spark_url": "spark",
     "spark_engine": "spark",
 }
@@ -113,6 +118,28 @@ def postgres_database(postgres_url: str) -> Iterator[str]:
         server.execute(
             psycopg.sql.SQL("DROP DATABASE {} WITH (FORCE)").format(psycopg.sql.Identifier(name))
         )
+
+
+@pytest.fixture(scope="session")
+def _stoppable_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    from tests.servers import PostgresServer
+
+    server = PostgresServer(tmp_path_factory.mktemp("stoppable"))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def own_postgres(_stoppable_postgres: PostgresServer) -> PostgresServer:
+    """A PostgreSQL server that the test may stop; it runs and is empty when the test begins."""
+    import psycopg
+
+    _stoppable_postgres.stop()
+    _stoppable_postgres.start()
+    with psycopg.connect(_stoppable_postgres.url, autocommit=True) as server:
+        server.execute("DROP SCHEMA public CASCADE")
+        server.execute("CREATE SCHEMA public")
+    return _stoppable_postgres
 
 
 @pytest.fixture(scope="session")

@@ -64,69 +64,93 @@ def _account() -> tuple[int, int] | None:
     return None
 
 
-@contextlib.contextmanager
-def postgres_server(folder: Path) -> Iterator[str]:
-    """Run a PostgreSQL server on a random loopback port; yield its URL."""
-    if importlib.util.find_spec("psycopg") is None:
-        unavailable("psycopg is not installed; run: pip install 'discreet[postgres]'")
-    programs, account = _postgres_programs(), _account()
-    # A folder of the server's own, with a short path: that of a socket is limited to 107 bytes.
-    import tempfile
+class PostgresServer:
+    """A PostgreSQL server on a loopback port of its own that can be stopped and started again."""
 
-    home = Path(tempfile.mkdtemp(prefix="discreet-pg-"))
-    if account is not None:
-        os.chown(home, *account)
-    log, port = folder / "postgres.log", free_port()
-    who = {} if account is None else {"user": account[0], "group": account[1], "extra_groups": []}
-    data = home / "data"
-    process = None
-    try:
+    def __init__(self, folder: Path) -> None:
+        if importlib.util.find_spec("psycopg") is None:
+            unavailable("psycopg is not installed; run: pip install 'discreet[postgres]'")
+        import tempfile
+
+        self._programs, account = _postgres_programs(), _account()
+        # A folder of the server's own, with a short path: that of a socket is limited to 107 bytes.
+        self.home = Path(tempfile.mkdtemp(prefix="discreet-pg-"))
+        if account is not None:
+            os.chown(self.home, *account)
+        self._who = (
+            {} if account is None else {"user": account[0], "group": account[1], "extra_groups": []}
+        )
+        self._log, self._port = folder / "postgres.log", free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = f"postgresql://postgres@127.0.0.1:{self._port}/postgres"
         made = subprocess.run(
             [
-                programs / "initdb",
-                "-D",
-                data,
-                "-U",
-                "postgres",
-                "-A",
-                "trust",
-                "-E",
-                "UTF8",
-                "--locale=C.UTF-8",
-                "--no-sync",
+                *(self._programs / "initdb", "-D", self.home / "data", "-U", "postgres"),
+                *("-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"),
             ],
             capture_output=True,
-            cwd=home,
+            cwd=self.home,
             timeout=120,
-            **who,
+            **self._who,
         )
         if made.returncode != 0:
             unavailable(f"initdb failed: {made.stderr.decode()[-2000:]}")
+
+    def start(self) -> None:
+        """Start the server and wait until it takes sessions."""
         settings = {
             "listen_addresses": "127.0.0.1",
-            "port": port,
-            "unix_socket_directories": home,
+            "port": self._port,
+            "unix_socket_directories": self.home,
             "fsync": "off",
             "shared_buffers": "64MB",
             "max_connections": 20,
         }
         flags = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                [programs / "postgres", "-D", data, *flags],
+        with self._log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [self._programs / "postgres", "-D", self.home / "data", *flags],
                 stdout=output,
                 stderr=output,
-                cwd=home,
-                **who,
+                cwd=self.home,
+                **self._who,
             )
-        _wait(port, process, log, 30)
-        address = f"postgresql://postgres@127.0.0.1:{port}/postgres"
-        _wait_for_postgres(address, 30)
-        yield address
+        _wait(self._port, self._process, self._log, 60)
+        _wait_for_postgres(self.url, 60)
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Stop the server; SIGINT ends its sessions, SIGQUIT also leaves the disk as it is."""
+        if self._process is not None:
+            _stop([self._process], how)
+            self._process = None
+
+    def close(self) -> None:
+        """Stop the server and remove its folder."""
+        self.stop()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def postgres_server(folder: Path) -> Iterator[str]:
+    """Run a PostgreSQL server on a random loopback port; yield its URL."""
+    server = PostgresServer(folder)
+    try:
+        server.start()
+        yield server.url
     finally:
-        if process is not None:
-            _stop([process], signal.SIGINT)
-        shutil.rmtree(home, ignore_errors=True)
+        server.close()
+
+
+def kill_sessions(url: str) -> int:
+    """End every other session of a database, as an administrator or a crash would; count them."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as server:
+        found = server.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND datname = current_database()"
+        ).fetchall()
+    return len(found)
 
 
 def _wait_for_postgres(address: str, seconds: float) -> None:

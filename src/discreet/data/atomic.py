@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from discreet.data.room import room_for
 from discreet.errors import InputError
 
 try:
@@ -66,13 +67,14 @@ def atomic_file(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
-        # Parquet writers may have made a folder of parts where the file was.
-        if temporary.is_file():
-            with temporary.open("rb") as written:
-                os.fsync(written.fileno())
-            temporary.chmod(0o600 if private else 0o666 & ~_UMASK)
-        temporary.replace(target)
+        with room_for(target):
+            yield temporary
+            # Parquet writers may have made a folder of parts where the file was.
+            if temporary.is_file():
+                with temporary.open("rb") as written:
+                    os.fsync(written.fileno())
+                temporary.chmod(0o600 if private else 0o666 & ~_UMASK)
+            temporary.replace(target)
     finally:
         if temporary.is_dir():
             shutil.rmtree(temporary, ignore_errors=True)
@@ -96,7 +98,7 @@ def atomic_directory(path: str | Path) -> Iterator[Path]:
     target = Path(path).absolute()
     _recover(target)
     _require_replaceable(target)
-    with working_folder(f".{target.name}", target.parent) as stage:
+    with working_folder(f".{target.name}", target.parent) as stage, room_for(target):
         yield stage
         _require_replaceable(target)
         stage.chmod(0o777 & ~_UMASK)

@@ -18,7 +18,8 @@ from sqlglot import exp
 
 from discreet.data.canonical import canonical, canonical_rows
 from discreet.data.declared import Declared, declared
-from discreet.data.engines.base import ROW, Engine, Relation
+from discreet.data.engines.base import ROW, Engine, Relation, connect
+from discreet.data.engines.driver import byte_size
 from discreet.data.frames import to_library
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.origin import Origin, origin_of
@@ -26,6 +27,7 @@ from discreet.data.reading import Reading
 from discreet.data.schema import Column, Role, Schema, Type
 from discreet.errors import InputError
 from discreet.randomness import Randomness
+from discreet.registry import is_address
 from discreet.report import text_table
 
 if TYPE_CHECKING:
@@ -314,6 +316,7 @@ class Dataset:
 def read(
     source: Any,
     *,
+    columns: Sequence[str] | None = None,
     roles: Mapping[str, Role | str] | None = None,
     types: Mapping[str, Type | str] | None = None,
     hierarchies: Mapping[str, Any] | None = None,
@@ -325,6 +328,7 @@ def read(
     bounds: Mapping[str, Sequence[float]] | None = None,
     name: str | None = None,
     engine: Engine | str | None = None,
+    driver_limit: int | str | None = None,
     format: str | None = None,
     **options: Any,
 ) -> Dataset:
@@ -338,6 +342,9 @@ def read(
         columns, read as one), a frame of pandas (without its index), polars or pyarrow, `"postgresql://…#schema.table"`, `"spark://…#table"`, a Spark
         frame, or a dataset.
         Any: every library has its own frame.
+    columns
+        The only columns to be read; all if left out. A right to read these suffices, and only these
+        are described, counted and fetched.
     roles, types, hierarchies, unit, weight
         What the curator knows of the columns. Without any roles they are guessed, from names and
         aggregates of the first records; unit and weight are never guessed. A guess serves reports;
@@ -358,6 +365,10 @@ def read(
         The name of the relation in SQL; the stem of the file by default.
     engine
         An engine or its URL; DuckDB inside the process by default.
+    driver_limit
+        How much one question may bring from the engine into Python, such as "2GB" (4 GiB if left
+        out): more records, or combinations of values, are refused before they are fetched. Files
+        and frames that have a limit of their own have an engine of their own.
     format
         csv, parquet, arrow, excel, ods, spss, stata, sas or fixed-width, where the suffix does not
         say.
@@ -382,6 +393,10 @@ def read(
     """
     from discreet.data.sources import open_source, source_format
 
+    wanted = None if columns is None else _wanted(columns)
+    limit = None if driver_limit is None else byte_size(driver_limit)
+    if limit is not None:
+        engine = _engine_of_its_own(source, engine)
     trees = declared(hierarchies)
     made = {c: several for c, several in trees.items() if _is_made(several)}
     # Codes of a hierarchy are texts, so the columns that have one are read as texts, unless the
@@ -398,11 +413,18 @@ def read(
         rows, library, found = source.relation, source.library, source.name
         schema, file_kind, origin = source.schema, source.format, source.origin
         reading = source.reading
+        if wanted is not None:
+            rows = source.select(wanted).relation
+            schema = _fitted(schema, rows)
     else:
-        rows, library, found, reading = open_source(source, engine, format, options, texts)
+        rows, library, found, reading = open_source(source, engine, format, options, texts, wanted)
+        if wanted is not None and rows.columns != tuple(wanted):
+            rows = rows.engine.project(rows, wanted)
         require_names(rows.columns)
         file_kind, origin = source_format(source, format), origin_of(source)
         schema = _left_out(rows) if roles or rest is not None else _inferred(rows)
+    if limit is not None:
+        rows.engine.driver_limit = limit
     schema = schema.replace(
         roles=roles,
         types=types,
@@ -421,6 +443,36 @@ def read(
         return dataset
     opened = {column: _opened(several, column, dataset) for column, several in trees.items()}
     return dataset.replace(schema=schema.replace(hierarchies=opened))
+
+
+def _engine_of_its_own(source: Any, engine: Engine | str | None) -> Engine | str | None:
+    """Return an engine for records with a limit of their own. Any: what `read` takes."""
+    if isinstance(source, Dataset | Relation):
+        raise InputError(
+            "these records have been read, and their engine has a limit",
+            code="parameter-range",
+            hint="give driver_limit where they are read first",
+            parameter="driver_limit",
+        )
+    is_table = isinstance(source, str) and is_address(source)
+    return connect("duckdb://") if engine is None and not is_table else engine
+
+
+def _wanted(columns: Sequence[str]) -> list[str]:
+    """Return the columns to be read, each once."""
+    if isinstance(columns, str):
+        raise InputError(
+            f"columns is a list of names, found the text {columns!r}",
+            code="bad-columns",
+            hint=f"write columns=[{columns!r}]",
+            parameter="columns",
+        )
+    names = list(dict.fromkeys(columns))
+    if not names:
+        raise InputError(
+            "columns names none", code="bad-columns", hint="leave it out to read all of them"
+        )
+    return names
 
 
 def _file_name(name: str) -> str:

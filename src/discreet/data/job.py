@@ -19,6 +19,7 @@ from discreet.registry import Declaration, Member, parameter
 from discreet.report import Report, Rows, plain
 
 if TYPE_CHECKING:
+    from discreet.data.engines.driver import Outflow
     from discreet.data.release import Evidence, Release
     from discreet.data.source import Source
     from discreet.randomness import Randomness
@@ -83,6 +84,35 @@ class Job(Member):
         checked with it; a run needs it not, because it comes to the same errors itself.
         """
         self.check(data)
+
+    def fetches(self, data: Any) -> Outflow:
+        """Return what a run would fetch from the engine, by kind, without fetching it.
+
+        All records with all their columns at most, where the job does not say otherwise.
+        """
+        from discreet.data.dataset import Dataset
+        from discreet.data.engines.driver import Fetched, Outflow
+
+        if not isinstance(data, Dataset):
+            return Outflow()
+        rows, size = data.engine.room_needed(data.relation, data.columns)
+        return Outflow((Fetched("records", rows, size, at_most=True),))
+
+    def rows_out(self, data: Source | Any) -> Outflow:
+        """Return how many rows a run would fetch, and refuse it if they are too many.
+
+        Nothing is fetched but counts; a run comes to the same refusal itself.
+        """
+        from discreet.data.dataset import Dataset
+
+        opened = self.open(data)
+        self.check(opened)
+        found = self.fetches(opened)
+        if isinstance(opened, Dataset):
+            for part in found.parts:
+                if not part.at_most:
+                    opened.engine.require_room(part.kind, part.rows, part.bytes)
+        return found
 
     def explanations(self, data: Any) -> Sequence[Report]:
         """Return what the curator asked to see besides the result; confidential."""

@@ -52,6 +52,16 @@ class Source(Record):
     engine: str | None = parameter(
         None, help="where files are read; DuckDB if left out", file="engine"
     )
+    read_columns: tuple[str, ...] | None = parameter(
+        None,
+        help="the only columns to be read, a right to which suffices; all if left out",
+        option="--read-column",
+    )
+    driver_limit: str | None = parameter(
+        None,
+        help="how much one question may bring from the engine into Python, such as 2GB (4GiB if "
+        "left out); more is refused before it is fetched",
+    )
     roles: Mapping[str, Role] = parameter(
         {},
         help="COLUMN=ROLE, where the role is identifier, quasi, confidential or other; a release "
@@ -128,6 +138,8 @@ class Source(Record):
         }
         return read(
             self.source,
+            columns=self.read_columns,
+            driver_limit=self.driver_limit,
             roles={**(roles or {}), **self.roles},
             types={**(types or {}), **self.types},
             hierarchies=self.hierarchies,

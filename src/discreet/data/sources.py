@@ -58,13 +58,15 @@ def open_source(
     format: str | None,
     options: Mapping[str, Any],
     texts: Sequence[str],
+    columns: Sequence[str] | None = None,
 ) -> tuple[Relation, str, str, Reading | None]:
     """Return rows, the library to give frames of, a name for the relation, and how it was read.
 
-    Any: a path, an URL or a frame of any library.
+    Of a table no other columns than those named are looked at; None names all. Any: a path, an
+    URL or a frame of any library.
     """
     if isinstance(source, str) and is_address(source):
-        rows, library, name = _open_table(source, engine, options)
+        rows, library, name = _open_table(source, engine, options, columns)
         return canonical(rows), library, name, None
     if isinstance(source, str | Path):
         path = Path(source)
@@ -105,7 +107,10 @@ def _engine(given: Engine | str | None) -> Engine:
 
 
 def _open_table(
-    url: str, engine: Engine | str | None, options: Mapping[str, Any]
+    url: str,
+    engine: Engine | str | None,
+    options: Mapping[str, Any],
+    columns: Sequence[str] | None,
 ) -> tuple[Relation, str, str]:
     address, _, table = url.partition("#")
     if not table:
@@ -115,7 +120,13 @@ def _open_table(
             hint="end it with #table or #schema.table",
         )
     where = connect(address, **options) if engine is None else _engine(engine)
-    return where.table(table), "pandas", table.rpartition(".")[2]
+    try:
+        rows = where.table(table) if columns is None else where.columns_of_table(table, columns)
+    except BaseException:
+        if not isinstance(engine, Engine):  # nobody else has it
+            where.close()
+        raise
+    return rows, "pandas", table.rpartition(".")[2]
 
 
 def _open_files(

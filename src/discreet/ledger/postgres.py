@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import select
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -105,7 +106,7 @@ class PostgresLedger(Ledger):
         # Any: as above.
         connection = self._free.get()
         try:
-            if connection is None or connection.closed:
+            if connection is None or connection.closed or _was_ended(connection):
                 connection = self._connect()
             with connection.cursor() as cursor:
                 yield cursor
@@ -126,6 +127,17 @@ class PostgresLedger(Ledger):
             if connection is not None:
                 connection.close()
             self._free.put(None)
+
+
+def _was_ended(connection: Any) -> bool:
+    """Whether the server ended a connection while nobody used it: it has then said so.
+
+    Any: as above.
+    """
+    readable, _, _ = select.select([connection.fileno()], [], [], 0)
+    if readable:
+        connection.close()
+    return bool(readable)
 
 
 class PostgresWitness(Witness):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlglot import exp
 
 from discreet.data.dataset import Dataset, to_library
+from discreet.data.engines.faults import OUTSIDE
 from discreet.data.engines.interruption import check
 from discreet.data.facts import unpack_facts
 from discreet.data.schema import Role
@@ -35,11 +38,14 @@ from discreet.queries.opening import (
 from discreet.queries.packing import packed, unpacked
 from discreet.queries.policies import Policies, Policy
 from discreet.queries.turns import Turns
+from discreet.queries.watching import Watch, changed_records
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Gateway"]
+
+Result = TypeVar("Result")
 
 #: A decision that others overtake is made again, so many times.
 RETRIES = 50
@@ -62,6 +68,9 @@ class Gateway:
     apart
         Whether the curator vouches that users under different guards do not share answers; else
         intervals of one and exact answers of another are not given about the same column.
+    columns
+        What those may ask about for whom no policy names columns; all but identifiers if left out.
+        Columns that nobody may ask about are not counted: name few where the table is wide.
     snapshot
         Name of this state of the data; a new one is needed when the data have changed since the
         ledger's last answer.
@@ -92,6 +101,7 @@ class Gateway:
         ledger: str | Path | Ledger = ":memory:",
         policies: Mapping[str, Guard | Policy] | None = None,
         apart: bool = False,
+        columns: Sequence[str] | None = None,
         lookups: Mapping[str, Dataset] | None = None,
         joins: Mapping[str, tuple[str, str]] | None = None,
         snapshot: str | None = None,
@@ -102,16 +112,31 @@ class Gateway:
         self._own_ledger = not isinstance(ledger, Ledger)
         self.ledger = open_ledger(ledger, head=head)
         self.catalog = catalog_of(dataset, lookups or {}, joins or {})
-        relation = wide(dataset, self.catalog, lookups or {})
+        self._lookups = dict(lookups or {})
+        relation = wide(dataset, self.catalog, self._lookups)
         hierarchies = {column.name: column.hierarchies for column in dataset.schema.columns}
-        self._policies = Policies(guard, policies or {}, dataset.schema, apart=apart)
+        relation.require(*(columns or ()))
+        self._policies = Policies(
+            guard, policies or {}, dataset.schema, apart=apart, columns=columns
+        )
         guards = tuple(self._policies.guards())
+        self._watch = Watch(self.dataset)
         self._population = opened(self.dataset, self.ledger, guards, snapshot, ledger)
+        self._watch.compare_with(self._population.snapshot, self.ledger)
         self.data = Protected(
-            dataset.name, relation, self.catalog, dataset.count, hierarchies, guards
+            dataset.name,
+            relation,
+            self.catalog,
+            dataset.count,
+            hierarchies,
+            guards,
+            self._askable(),
         )
         self._keepers: dict[str, Keeper] = {}
-        self._seen: dict[str, Seen] = {}
+        #: How much of the ledger each keeper knows.
+        self._seen: weakref.WeakKeyDictionary[Keeper, Seen] = weakref.WeakKeyDictionary()
+        #: How often guards were opened anew, because the engine lost what it kept for them.
+        self._reopened = 0
         self._names: dict[int, str] = {}
         #: Whether others, such as another process, record answers in the same ledger.
         self._shared = False
@@ -121,6 +146,15 @@ class Gateway:
         self._closed = False
         for chosen in guards:
             self._keeper(chosen)
+
+    def _askable(self) -> frozenset[str] | None:
+        """Return the columns that anybody may ask about, or was answered about exactly."""
+        found = self._policies.askable()
+        if found is None:
+            return None
+        for entry in self.ledger.history(self.dataset.name, kind="exact"):
+            found |= _named(parse(entry.question, self.catalog))
+        return found
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -167,19 +201,17 @@ class Gateway:
         known = self.ledger.find(self.data.name, user, query.digest, settings)
         if known is not None:
             return self._released(query, known, guard, user, repeated=True, frame=frame)
-        keeper = self._keeper(guard)
         try:
-            entry, new = self._decided(keeper, guard, query, user, settings)
-        except EngineError as error:
-            if error.code.startswith(("ledger", "interrupted")):
-                raise
-            # What failed, and where, would tell something of the data: every failure is the same.
-            failed = _failed()
-            self._record_refusal(failed, query, user, settings)
-            return _refused(failed, query=query, guard=guard, left=keeper.left(user))
+            try:
+                entry, new = self._reached(
+                    guard, lambda keeper: self._decided(keeper, guard, query, user, settings)
+                )
+            except EngineError as error:
+                raise _told(error) from error
         except RefusedError as error:
             self._record_refusal(error, query, user, settings)
-            return _refused(error, query=query, guard=guard, left=keeper.left(user))
+            left = self._keeper(guard).left(user)
+            return _refused(error, query=query, guard=guard, left=left)
         return self._released(query, entry, guard, user, repeated=not new, frame=frame)
 
     def _composed(
@@ -245,10 +277,16 @@ class Gateway:
     def _explain(self, query: Query, user: str, roles: Sequence[str]) -> Explanation:
         guard = self.guard_for(query, user, roles)
         known = self.ledger.find(self.data.name, user, query.digest, self._name(guard))
-        keeper = self._keeper(guard)
-        with self._turns.alone() if keeper.serial else contextlib.nullcontext():
-            self._replay(keeper, self._name(guard))
-            facts = {"kind": guard.answers, **keeper.expect(query, user)}
+
+        def expected(keeper: Keeper) -> dict[str, Any]:
+            with self._turns.alone() if keeper.serial else contextlib.nullcontext():
+                self._replay(keeper)
+                return {"kind": guard.answers, **keeper.expect(query, user)}
+
+        try:
+            facts = self._reached(guard, expected)
+        except EngineError as error:
+            raise _told(error) from error
         facts["error_95"] = _labelled(query, facts.get("error_95", {}))
         return Explanation(
             guard=guard.name, repeated=known is not None, question=query.question, **facts
@@ -306,20 +344,25 @@ class Gateway:
             if charged.kind != "charged":
                 return charged, False
         for _ in range(RETRIES):
-            with self._turn(keeper, settings, names):
+            with self._turn(keeper, names):
                 check()  # whoever waited for the others may have been ended
-                seen = self._seen[settings] if keeper.serial else None
+                seen = self._seen[keeper] if keeper.serial else None
                 if seen is not None and seen.lost:
                     continue
                 try:
                     self._population.require_unchanged()
                     proposal = keeper.answer(query, user, ready)
                     check()  # an engine may finish what was ended: nobody waits for it
+                except RefusedError:
+                    raise  # nothing of it was taken into the history
+                except BaseException:
+                    self._lose(seen)
+                    raise
+                try:
+                    self._watch.require_unchanged()
                     draft = self._draft(guard, proposal, query, user, settings)
                     due = () if charges else proposal.charges
                     ticket = self.ledger.submit(draft, due, after=seen)
-                except RefusedError:
-                    raise  # nothing of it was taken into the history
                 except BaseException:
                     self._lose(seen)  # it may count what will not be answered
                     raise
@@ -372,19 +415,19 @@ class Gateway:
         )
 
     @contextlib.contextmanager
-    def _turn(self, keeper: Keeper, settings: str, names: Sequence[str]) -> Iterator[None]:
+    def _turn(self, keeper: Keeper, names: Sequence[str]) -> Iterator[None]:
         """Wait for the turn to decide, with a keeper that knows what the ledger holds."""
         if not keeper.serial:
             yield
         elif self._shared:  # others' answers come all the time
             with self._turns.alone():
-                self._replay(keeper, settings)
+                self._replay(keeper)
                 yield
         else:
-            seen = self._seen.get(settings)
+            seen = self._seen.get(keeper)
             if seen is None or seen.lost or self._is_behind(seen):
                 with self._turns.alone():
-                    self._replay(keeper, settings)
+                    self._replay(keeper)
             with self._turns.on(names):
                 yield
 
@@ -392,11 +435,11 @@ class Gateway:
         name = self.data.name
         return max(self.ledger.last(name, kind) for kind in ("exact", "release")) > seen.number
 
-    def _replay(self, keeper: Keeper, settings: str) -> None:
+    def _replay(self, keeper: Keeper) -> None:
         """Bring a keeper up to date, while nobody decides."""
         if not keeper.serial:
             return
-        seen = self._seen.setdefault(settings, Seen())
+        seen = self._seen.setdefault(keeper, Seen())
         behind = self._is_behind(seen)
         self._shared = self._shared or (behind and seen.number > 0)
         released = self.ledger.last(self.data.name, "release") > seen.number
@@ -405,7 +448,7 @@ class Gateway:
             # What a release withholds must be known before answers are counted.
             seen.lost = True
             keeper.forget()
-            seen = self._seen[settings] = Seen()
+            seen = self._seen[keeper] = Seen()
             released = True
         name, after = self.data.name, seen.number
         if released:
@@ -419,7 +462,14 @@ class Gateway:
             # What one was told, another was told too, adds nothing.
             same = entry.digest, entry.policy, entry.answer_digest
             if same not in replayed:
-                keeper.replay(entry, parse(entry.question, self.catalog), unpacked(entry.answer))
+                query = parse(entry.question, self.catalog)
+                if self.data.askable is not None and not _named(query) <= self.data.askable:
+                    raise RefusedError(
+                        "another gateway answers about more columns of these records",
+                        code="other-columns",
+                        hint="ask the curator to open all gateways with the same columns",
+                    )
+                keeper.replay(entry, query, unpacked(entry.answer))
                 replayed.add(same)
             seen.number = max(seen.number, entry.number)
 
@@ -449,6 +499,34 @@ class Gateway:
             if name not in self._keepers:
                 self._keepers[name] = guard.open(self.data, self.ledger)
             return self._keepers[name]
+
+    def _reached(self, guard: Guard, work: Callable[[Keeper], Result]) -> Result:
+        """Have a keeper do something; if what the engine kept for it is lost, open it anew first."""
+        reopened = self._reopened
+        try:
+            return work(self._keeper(guard))
+        except EngineError as error:
+            if error.code != "connection-lost" or not error.facts.get("kept"):
+                raise
+        self._reopen(reopened)
+        return work(self._keeper(guard))
+
+    def _reopen(self, reopened: int) -> None:
+        """Open all guards again, as at the start; what they answered comes from the ledger.
+
+        Those in use elsewhere stay as they are: each knows how far it has read in the ledger.
+        """
+        with self._turns.alone(), self._lock:
+            if self._reopened != reopened:
+                return  # somebody else has done so
+            self._watch.require_unchanged()
+            relation = wide(self.dataset, self.catalog, self._lookups)
+            self.data = dataclasses.replace(self.data, relation=relation)
+            guards = {self._name(guard): guard for guard in self._policies.guards()}
+            self._keepers = {
+                name: guard.open(self.data, self.ledger) for name, guard in guards.items()
+            }
+            self._reopened += 1
 
     # -- answering -------------------------------------------------------------------------------
     def _released(
@@ -560,6 +638,12 @@ def _columns(query: Query, table: pa.Table, kind: str) -> tuple[ResultColumn, ..
     return tuple(found)
 
 
+def _named(query: Query) -> frozenset[str]:
+    """Return the columns that a question is about."""
+    named = (query.predicate_columns, *(key.columns for key in query.keys))
+    return frozenset().union(*named, *(measure.columns for measure in query.measures))
+
+
 def _labelled(query: Query, errors: Mapping[str, float]) -> dict[str, float]:
     return {
         output.label: errors[output.reference]
@@ -568,7 +652,29 @@ def _labelled(query: Query, errors: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-def _failed() -> RefusedError:
+#: What whoever asks is told of failures that have nothing to do with the data or the question.
+_OUTSIDE = {
+    "connection-lost": (
+        "the connection to the records was lost",
+        "ask again in a while; a question that was charged is not charged again",
+    ),
+    "no-right": ("the gateway may no longer read the records", "tell the curator"),
+    "changed-table": ("the table of the records has changed its columns", "tell the curator"),
+}
+
+
+def _told(error: EngineError) -> EngineError | RefusedError:
+    """Return what whoever asks may know of a failure of the engine."""
+    if error.code.startswith(("ledger", "interrupted")) or error.code == "busy":
+        return error
+    if error.code == "data-changed":
+        return changed_records()
+    if error.code in OUTSIDE:
+        reason, hint = _OUTSIDE.get(
+            error.code, ("the engine has no room to compute this", "tell the curator")
+        )
+        return EngineError(reason, code=error.code, hint=hint)
+    # What failed, and where, would tell something of the data: every failure is the same.
     return RefusedError(
         "the question could not be computed",
         code="not-computable",

@@ -28,7 +28,8 @@ class Policies:
     A user's own policy comes before a role's, and both before a column's; what none of them
     settles is answered by the gateway's guard. A question is answered under one guard: one that
     needs two columns with different guards is refused. With `apart` the curator vouches that
-    people under different guards do not share their answers.
+    people under different guards do not share their answers. `columns` are those that may be asked
+    about by whom no policy gives others; what nobody may ask about is not even counted.
 
     Examples
     --------
@@ -49,8 +50,11 @@ class Policies:
         schema: Schema,
         *,
         apart: bool = False,
+        columns: Sequence[str] | None = None,
     ) -> None:
         self._default = default
+        #: What those may ask about for whom no policy names columns.
+        self._shown = None if columns is None else tuple(columns)
         policies = {
             name: policy if isinstance(policy, Policy) else Policy(policy)
             for name, policy in given.items()
@@ -70,9 +74,17 @@ class Policies:
         own = [policy.guard for policy in self._people.values() if policy.guard is not None]
         return [self._default, *own, *self._columns.values()]
 
+    def askable(self) -> frozenset[str] | None:
+        """Return the columns that anybody may ask about; None means all but identifiers."""
+        if self._shown is None:
+            return None
+        own = [policy.columns or () for policy in self._people.values()]
+        return frozenset(self._shown).union(*own)
+
     def visible(self, catalog: Catalog, user: str, roles: Sequence[str]) -> Catalog:
         """Return what somebody may ask about; hidden columns do not exist for them."""
-        columns = self._of(user, roles).columns
+        own = self._of(user, roles).columns
+        columns = self._shown if own is None else own
         if columns is None:
             return catalog
         shown = {*columns, catalog.unit}

@@ -250,7 +250,7 @@ def test_broken_queries_are_engine_errors(engine: Engine):
     tree = sqlglot.parse_one("SELECT nothing FROM t")
     with pytest.raises(EngineError) as caught:
         engine.aggregate(tree, {"t": rows})
-    assert caught.value.code == "engine-failed"
+    assert caught.value.code == "changed-table"
 
 
 def test_duplicate_columns_are_refused(engine: Engine):

@@ -15,10 +15,11 @@ import typer
 from discreet.app.cli import console
 from discreet.app.cli.members import parse_member, read_value
 from discreet.data.declared import parse_hierarchies
+from discreet.data.engines.driver import metering
 from discreet.data.job import Job
 from discreet.data.source import Source
 from discreet.errors import InputError
-from discreet.registry import Member, Parameter, build
+from discreet.registry import Member, Parameter, build, is_address
 
 if TYPE_CHECKING:
     from discreet.app.cli.glance import Glance
@@ -57,7 +58,17 @@ def _arguments(job: type[Job]) -> Iterator[inspect.Parameter]:
     yield _keyword(
         "output", Annotated[Path | None, place], Path(job.output) if job.output else None
     )
+    yield _keyword("rows_out", Annotated[bool, _rows_out()], False)
     yield _keyword("as_json", console.JsonOption, False)
+
+
+def _rows_out() -> Any:
+    # Any: typer's own class of options.
+    return typer.Option(
+        "--rows-out",
+        help="Say how many rows would be fetched from the engine, and of what kind; do nothing else.",
+        show_default=False,
+    )
 
 
 def _is_argument(item: Parameter) -> bool:
@@ -135,13 +146,16 @@ def _run(job: type[Job], typed: dict[str, Any]) -> None:
     """Build job and source from what was typed, run, write, show."""
     from discreet.dp.caution import cautions
 
-    output, as_json = typed.pop("output"), typed.pop("as_json")
+    output, as_json, rows_out = (typed.pop(name) for name in ("output", "as_json", "rows_out"))
     source = _built(Source, typed) if typed.get("source") is not None else None
     shared = {item.name for item in Source.parameters()}
     demand: Job = _built(job, {n: value for n, value in typed.items() if n not in shared})
     for warning in cautions(demand):
         console.note(f"caution: {warning}")
-    with console.progress() as progress:
+    if rows_out:
+        console.show(demand.rows_out(source), as_json=as_json)
+        return
+    with console.progress() as progress, metering() as meter:
         data = demand.open(source)
         demand.check(data)
         explained = demand.explanations(data)
@@ -150,6 +164,8 @@ def _run(job: type[Job], typed: dict[str, Any]) -> None:
             demand.write(result, output)
     for note in demand.finish(result):
         console.note(note)
+    if source is not None and is_address(source.source):
+        console.note(meter.outflow().sentence())
     _show(demand, result, explained, as_json)
     if output is not None:
         console.note(demand.note.format(output=output))

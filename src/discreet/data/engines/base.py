@@ -20,15 +20,18 @@ from urllib.parse import urlsplit
 from sqlglot import exp
 
 from discreet.data.engines import sql
+from discreet.data.engines.driver import DRIVER_LIMIT, fetching, too_large, width
 from discreet.errors import InputError, nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ROW", "Engine", "Relation", "connect", "fresh_name"]
+__all__ = ["ROW", "Engine", "Relation", "bounded", "connect", "fresh_name", "kind_of"]
 
 #: The column that `number` adds and that masks are joined by.
 ROW = "__row"
+#: Rows whose texts are looked at to say how long those of all rows are.
+_SAMPLE = 10_000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -71,11 +74,19 @@ class Engine(abc.ABC):
     name: str
     #: Whether distinct values of many columns are best counted in one query.
     counts_together: bool = True
+    #: How often rows were asked for, counted when they have come.
+    asked: int = 0
+    #: Bytes that one question may bring into Python.
+    driver_limit: int = DRIVER_LIMIT
 
     # -- bringing rows in ------------------------------------------------------------------------
     @abc.abstractmethod
     def table(self, name: str) -> Relation:
         """Return an existing table or view, by its (possibly schema-qualified) name."""
+
+    def columns_of_table(self, name: str, columns: Sequence[str]) -> Relation:
+        """Return some columns of an existing table; no right to the others is needed."""
+        return self.project(self.table(name), columns)
 
     @abc.abstractmethod
     def load(self, rows: pa.Table, *, name: str | None = None) -> Relation:
@@ -142,6 +153,13 @@ class Engine(abc.ABC):
 
     def mark(self, table: str, owner: str) -> str | None:
         """Return who marked a table as theirs: `owner`, if nobody has; None if no mark can be kept."""
+        return None
+
+    def state(self, relation: Relation) -> str | None:
+        """Return a text that stays the same while nobody writes to the tables of a relation.
+
+        It may change although no row does. None where nobody else can write, or nothing cheap tells.
+        """
         return None
 
     @abc.abstractmethod
@@ -219,8 +237,56 @@ class Engine(abc.ABC):
         query = sql.select(sql.subquery(relation.query, "t"), values)
         if keys:
             query = query.group_by(*(key.copy() for key in keys))
-        rows = self.fetch(query)
+        self.require_combinations(relation, columns, "combinations of values")
+        with fetching("frequency sets"):
+            rows = self.fetch(query)
         return rows.rename_columns([*columns, *rows.column_names[len(columns) :]])
+
+    def require_combinations(
+        self, relation: Relation, columns: Sequence[str], kind: str, *, rows: int | None = None
+    ) -> None:
+        """Refuse combinations of values that are too many for Python; `rows` are known already.
+
+        There are no more of them than rows; they are counted only where that would be too many.
+        """
+        if not columns:
+            return
+        most, size = self.room_needed(relation, columns, rows=rows)
+        if size + 8 * most > self.driver_limit:
+            counted = self.combinations(relation, columns)
+            found, size = self.room_needed(relation, columns, rows=counted)
+            self.require_room(kind, found, size + 8 * found)
+
+    def require_room(self, kind: str, rows: int, size: int) -> None:
+        """Refuse to fetch more than the limit lets into Python."""
+        if size > self.driver_limit:
+            raise too_large(kind, rows, size, self.driver_limit)
+
+    def room_needed(
+        self, relation: Relation, columns: Sequence[str] | None = None, *, rows: int | None = None
+    ) -> tuple[int, int]:
+        """Return how many rows some columns of a relation have, and about how many bytes in Arrow."""
+        import pyarrow as pa
+
+        fields = [relation.schema.field(name) for name in columns or relation.columns]
+        count = self.count(relation) if rows is None else rows
+        size = sum(width(field.type) for field in fields)
+        texts = [f.name for f in fields if pa.types.is_string(f.type)]
+        if texts and count > _SAMPLE:  # fewer rows fit, however long their texts are
+            few = sql.subquery(relation.query.limit(_SAMPLE), "t")
+            lengths = [
+                sql.alias(sql.double(exp.Avg(this=sql.call("length", sql.column(name)))), f"c{n}")
+                for n, name in enumerate(texts)
+            ]
+            found = self.fetch(sql.select(few, lengths)).to_pylist()[0]
+            size += sum(float(length or 0) for length in found.values())
+        return count, int(count * size)
+
+    def combinations(self, relation: Relation, columns: Sequence[str]) -> int:
+        """Return how many combinations of values some columns have."""
+        found = exp.select(*map(sql.column, columns)).distinct()
+        distinct = found.from_(sql.subquery(relation.query, "t"))
+        return self.count(Relation(self, distinct, relation.schema))
 
     # -- changing --------------------------------------------------------------------------------
     def number(self, relation: Relation) -> Relation:
@@ -290,6 +356,19 @@ class Engine(abc.ABC):
             kept = self.project(relation, [c for c in relation.columns if c != ROW])
             ordered = kept.query.order_by(exp.Ordered(this=sql.column(ROW), nulls_first=False))
         write_batches(self.batches(ordered), kept.schema, Path(target), format)
+
+
+def bounded(query: exp.Query | Relation) -> exp.Query:
+    """Return the tree to be fetched; rows of a relation are counted first, and refused if too many."""
+    if not isinstance(query, Relation):
+        return query
+    query.engine.require_room("records", *query.engine.room_needed(query))
+    return query.query
+
+
+def kind_of(query: exp.Query | Relation) -> str:
+    """Return what a fetch brings where nobody says so: records of a relation, or aggregates."""
+    return "records" if isinstance(query, Relation) else "aggregates"
 
 
 def fresh_name(word: str = "rows") -> str:

@@ -15,7 +15,9 @@ from sqlglot import exp
 
 from discreet.data.addresses import database_file
 from discreet.data.engines import sql
-from discreet.data.engines.base import Engine, Relation, fresh_name
+from discreet.data.engines.base import Engine, Relation, bounded, fresh_name, kind_of
+from discreet.data.engines.driver import note_fetched
+from discreet.data.engines.faults import changed_table, disk_full, is_full
 from discreet.data.engines.interruption import ended_by, interrupted
 from discreet.data.engines.spelling import Spelling, require_distinct
 from discreet.errors import EngineError, InputError
@@ -176,9 +178,10 @@ class DuckDB(Engine):
 
     def fetch(self, query: exp.Query | Relation) -> pa.Table:
         """Run a tree and return its rows."""
-        tree = query.query if isinstance(query, Relation) else query
+        tree = bounded(query)
         with self._lock, self._explained(), ended_by(self._connection.interrupt):
             rows = self._run(tree).to_arrow_table()
+        note_fetched(rows, kind_of(query))
         return rows.rename_columns([self._spelling.back(name) for name in rows.column_names])
 
     def batches(self, query: exp.Query | Relation) -> Iterator[pa.RecordBatch]:
@@ -327,11 +330,30 @@ class DuckDB(Engine):
             raise EngineError(
                 f"DuckDB failed: {kind} error in the data", code="engine-failed", kind=kind
             ) from None
+        except (duckdb.BinderException, duckdb.CatalogException) as error:
+            raise changed_table("DuckDB", _first_line(error)) from None
         except duckdb.Error as error:
             kind = type(error).__name__.removesuffix("Exception")
+            if isinstance(error, duckdb.IOException) and is_full(error):
+                raise _no_room() from None
             raise EngineError(
                 f"DuckDB failed: {_first_line(error)}", code="engine-failed", kind=kind
             ) from None
+        except OSError as error:  # rows that Arrow reads piece by piece
+            if is_full(error):
+                raise _no_room() from None
+            raise EngineError(
+                "DuckDB failed: the rows cannot be read to their end",
+                code="engine-failed",
+                kind="IO",
+            ) from None
+
+
+def _no_room() -> EngineError:
+    return disk_full(
+        "on the disk that DuckDB writes to",
+        "free some of it, or name another folder: engine=connect('duckdb://', temp_directory=…)",
+    )
 
 
 def _placeholder(place: int) -> exp.Expr:

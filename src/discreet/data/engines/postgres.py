@@ -7,7 +7,6 @@ import getpass
 import re
 import secrets
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, LiteralString
@@ -18,8 +17,12 @@ from psycopg import sql as psql
 from sqlglot import exp
 
 from discreet.data.engines import sql
-from discreet.data.engines.base import Engine, Relation, connect, fresh_name
-from discreet.data.engines.interruption import ended_by, interrupted
+from discreet.data.engines.base import Engine, Relation, bounded, connect, fresh_name, kind_of
+from discreet.data.engines.driver import note_fetched
+from discreet.data.engines.faults import local_room
+from discreet.data.engines.interruption import ended_by
+from discreet.data.engines.postgres_session import Session
+from discreet.data.engines.postgres_versions import Versions
 from discreet.data.engines.results import loadable
 from discreet.data.engines.meaning import collated
 from discreet.data.engines.spelling import Spelling, require_distinct
@@ -32,9 +35,6 @@ __all__ = ["Postgres", "parameters", "sealed"]
 
 # Marks a column whose numbers have no declared size.
 _LOOSE = {b"discreet": b"numeric of any size"}
-# Classes of SQLSTATE whose text can quote a row: data exceptions and violated constraints.
-_TELLING = ("22", "23", "44", "P0")
-
 
 # Values for parameters that libpq would otherwise take from environment, home or Kerberos tickets.
 # An empty password and a password file that cannot exist keep PGPASSWORD and ~/.pgpass out.
@@ -107,15 +107,10 @@ class Postgres(Engine):
     name = "postgres"
 
     def __init__(self, url: str, **options: Any) -> None:
-        self._lock = threading.RLock()
         self._spelling = Spelling(limit=63)
+        self._versions = Versions()
         try:
-            self._connection = psycopg.connect(url, autocommit=True, **options)
-            # Rows are compared across engines: one clock, doubles to the last bit.
-            self._connection.execute("SET TIME ZONE 'UTC'")
-            self._connection.execute("SET extra_float_digits = 1")
-            self._connection.execute("SET client_encoding = 'UTF8'")
-            self._connection.execute("SET DateStyle = 'ISO'")
+            self._session = Session(url, options)
         except psycopg.Error as error:
             raise EngineError(
                 f"PostgreSQL cannot be reached: {type(error).__name__}",
@@ -126,16 +121,28 @@ class Postgres(Engine):
     # -- bringing rows in ------------------------------------------------------------------------
     def table(self, name: str) -> Relation:
         """Return an existing table or view, by its (possibly schema-qualified) name."""
+        return self._table(name, None)
+
+    def columns_of_table(self, name: str, columns: Sequence[str]) -> Relation:
+        """Return some columns of an existing table, naming no other to the server."""
+        return self._table(name, columns)
+
+    def _table(self, name: str, columns: Sequence[str] | None) -> Relation:
         candidates = [sql.named(name)]
         if "." in name:
             schema, _, plain = name.partition(".")
             candidates.append(sql.named(plain, schema=schema))
         for table in candidates:
-            query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))
-            with contextlib.suppress(psycopg.errors.UndefinedTable):
-                found = self._described(query)
-                columns = [_as_meant(field) for field in found]
-                return Relation(self, sql.select(table, columns), found)
+            wanted = [exp.Star()] if columns is None else [sql.column(c) for c in columns]
+            try:
+                found = self.schema(sql.select(table, wanted))
+            except EngineError as error:
+                if error.facts.get("sqlstate") == "42703":
+                    raise _no_such_column(name, error) from None
+                if error.code == "changed-table":
+                    continue
+                raise
+            return Relation(self, sql.select(table, map(_as_meant, found)), found)
         raise InputError(f"PostgreSQL has no table {name!r}", code="unknown-table")
 
     def load(self, rows: pa.Table, *, name: str | None = None) -> Relation:
@@ -153,12 +160,18 @@ class Postgres(Engine):
             psql.Identifier(held), psql.SQL(", ").join(definitions)
         )
         copy = psql.SQL("COPY {} FROM STDIN (FORMAT csv)").format(psql.Identifier(held))
-        with self._lock, self._explained(), self._connection.transaction():
-            self._connection.execute(create)
-            if rows.num_columns:
-                with self._connection.cursor().copy(copy) as stream:
-                    _copy_in(rows, stream)
-            self._connection.execute(psql.SQL("ANALYZE {}").format(psql.Identifier(held)))
+        analyze = psql.SQL("ANALYZE {}").format(psql.Identifier(held))
+
+        def loaded(connection: psycopg.Connection[Any]) -> None:
+            with connection.transaction():
+                connection.execute(create)
+                if rows.num_columns:
+                    with connection.cursor().copy(copy) as stream:
+                        _copy_in(rows, stream)
+                connection.execute(analyze)
+            self._session.hold(held)
+
+        self._session.run(loaded)
         columns = [sql.column(column) for column in rows.column_names]
         return Relation(self, sql.select(sql.named(held), columns), rows.schema)
 
@@ -183,21 +196,29 @@ class Postgres(Engine):
         table = held.query.find(exp.Table)
         assert table is not None
         copy = psql.SQL("COPY {} FROM STDIN (FORMAT csv)").format(psql.Identifier(table.name))
-        with self._lock, self._explained(), self._connection.cursor().copy(copy) as stream:
-            _copy_in(loadable(rows), stream)
+
+        def appended(connection: psycopg.Connection[Any]) -> None:
+            with connection.cursor().copy(copy) as stream:
+                _copy_in(loadable(rows), stream)
+
+        self._session.run(appended, again=False, needs={table.name})
 
     # -- running ---------------------------------------------------------------------------------
     def render(self, query: exp.Expr) -> tuple[str, list[Any]]:
         """Return a tree as PostgreSQL's SQL with numbered parameters, and their values."""
         return sql.bound(query, dialect=self.name, placeholder=_placeholder, spell=self._spelling)
 
-    def _described(self, query: exp.Query) -> pa.Schema:
+    def schema(self, query: exp.Query) -> pa.Schema:
+        """Return the columns that a tree gives."""
         import pyarrow as pa
 
         statement, values = self.render(query.limit(0))
-        with self._lock, psycopg.RawCursor(self._connection) as cursor:
-            cursor.execute(statement.encode(), values)
-            described = cursor.description or []
+
+        def described(connection: psycopg.Connection[Any]) -> list[psycopg.Column]:
+            with psycopg.RawCursor(connection) as cursor:
+                cursor.execute(statement.encode(), values)
+                return cursor.description or []
+
         return pa.schema(
             [
                 pa.field(
@@ -205,7 +226,7 @@ class Postgres(Engine):
                     _arrow_type(column),
                     metadata=_LOOSE if _is_loose(column) else None,
                 )
-                for column in described
+                for column in self._session.run(described, needs=_tables(query))
             ]
         )
 
@@ -232,21 +253,26 @@ class Postgres(Engine):
         copy = psql.Composed(
             [psql.SQL("COPY ("), self._spelt_out(query), psql.SQL(") TO STDOUT (FORMAT csv)")]
         )
-        with (
-            self._lock,
-            self._explained(),
-            ended_by(self._connection.cancel),
-            self._connection.cursor().copy(copy) as stream,
-        ):
-            target.writelines(stream)
+
+        def copied(connection: psycopg.Connection[Any]) -> None:
+            target.seek(0)  # what an earlier connection brought is written over
+            target.truncate()
+            with ended_by(connection.cancel), connection.cursor().copy(copy) as stream:
+                target.writelines(stream)
+            target.flush()
+
+        self._session.run(copied, needs=_tables(query))
+        self.asked += 1
 
     def fetch(self, query: exp.Query | Relation) -> pa.Table:
         """Run a tree and return its rows."""
         import pyarrow as pa
 
-        tree = query.query if isinstance(query, Relation) else query
+        tree = bounded(query)
         schema = self.schema(tree)
-        return pa.Table.from_batches(self._read(tree, schema), schema)
+        rows = pa.Table.from_batches(self._read(tree, schema, limit=self.driver_limit), schema)
+        note_fetched(rows, kind_of(query))
+        return rows
 
     def answer(self, query: exp.Query) -> pa.Table:
         """Run a tree and return its rows, sums of whole numbers as whole numbers."""
@@ -258,7 +284,8 @@ class Postgres(Engine):
         as_text = found
         for place in loose:
             as_text = as_text.set(place, pa.field(found.names[place], pa.string()))
-        rows = pa.Table.from_batches(self._read(query, as_text), as_text)
+        rows = pa.Table.from_batches(self._read(query, as_text, limit=self.driver_limit), as_text)
+        note_fetched(rows, kind_of(query))
         for place in loose:
             rows = rows.set_column(place, found.names[place], _as_number(rows.column(place)))
         return rows
@@ -268,47 +295,58 @@ class Postgres(Engine):
         tree = query.query if isinstance(query, Relation) else query
         return self._read(tree, self.schema(tree))
 
-    def _read(self, tree: exp.Query, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _read(
+        self, tree: exp.Query, schema: pa.Schema, *, limit: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
         from pyarrow import csv
 
         # The rows wait in a file, so that a large result needs no memory.
-        with tempfile.TemporaryFile(prefix="discreet-") as file:
+        with local_room(), tempfile.TemporaryFile(prefix="discreet-") as file:
             self._copied_out(tree, file)
-            if file.tell() == 0:
+            size = file.tell()
+            if size == 0:
                 return
+            if limit is not None and size > limit:  # what nobody counted ahead
+                self.require_room("rows", self.count(Relation(self, tree, schema)), size)
             file.seek(0)
             places = [f"c{place}" for place in range(len(schema))]
-            reader = csv.open_csv(
-                file,
-                read_options=csv.ReadOptions(column_names=places, block_size=1 << 24),
-                parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
-                convert_options=csv.ConvertOptions(
-                    column_types=dict(zip(places, schema.types, strict=True)),
-                    null_values=[""],
-                    true_values=["t"],
-                    false_values=["f"],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                ),
-            )
-            for batch in reader:
-                yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-
-    def schema(self, query: exp.Query) -> pa.Schema:
-        """Return the columns that a tree gives."""
-        with self._explained():
-            return self._described(query)
+            try:
+                reader = csv.open_csv(
+                    file,
+                    read_options=csv.ReadOptions(column_names=places, block_size=1 << 24),
+                    parse_options=csv.ParseOptions(
+                        newlines_in_values=True, ignore_empty_lines=False
+                    ),
+                    convert_options=csv.ConvertOptions(
+                        column_types=dict(zip(places, schema.types, strict=True)),
+                        null_values=[""],
+                        true_values=["t"],
+                        false_values=["f"],
+                        strings_can_be_null=True,
+                        quoted_strings_can_be_null=False,
+                    ),
+                )
+                for batch in reader:
+                    yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+            except pa.ArrowInvalid as error:
+                raise _unreadable(error, schema) from None
 
     def materialize(self, relation: Relation, *, name: str | None = None) -> Relation:
         """Run the query once and keep the rows in a temporary table."""
         held = name or fresh_name()
         create = psql.SQL("CREATE TEMPORARY TABLE {} AS {}")
-        with self._lock, self._explained():
-            self._connection.execute(
-                create.format(psql.Identifier(held), self._spelt_out(relation.query))
-            )
-            self._connection.execute(psql.SQL("ANALYZE {}").format(psql.Identifier(held)))
+        statements = (
+            create.format(psql.Identifier(held), self._spelt_out(relation.query)),
+            psql.SQL("ANALYZE {}").format(psql.Identifier(held)),
+        )
+
+        def kept(connection: psycopg.Connection[Any]) -> None:
+            for statement in statements:
+                connection.execute(statement)
+            self._session.hold(held)
+
+        self._session.run(kept, needs=_tables(relation.query))
         columns = [sql.column(column) for column in relation.columns]
         return Relation(self, sql.select(sql.named(held), columns), relation.schema)
 
@@ -316,10 +354,9 @@ class Postgres(Engine):
         """Let go of what `materialize` or `load` kept."""
         table = relation.query.find(exp.Table)
         if table is not None and table.name.startswith("discreet_"):
-            with self._lock, self._explained():
-                self._connection.execute(
-                    psql.SQL("DROP TABLE IF EXISTS {}").format(psql.Identifier(table.name))
-                )
+            drop = psql.SQL("DROP TABLE IF EXISTS {}").format(psql.Identifier(table.name))
+            if self._session.let_go(table.name):
+                self._session.run(lambda connection: connection.execute(drop))
 
     def store(self, relation: Relation, name: str) -> None:
         """Write rows to a table of the database, all or nothing."""
@@ -332,9 +369,15 @@ class Postgres(Engine):
             psql.SQL("DROP TABLE IF EXISTS {}").format(psql.Identifier(*place, plain)),
             psql.SQL("ALTER TABLE {} RENAME TO {}").format(fresh, psql.Identifier(plain)),
         ]
-        with self._lock, self._explained(), self._connection.transaction():
-            for statement in statements:
-                self._connection.execute(statement)
+
+        def stored(connection: psycopg.Connection[Any]) -> None:
+            with connection.transaction():
+                for statement in statements:
+                    connection.execute(statement)
+
+        # Not twice: the rows may come from the table that is replaced.
+        self._session.ensure()
+        self._session.run(stored, again=False, needs=_tables(relation.query))
 
     # -- PostgreSQL's own forms ------------------------------------------------------------------
     def largest(self, fields: Mapping[str, exp.Expr], order: exp.Expr, n: int) -> list[exp.Expr]:
@@ -368,7 +411,7 @@ class Postgres(Engine):
 
     def composed(self, value: exp.Expr) -> exp.Expr | None:
         """Return a text in Unicode's composed form, where the database holds Unicode."""
-        if self._connection.info.parameter_status("server_encoding") != "UTF8":
+        if self._session.encoding != "UTF8":
             return None
         return sql.call("normalize", value, exp.Var(this="NFC"))
 
@@ -405,67 +448,82 @@ class Postgres(Engine):
         schema, _, plain = table.rpartition(".")
         exact = [psql.Identifier(table), psql.Identifier(schema, plain)] if schema else []
         names = exact or [psql.Identifier(table)]
-        try:
-            with self._lock, self._connection.transaction():
+
+        def marked(connection: psycopg.Connection[Any]) -> str | None:
+            with connection.transaction():
                 for name in names:
-                    found = self._connection.execute(
+                    found = connection.execute(
                         "SELECT n.nspname, c.relname FROM pg_class c "
                         "JOIN pg_namespace n ON n.oid = c.relnamespace "
                         "WHERE c.oid = to_regclass(%s)",
-                        (name.as_string(self._connection),),
+                        (name.as_string(connection),),
                     ).fetchone()
                     if found is not None:
                         home, relation = found
-                        return self._marked(str(home), str(relation), owner)
-        except psycopg.Error:
-            return None  # no right to write here, or a server that only reads
-        return None
+                        return _marked(connection, str(home), str(relation), owner)
+            return None
 
-    def _marked(self, schema: str, table: str, owner: str) -> str:
-        marks = psql.Identifier(schema, "discreet_marks")
-        known = self._connection.execute(
-            "SELECT to_regclass(%s)", (marks.as_string(self._connection),)
-        ).fetchone()
-        if known == (None,):
-            self._connection.execute(
-                psql.SQL(
-                    "CREATE TABLE IF NOT EXISTS {} (relation TEXT PRIMARY KEY, ledger TEXT NOT NULL)"
-                ).format(marks)
-            )
-        find = psql.SQL("SELECT ledger FROM {} WHERE relation = {}").format(
-            marks, psql.Literal(table)
+        try:
+            return self._session.run(marked)
+        except EngineError as error:
+            if error.code == "connection-lost":
+                raise  # whether somebody else marked it is not known
+            return None  # no right to write here, or a server that only reads
+
+    def state(self, relation: Relation) -> str | None:
+        """Return which versions of rows the tables hold, scanned if anybody wrote to the server."""
+        return self._session.run(
+            lambda connection: self._versions.now(connection, _permanent(relation.query))
         )
-        if (held := self._connection.execute(find).fetchone()) is not None:
-            return str(held[0])
-        self._connection.execute(
-            psql.SQL("INSERT INTO {} VALUES ({}, {}) ON CONFLICT DO NOTHING").format(
-                marks, psql.Literal(table), psql.Literal(owner)
-            )
-        )
-        held = self._connection.execute(find).fetchone()
-        assert held is not None
-        return str(held[0])
 
     def close(self) -> None:
         """Close the connection; everything temporary goes with it."""
-        with self._lock:
-            self._connection.close()
+        self._session.close()
 
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turn the server's errors into ours, without anything that could quote a row."""
-        try:
-            yield
-        except psycopg.Error as error:
-            state = error.sqlstate or ""
-            if state == "57014":
-                raise interrupted() from None
-            kind = type(error).__name__
-            telling = state.startswith(_TELLING) or not error.diag.message_primary
-            reason = f"{kind} in the data" if telling else error.diag.message_primary
-            raise EngineError(
-                f"PostgreSQL failed: {reason}", code="engine-failed", kind=kind, sqlstate=state
-            ) from None
+
+def _no_such_column(table: str, error: EngineError) -> InputError:
+    return InputError(
+        f"the table {table!r} has not all of the columns that were named: {error.message}",
+        code="unknown-column",
+        hint="name columns of the table",
+    )
+
+
+def _marked(connection: psycopg.Connection[Any], schema: str, table: str, owner: str) -> str:
+    marks = psql.Identifier(schema, "discreet_marks")
+    known = connection.execute("SELECT to_regclass(%s)", (marks.as_string(connection),)).fetchone()
+    if known == (None,):
+        connection.execute(
+            psql.SQL(
+                "CREATE TABLE IF NOT EXISTS {} (relation TEXT PRIMARY KEY, ledger TEXT NOT NULL)"
+            ).format(marks)
+        )
+    find = psql.SQL("SELECT ledger FROM {} WHERE relation = {}").format(marks, psql.Literal(table))
+    if (held := connection.execute(find).fetchone()) is not None:
+        return str(held[0])
+    connection.execute(
+        psql.SQL("INSERT INTO {} VALUES ({}, {}) ON CONFLICT DO NOTHING").format(
+            marks, psql.Literal(table), psql.Literal(owner)
+        )
+    )
+    held = connection.execute(find).fetchone()
+    assert held is not None
+    return str(held[0])
+
+
+def _tables(query: exp.Expr) -> set[str]:
+    """Return the names of the tables that a tree reads."""
+    return {table.name for table in query.find_all(exp.Table)}
+
+
+def _permanent(query: exp.Expr) -> list[psql.Identifier]:
+    """Return the tables of the database that a tree reads; temporary ones are ours alone."""
+    found = {
+        (table.db, table.name)
+        for table in query.find_all(exp.Table)
+        if not table.name.startswith("discreet_")
+    }
+    return [psql.Identifier(*filter(None, pair)) for pair in sorted(found)]
 
 
 def _placeholder(place: int) -> exp.Expr:
@@ -537,6 +595,20 @@ def _arrow_type(column: psycopg.Column) -> pa.DataType:
             return pa.float64()
         return pa.decimal128(column.precision, column.scale or 0)
     return kinds.get(name, pa.string())
+
+
+def _unreadable(error: Exception, schema: pa.Schema) -> EngineError:
+    """Return the error of a value that Arrow's type has no room for, without the value."""
+    found = re.search(r"column #(\d+)", str(error))
+    field = schema.field(int(found.group(1))) if found else None
+    named = "a column" if field is None else f"column {field.name!r}"
+    kind = "its type" if field is None else str(field.type)
+    return EngineError(
+        f"{named} holds a value that does not fit {kind}, such as an infinite date",
+        code="unreadable-value",
+        hint="read a view of the table that leaves such values out, or casts them to text",
+        column=None if field is None else field.name,
+    )
 
 
 def _declared(kind: pa.DataType) -> LiteralString:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,8 +72,12 @@ def write_batches(
         raise EngineError(
             f"the file cannot be written: {error.strerror or type(error).__name__}",
             code="cannot-write",
+            hint="check that the folder is there and may be written, or write elsewhere",
             file=path,
         ) from None
+    finally:
+        if isinstance(batches, Generator):  # an engine that still gives rows takes no question
+            batches.close()
 
 
 def _writer(path: Path, schema: pa.Schema, format: str, target: Path) -> Any:

@@ -17,7 +17,16 @@ from pyspark.sql import SparkSession
 from sqlglot import exp
 
 from discreet.data.engines import sql
-from discreet.data.engines.base import ROW, Engine, Relation, connect, fresh_name
+from discreet.data.engines.base import (
+    ROW,
+    Engine,
+    Relation,
+    bounded,
+    connect,
+    fresh_name,
+    kind_of,
+)
+from discreet.data.engines.driver import note_fetched
 from discreet.data.engines.results import loadable
 from discreet.data.engines.spelling import Spelling, require_distinct
 from discreet.errors import EngineError, InputError
@@ -173,9 +182,10 @@ class Spark(Engine):
 
     def fetch(self, query: exp.Query | Relation) -> pa.Table:
         """Run a tree and return its rows."""
-        tree = query.query if isinstance(query, Relation) else query
+        tree = bounded(query)
         with self._lock, self._explained():
             rows = self._frame(tree).toArrow()
+        note_fetched(rows, kind_of(query))
         return rows.rename_columns([self._spelling.back(name) for name in rows.column_names])
 
     def batches(self, query: exp.Query | Relation) -> Iterator[pa.RecordBatch]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, ClassVar
 
+from discreet.data.engines.driver import Fetched, Outflow
 from discreet.data.job import ReportJob
 from discreet.progress import Progress
 from discreet.registry import parameter
@@ -37,6 +38,11 @@ class DescribeJob(ReportJob):
     approximate: bool = parameter(
         False, help="estimate how many values differ by sketches: quicker on many records"
     )
+
+    def fetches(self, data: Dataset) -> Outflow:
+        """Return the counts: a row for all columns, and at most one more for each."""
+        width = 200 * len(data.columns)  # a dozen numbers for each column
+        return Outflow((Fetched("aggregates", 1 + len(data.columns), width, at_most=True),))
 
     def perform(self, data: Dataset, *, rng: Randomness | None, progress: Progress) -> Description:
         """Look at every column."""

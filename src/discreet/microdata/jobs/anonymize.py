@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from discreet.data.engines.driver import Fetched, Outflow
 from discreet.data.job import Shown
 from discreet.microdata.jobs._models import privacy_models, require_fitting, require_models
 from discreet.microdata.jobs._records import RecordsJob
@@ -77,6 +78,20 @@ class Anonymize(RecordsJob):
         quasi = quasi_identifiers(data, self.quasi or None)
         table = FrequencySet.of(data, quasi=quasi, models=self.models)
         (self.method or Generalization()).rehearse(data, self.models, table=table)
+
+    def fetches(self, data: Dataset) -> Outflow:
+        """Return the frequency set: combinations of what an intruder knows, and of what models need."""
+        from discreet.microdata.frequency_set import quasi_identifiers
+
+        names = list(quasi_identifiers(data, self.quasi or None))
+        for model in self.models:
+            column = getattr(model, "column", None)
+            names += [column] if isinstance(column, str) else []
+        names += [] if data.unit is None else [data.unit]
+        names = list(dict.fromkeys(names))
+        rows = data.engine.combinations(data.relation, names)
+        rows, size = data.engine.room_needed(data.relation, names, rows=rows)
+        return Outflow((Fetched("frequency sets", rows, size + 8 * rows),))
 
     def perform(self, data: Dataset, *, rng: Randomness | None, progress: Progress) -> Anonymized:
         """Anonymise the records."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, ClassVar
 
+from discreet.data.engines.driver import Fetched, Outflow
 from discreet.microdata.jobs._records import RecordsJob, masking_methods, require_all
 from discreet.microdata.masking import Masking
 from discreet.progress import Progress
@@ -49,6 +50,18 @@ class Mask(RecordsJob):
         super().rehearse(data)
         for method in self.methods:
             method.rehearse(data)
+
+    def fetches(self, data: Dataset) -> Outflow:
+        """Return the records that methods read which no engine computes."""
+        reads = [set(method.reads) for method in self.methods if not method.in_engine]
+        if not reads:
+            return Outflow((Fetched("aggregates", 1, 8),))
+        found = [
+            data.engine.room_needed(data.relation, sorted(names), rows=data.count)
+            for names in reads
+        ]
+        rows, size = max(found, key=lambda one: one[1])
+        return Outflow((Fetched("records", rows, size + 8 * rows),))
 
     def perform(
         self, data: Dataset, *, rng: Randomness | None, progress: Progress

@@ -49,6 +49,12 @@ class Protected:
     hierarchies: Mapping[str, Sequence[Hierarchy]] = dataclasses.field(default_factory=dict)
     #: All guards that answer about these data; what one says, others' users may hear.
     guards: tuple[Guard, ...] = ()
+    #: Columns that anybody may ask about, or was answered about; None means all.
+    askable: frozenset[str] | None = None
+
+    def is_askable(self, column: str) -> bool:
+        """Whether somebody may name a column."""
+        return self.askable is None or column in self.askable
 
     @property
     def engine(self) -> Engine:

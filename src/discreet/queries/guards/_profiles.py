@@ -21,6 +21,7 @@ import numpy.typing as npt
 from sqlglot import exp
 
 from discreet.data.engines.base import Engine, Relation, connect
+from discreet.data.engines.driver import fetching
 from discreet.data.schema import Role
 from discreet.data.sql.expression import operands
 from discreet.data.sql.query import Catalog, Query, from_clause, raw_query
@@ -113,7 +114,9 @@ class Profiles:
         flags = [exp.alias_(tree, f"__null_{place}") for place, tree in enumerate(missing)]
         name = data.catalog.relation
         counted = _by_profile([*named, *missing], rows, [*named, *flags], name)
-        table = data.engine.fetch(counted)
+        rows.engine.require_combinations(rows, public, "profiles", rows=data.count)
+        with fetching("profiles"):
+            table = data.engine.fetch(counted)
         counts = table.column(_COUNT).to_numpy().astype(np.int64)
         known = {
             name: ~table.column(f"__null_{place}").to_numpy(zero_copy_only=False).astype(bool)
@@ -127,6 +130,16 @@ class Profiles:
             engine, relation, counts, known, frozenset(public), data.catalog,
             [*named, *missing], rows,
         )  # fmt: skip
+
+    def crowd(self, records: int) -> str | None:
+        """Return what the curator should know if profiles are nearly as many as records."""
+        if 2 * self.counts.size <= records:
+            return None
+        return (
+            f"the columns that may be asked about tell {self.counts.size:,} of {records:,} records "
+            "apart, and each of these profiles is kept in memory: say which columns people need "
+            "(columns: […]), or coarsen those with many values"
+        )
 
     def values(self, name: str) -> list[Any]:
         """Return the value of a public column in each profile. Any: whatever it holds."""
@@ -422,7 +435,7 @@ def public_columns(data: Protected) -> list[str]:
     """Return the columns that conditions may name under every guard."""
     catalog = data.catalog
     hidden = data.confidential | catalog.with_role(Role.IDENTIFIER) | {catalog.unit}
-    return [name for name in data.relation.columns if name not in hidden]
+    return [n for n in data.relation.columns if n not in hidden and data.is_askable(n)]
 
 
 def _by_profile(keys: list[Any], rows: Relation, values: list[Any], name: str) -> exp.Select:
@@ -477,7 +490,7 @@ def _nullable(data: Protected) -> list[str]:
     unit = data.catalog.unit
     names = [n for n in data.relation.columns if n != unit and data.catalog[n].is_number]
     confidential = [n for n in data.confidential if n not in names and n != unit]
-    names += confidential
+    names = [name for name in (*names, *confidential) if data.is_askable(name)]
     if not names:
         return []
     counts = [

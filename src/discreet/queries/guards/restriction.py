@@ -215,7 +215,9 @@ class _Keeper(Keeper):
             )
         data.relation.require(*guard.categorical)
         self._few = self._categorical(few_values(data))
+        crowd = self._profiles.crowd(data.count)
         self.notices = (
+            *(() if crowd is None else (crowd,)),
             *(str(one) for one in found),
             *(telling(data, column, guard.k) for column in sorted(self._few)),
         )
@@ -236,7 +238,7 @@ class _Keeper(Keeper):
         try:
             rows = self._exact(query, keys, groups)
         except EngineError as error:
-            if error.code.startswith("interrupted"):
+            if error.code in ("interrupted", "connection-lost"):
                 raise
             return _Ready(groups, order, error)
         return _Ready(groups, order, rows, packed(rows))

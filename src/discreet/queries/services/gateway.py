@@ -50,6 +50,11 @@ class GatewayService(Service):
     apart: bool = parameter(
         False, help="vouch that users under different guards do not share their answers"
     )
+    columns: tuple[str, ...] | None = parameter(
+        None,
+        help="what may be asked about where policies name no columns; all but identifiers if left "
+        "out; name few where the table is wide",
+    )
     lookups: dict[str, str] = parameter(
         {}, help="public files that may be joined, by name", file="read"
     )
@@ -63,6 +68,7 @@ class GatewayService(Service):
             for field in ("bounds", "keys", "grain"):
                 for column in getattr(guard, field, None) or {}:
                     dataset.relation.require(column)
+        dataset.relation.require(*(c for c in self.columns or () if "." not in c))
         for policy in self.chosen().values():
             dataset.relation.require(*(policy.columns or ()))
         for on, _ in self.joins.values():
@@ -99,6 +105,7 @@ class GatewayService(Service):
             ledger=place,
             policies=self.chosen(),
             apart=self.apart,
+            columns=self.columns,
             lookups={n: read(Path(folder) / file, name=n) for n, file in self.lookups.items()},
             joins={name: (pair[0], pair[1]) for name, pair in self.joins.items()},
             snapshot=self.snapshot,

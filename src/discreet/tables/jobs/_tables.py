@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from discreet.data.dataset import Dataset
+from discreet.data.engines.driver import Fetched, Outflow
 from discreet.data.job import Job
 from discreet.data.source import Source
 from discreet.data.table import Table
@@ -136,6 +137,19 @@ class TablesJob(Job):
             for by in self.crossed:
                 columns = (self.unit, self.weight, self.request)
                 require_columns(data, by, self.measure, self.statistic, columns)
+
+    def fetches(self, data: Tables) -> Outflow:
+        """Return the cells of single values of each table."""
+        if not isinstance(data, Dataset):
+            return Outflow()
+        found = [data.engine.combinations(data.relation, names) for names in self.crossed]
+        sizes = [
+            data.engine.room_needed(data.relation, names, rows=rows)
+            for names, rows in zip(self.crossed, found, strict=True)
+        ]
+        rows = sum(rows for rows, _ in sizes)
+        # Besides the codes of a cell: counts, sums and the largest contributions.
+        return Outflow((Fetched("cells", rows, sum(size for _, size in sizes) + 80 * rows),))
 
     def rehearse(self, data: Tables) -> None:
         """Make the tables, which shows every mistake in columns, hierarchies and weights."""
