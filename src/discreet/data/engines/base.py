@@ -69,6 +69,8 @@ class Engine(abc.ABC):
 
     #: "duckdb", "postgres" or "spark"; also sqlglot's name of the dialect.
     name: str
+    #: The format of released files where nobody names one; none: that of what was read.
+    writes: str | None = None
 
     # -- bringing rows in ------------------------------------------------------------------------
     @abc.abstractmethod
