@@ -10,7 +10,11 @@ __all__ = ["database_file", "duckdb_address", "without_passwords"]
 
 # The last @ ends a password: passwords may hold an @ themselves.
 _PASSWORD = re.compile(r"(?P<start>\b[a-z][a-z0-9+.-]*://[^\s:/?#@'\"]*):[^\s'\"]*@", re.IGNORECASE)
-_PARAMETER = re.compile(r"(?P<name>[?&](?:ssl)?password=)[^\s&#'\"]*", re.IGNORECASE)
+_PARAMETER = re.compile(
+    r"(?P<name>[?&](?:(?:ssl)?password|spark\.[^=&#\s]*(?:password|secret|token|key|credential)[^=&#\s]*)=)"
+    r"[^\s&#'\"]*",
+    re.IGNORECASE,
+)
 
 
 def database_file(address: str) -> str | None:

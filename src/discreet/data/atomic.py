@@ -21,7 +21,7 @@ try:
 except ImportError:  # elsewhere than on POSIX: what a killed run left is then not removed
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["atomic_directory", "atomic_file", "working_folder", "written_files"]
+__all__ = ["atomic_directory", "atomic_file", "put_in_place", "working_folder", "written_files"]
 
 #: Files at the top of what we wrote; each lists under "files" what was written with it.
 _STATEMENTS = ("record.json", "evidence.json", "map.json")
@@ -102,10 +102,15 @@ def atomic_directory(path: str | Path) -> Iterator[Path]:
         yield stage
         _require_replaceable(target)
         stage.chmod(0o777 & ~_UMASK)
-        if target.exists() and any(target.iterdir()):
-            _exchange(stage, target)
-        else:
-            stage.rename(target)  # also onto an empty folder
+        put_in_place(stage, target)
+
+
+def put_in_place(stage: Path, target: Path) -> None:
+    """Let a complete folder take the place of another, in one step; the old one is then the stage."""
+    if target.exists() and any(target.iterdir()):
+        _exchange(stage, target)
+    else:
+        stage.rename(target)  # also onto an empty folder
 
 
 @contextlib.contextmanager

@@ -46,4 +46,12 @@ def origin_of(source: Any) -> Origin | None:
         said = parameters(address)
         host, port = said.get("host", ""), said.get("port", "5432")
         return Origin("table", f"postgresql://{host}:{port}/{said.get('dbname', '')}", table)
+    if scheme in ("spark", "sc"):
+        from discreet.data.engines.spark_address import SparkAddress, location
+
+        files = location(table)
+        if files is None:
+            return Origin("table", SparkAddress.of(address).identity, table)
+        folder = files.folder
+        return Origin("file", files.place if folder is None else str(folder.resolve()))
     return Origin("table", address, table)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-__all__ = ["Snapshot", "fingerprint_rows", "row_marks"]
+__all__ = ["Snapshot", "fingerprint_rows", "row_marks", "written_key"]
 
 #: Hexadecimal digits in each of the two numbers that are taken from a row's hash and added up.
 _DIGITS = 15
@@ -111,17 +111,22 @@ def row_marks(relation: Relation, columns: Sequence[str], *, key: bytes) -> npt.
     return np.asarray(found.column("mark").to_numpy(), dtype=np.int64)
 
 
+def written_key(relation: Relation, names: Sequence[str], *, start: str = "") -> exp.Expr:
+    """Return the text of some of a row's values: the same for the same values, missing ones too."""
+    row: exp.Expr = sql.text(start)
+    for name in names:
+        written = _written(relation.engine, sql.column(name), relation.schema.field(name).type)
+        row = exp.DPipe(this=row, expression=_delimited(written))
+    return row
+
+
 def _hashed(
     relation: Relation, names: Sequence[str], key: bytes, also: Sequence[str] = ()
 ) -> exp.Select:
     """Return the query for the keyed hash of each row, and columns besides."""
     prefix = hmac.new(key, json.dumps(list(names)).encode(), hashlib.sha256).hexdigest()
     engine = relation.engine
-    row: exp.Expr = sql.text(prefix)
-    for name in names:
-        written = _written(engine, sql.column(name), relation.schema.field(name).type)
-        row = exp.DPipe(this=row, expression=_delimited(written))
-    digest = sql.alias(engine.digest(row), "__digest")
+    digest = sql.alias(engine.digest(written_key(relation, names, start=prefix)), "__digest")
     return sql.select(sql.subquery(relation.query, "t"), [*map(sql.column, also), digest])
 
 

@@ -6,9 +6,10 @@ import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
+from sqlglot import exp
 
-from discreet.microdata.frequency_set import code_column, labels
+from discreet.data.engines import sql
+from discreet.microdata.columns import is_date, is_number
 from discreet.report import Report, Rows
 
 if TYPE_CHECKING:
@@ -135,9 +136,7 @@ def unseen_combinations(
     few values: a married child is found, and a pay that one person has is not looked at.
     """
     few = [
-        name
-        for name in released.columns
-        if name in original.columns and original.frequencies([name]).num_rows <= _FEW
+        name for name in released.columns if name in original.columns and _has_few(original, name)
     ]
     found = {}
     for first in columns:
@@ -152,6 +151,12 @@ def unseen_combinations(
     return found
 
 
+def _has_few(dataset: Dataset, name: str) -> bool:
+    """Whether a column has few values; no more of them are fetched than tell it."""
+    listed = sql.select(sql.subquery(dataset.relation.query, "t"), [sql.column(name)])
+    return bool(dataset.engine.fetch(listed.distinct().limit(_FEW + 1)).num_rows <= _FEW)
+
+
 def _pairs(dataset: Dataset, first: str, second: str) -> dict[tuple[object, object], int]:
     rows = dataset.frequencies([first, second])
     columns = [rows.column(place).to_pylist() for place in range(3)]
@@ -164,12 +169,30 @@ def _pairs(dataset: Dataset, first: str, second: str) -> dict[tuple[object, obje
 
 def _values(released: Dataset, keys: Sequence[str], name: str) -> tuple[int, int, int]:
     """Return the number of classes, of those with one known value, of those with a missing one."""
-    rows = released.frequencies([*keys, name])
-    if not rows.num_rows:
-        return 0, 0, 0
-    coded = [code_column(key, rows.column(place)) for place, key in enumerate(keys)]
-    label, first = labels([c.codes for c in coded], [len(c.values) for c in coded], rows.num_rows)
-    null = np.asarray(rows.column(len(keys)).is_null(nan_is_null=True).to_numpy(), dtype=bool)
-    values = np.bincount(label, minlength=len(first))
-    lacking = np.bincount(label, weights=null, minlength=len(first)) > 0
-    return len(first), int(((values == 1) & ~lacking).sum()), int((lacking & (values > 1)).sum())
+    kind = released.relation.schema.field(name).type
+    value: exp.Expr = sql.column(name)
+    if not is_number(kind) and not is_date(kind):
+        value = exp.cast(value, "text")
+    classes = sql.select(
+        sql.subquery(released.relation.query, "t"),
+        [
+            sql.alias(exp.Min(this=value.copy()), "low"),
+            sql.alias(exp.Max(this=value.copy()), "high"),
+            sql.alias(exp.Count(this=value.copy()), "known"),
+            sql.alias(exp.Count(this=exp.Star()), "n"),
+        ],
+    ).group_by(*(sql.column(key) for key in keys))
+    whole = exp.EQ(this=sql.column("known"), expression=sql.column("n"))
+    same = exp.EQ(this=sql.column("low"), expression=sql.column("high"))
+    some = exp.GT(this=sql.column("known"), expression=exp.Literal.number(0))
+    wanted = {
+        "classes": exp.true(),
+        "one": exp.And(this=whole, expression=same),
+        "lacking": exp.And(this=exp.Not(this=whole.copy()), expression=some),
+    }
+    counted = [
+        sql.alias(exp.Count(this=exp.Case().when(condition, exp.Literal.number(1))), word)
+        for word, condition in wanted.items()
+    ]
+    found = released.engine.fetch(sql.select(sql.subquery(classes, "c"), counted)).to_pylist()[0]
+    return int(found["classes"]), int(found["one"]), int(found["lacking"])

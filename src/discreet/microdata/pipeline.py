@@ -11,14 +11,12 @@ from discreet.data.schema import Role
 from discreet.errors import InputError
 from discreet.microdata.decided import require_release
 from discreet.microdata.masking import Masking
+from discreet.microdata.masking._base import IN_MEMORY
 from discreet.microdata.release import MicrodataRelease
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 
 __all__ = ["mask"]
-
-#: Larger files are numbered only where a method needs it; risk then pairs records by their order.
-_NUMBERED = 5_000_000
 
 
 def mask(
@@ -67,9 +65,9 @@ def mask(
     for step in steps:  # before anything is done: a mistake in the last step shows at once
         step.require(dataset)
     rng = rng or Randomness.secure()
-    masked = dataset
-    if not all(step.in_engine for step in steps) or len(dataset) <= _NUMBERED:
-        masked = dataset.numbered()
+    masked = dataset.numbered()
+    if len(dataset) > IN_MEMORY:  # risk and loss then look records up by their numbers
+        dataset = masked
     for step in steps:
         masked = step.mask(masked, rng=rng, progress=progress).canonical().materialize()
     is_random = any(step.is_random for step in steps)
@@ -78,7 +76,7 @@ def mask(
         _without_identifiers(masked).replace(library=Library.for_release(masked.library)),
         steps,
         rng.kind if is_random else "none",
-        draws={purpose: rng.spawn() for purpose in ("order", "risk", "loss")},
+        draws={purpose: rng.spawn() for purpose in ("order", "risk", "loss", "sample")},
     )
 
 

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from discreet.data.engines.base import ROW
 from discreet.data.facts import Facts, UncoveredFacts
 from discreet.data.release import Evidence, Release
 from discreet.dp.caution import cautions
 from discreet.errors import InputError, RefusedError
 from discreet.microdata.columns import is_number
 from discreet.microdata.masking import Masking
+from discreet.microdata.masking._base import IN_MEMORY
 from discreet.randomness import Randomness
 from discreet.report import Rows
 from discreet.verification import Held
@@ -88,8 +88,12 @@ class MicrodataRelease(Release):
     def risk(self) -> RiskReport | None:
         """The measured risk; nothing where no column says what an intruder knows."""
         from discreet.microdata.assessment import risk
+        from discreet.microdata.large import large_risk
 
         try:
+            if self._is_large:
+                draw = self.draws.get("risk") or Randomness.secure()
+                return large_risk(self.original, self.dataset, self._sample, rng=draw)
             return risk(self.original, self, rng=self.draws.get("risk"))
         except InputError as error:
             if error.code != "no-quasi-identifiers":
@@ -102,7 +106,26 @@ class MicrodataRelease(Release):
         from discreet.microdata.comparison import default_measures, utility
 
         quick = [m for m in default_measures() if m.name not in ("propensity", "trained-model")]
+        if self._is_large:
+            from discreet.microdata.large import large_loss
+
+            draw = self.draws.get("loss") or Randomness.secure()
+            return large_loss(self._sample, quick, rng=draw)
         return utility(self.original, self, measures=quick, rng=self.draws.get("loss"))
+
+    @property
+    def _is_large(self) -> bool:
+        """Whether the records stay in their engine, numbered alike before and after."""
+        numbered = all(ROW in data.relation.columns for data in (self.original, self.dataset))
+        return numbered and len(self.dataset) > IN_MEMORY
+
+    @functools.cached_property
+    def _sample(self) -> tuple[Dataset, Dataset]:
+        """The same records before and after, drawn by lot."""
+        from discreet.microdata.large import sampled
+
+        draw = self.draws.get("sample") or Randomness.secure()
+        return sampled(self.original, self.dataset, draw)
 
     @functools.cached_property
     def smallest_class(self) -> int | None:
@@ -148,6 +171,7 @@ class MicrodataRelease(Release):
             "methods": [method.settings() for method in self.methods],
             "identifiers removed": list(self._removed),
             "row order": "drawn by lot",
+            **({"intruders and losses tried on": "records drawn by lot"} if self._is_large else {}),
             **self.notes,
         }
         risk: dict[str, Any] = {"not covered": self.coverage.to_dict()}
@@ -219,24 +243,20 @@ class MicrodataRelease(Release):
         given = self.format or getattr(self.original, "format", None)
         if given in _FORMATS:
             return str(given)
+        if self.dataset.engine.writes is not None:
+            return self.dataset.engine.writes
         return "csv" if self.dataset.library == "pandas" else "parquet"
 
     def shuffled(self, *, rng: Randomness | None = None) -> Dataset:
         """Return the released records in an order drawn by lot."""
-        import pyarrow as pa
-
-        from discreet.data.engines import sql
-        from discreet.data.engines.base import ROW
-        from discreet.data.engines.changes import attach
+        from discreet.data.engines import keyed, sql
 
         engine, relation = self.dataset.engine, self.dataset.numbered().relation
-        rows = engine.fetch(engine.project(relation, [ROW]))
-        order = (rng or Randomness.secure()).permutation(rows.num_rows)
-        drawn = pa.table({ROW: rows.column(0), "__order": np.asarray(order)})
-        mixed = attach(relation, drawn)
         names = list(self.dataset.columns)
-        values = [*map(sql.column, names), sql.alias(sql.column("__order"), ROW)]
-        query = sql.select(sql.subquery(mixed.query, "t"), values)
+        drawn = keyed.drawn(relation, names, rng or Randomness.secure())
+        mark = keyed.mark(engine, sql.column("__drawn0"))
+        values = [*map(sql.column, names), sql.alias(mark, ROW)]
+        query = sql.select(sql.subquery(drawn.query, "t"), values)
         return self.dataset.replace(relation=engine.relation(query))
 
     def page(self) -> str:

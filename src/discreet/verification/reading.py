@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
+import json
 import re
 import unicodedata
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["File", "Form", "as_bytes_of", "canonical", "inside", "open_file"]
+__all__ = ["File", "Form", "as_bytes_of", "canonical", "inside", "open_file", "rows_of"]
 
 #: A value as the file has it. Any: texts, numbers, dates.
 Form = Any
@@ -39,11 +41,13 @@ class File:
     Parameters
     ----------
     path
-        A CSV, Parquet or Arrow file, or a workbook.
+        A CSV, Parquet or Arrow file, a folder of Parquet files as a cluster writes them, or a
+        workbook.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.parts = _part_files(path)
         self.kind = path.suffix.lower().removeprefix(".")
         self._first = iter(self._all())
         self.columns: tuple[str, ...] = tuple(str(name) for name in next(self._first, ()))
@@ -67,8 +71,11 @@ class File:
         from pyarrow import parquet
 
         if self.kind == "parquet":
-            with parquet.ParquetFile(self.path) as file:
-                yield from file.iter_batches(_BATCH)
+            for part in self.parts:
+                with parquet.ParquetFile(part) as file:
+                    if file.schema_arrow.remove_metadata() != self.schema.remove_metadata():
+                        raise ValueError("the parts have different columns")
+                    yield from file.iter_batches(_BATCH)
         else:
             with pa.memory_map(str(self.path)) as source, pa.ipc.open_file(source) as reader:
                 for place in range(reader.num_record_batches):
@@ -81,17 +88,30 @@ class File:
         from pyarrow import parquet
 
         if self.kind == "parquet":
-            return parquet.read_schema(self.path)
+            return parquet.read_schema(self.parts[0])
         with pa.memory_map(str(self.path)) as source, pa.ipc.open_file(source) as reader:
             return reader.schema
 
     def leftovers(self) -> list[str]:
         """Return what the file holds besides its rows, in words without values."""
         if self.kind == "parquet":
-            return [*_footers(self.path), *_unused(_encoded(self.path))]
+            found = [left for part in self.parts for left in _left_in(part)]
+            return list(dict.fromkeys(found))
         if self.kind == "arrow":
             return _unused(self.batches())
         return _hidden_parts(self.path) if self.kind == "xlsx" else []
+
+
+def _part_files(path: Path) -> list[Path]:
+    """Return the files that are read: those of a folder of parts in the order of their names."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.iterdir())
+    if not found or any(
+        part.is_symlink() or not part.is_file() or part.suffix != ".parquet" for part in found
+    ):
+        raise ValueError("a folder of parts holds Parquet files and nothing else")
+    return found
 
 
 def inside(folder: Path, name: object) -> Path:
@@ -172,6 +192,13 @@ def _arrow(file: File) -> Iterator[tuple[Form, ...]]:
         yield from _tuples(batch)
 
 
+def rows_of(batch: pa.RecordBatch, columns: Sequence[str]) -> Iterator[tuple[Form, ...]]:
+    """Give some columns of the rows of a block; without any, as many empty rows."""
+    if not columns:
+        return itertools.repeat((), batch.num_rows)
+    return _tuples(batch.select(list(columns)))
+
+
 def _tuples(batch: pa.RecordBatch) -> Iterator[tuple[Form, ...]]:
     return zip(*(_forms(column) for column in batch.columns), strict=True)
 
@@ -198,6 +225,10 @@ def _number(value: float | None) -> Form:
 
 
 # -- what a file holds besides its rows ----------------------------------------------------------
+def _left_in(path: Path) -> list[str]:
+    return [*_footers(path), *_unused(_encoded(path))]
+
+
 def _footers(path: Path) -> list[str]:
     """Return footers of a Parquet file that say more than types, and ends that no row has."""
     import pyarrow.compute as pc
@@ -205,7 +236,11 @@ def _footers(path: Path) -> list[str]:
 
     with parquet.ParquetFile(path) as file:
         told = file.metadata.metadata or {}
-        found = [f"a footer named {key.decode()!r}" for key in told if key not in _FOOTERS]
+        found = [
+            f"a footer named {key.decode()!r}"
+            for key, value in told.items()
+            if key not in _FOOTERS and not _is_of_spark(key, value, file.schema_arrow.names)
+        ]
         for group in range(file.num_row_groups):
             rows = file.read_row_group(group)
             for place in range(file.metadata.num_columns):
@@ -223,6 +258,27 @@ def _footers(path: Path) -> list[str]:
                 ):
                     found.append(f"ends of column {part.path_in_schema!r} that no row has")
     return found
+
+
+def _is_of_spark(key: bytes, value: bytes, names: Sequence[str]) -> bool:
+    """Whether a footer is one that Spark writes, and says no more than names and types."""
+    if key == b"org.apache.spark.version":
+        return re.fullmatch(rb"[0-9A-Za-z.-]{1,40}", value) is not None
+    if key != b"org.apache.spark.sql.parquet.row.metadata":
+        return False
+    try:
+        told = json.loads(value)
+        fields = told.pop("fields")
+        plain = all(
+            set(field) == {"name", "type", "nullable", "metadata"}
+            and field["metadata"] == {}
+            and re.fullmatch(r"[a-z_]+(\(\d+,\d+\))?", field["type"])
+            and isinstance(field["nullable"], bool)
+            for field in fields
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return False
+    return bool(plain and told == {"type": "struct"} and [f["name"] for f in fields] == list(names))
 
 
 def _encoded(path: Path) -> Iterator[pa.RecordBatch]:

@@ -15,7 +15,15 @@ from typing import Any
 
 from discreet.verification.findings import UNKNOWN, Finding, judged
 from discreet.verification.held import Held
-from discreet.verification.reading import File, Form, as_bytes_of, canonical, inside, open_file
+from discreet.verification.reading import (
+    File,
+    Form,
+    as_bytes_of,
+    canonical,
+    inside,
+    open_file,
+    rows_of,
+)
 
 __all__ = ["check_records", "columns_finding", "leftover_finding"]
 
@@ -97,6 +105,11 @@ def leftover_finding(name: str, file: File) -> Finding:
 
 
 def _counted(file: File, wanted: Sequence[str]) -> Counter[Key]:
+    if file.kind in ("parquet", "arrow"):
+        found: Counter[Key] = Counter()
+        for batch in file.batches():
+            found.update(rows_of(batch, wanted))
+        return found
     places = [file.columns.index(column) for column in wanted]
     return Counter(tuple(row[place] for place in places) for row in file.rows())
 

@@ -218,7 +218,11 @@ def test_a_policy_may_not_name_other_files_or_hosts(tmp_path):
         policy(folder, f"search: {{vocabulary: words.csv, url: '{url}'}}\n"), allow=[url]
     )
     assert allowed.search.url == url
-    for wrong in ("search: {vocabulary: words.csv}\n", "search: {index: a.db, url: x}\n", "search: 7\n"):
+    for wrong in (
+        "search: {vocabulary: words.csv}\n",
+        "search: {index: a.db, url: x}\n",
+        "search: 7\n",
+    ):
         (folder / "articles.db").unlink(missing_ok=True)
         with pytest.raises(InputError):
             permitted_policy(policy(folder, wrong))

@@ -134,9 +134,22 @@ class Access:
         allowed = [given for given in self.allow if is_address(given)]
         if scheme in ("postgresql", "postgres"):
             return self._postgres(address, table, allowed)
-        server = address.partition("#")[0].rstrip("/").lower()
-        if server not in {given.partition("#")[0].rstrip("/").lower() for given in allowed}:
+        return self._spark(address, table, allowed)
+
+    def _spark(self, address: str, table: str, allowed: Iterable[str]) -> str:
+        """Return an address of Spark whose master and options the caller allowed, and its files too."""
+        from discreet.data.engines.spark_address import location
+
+        server = _server(address)
+        given = {one for one in allowed if _server(one) == server}
+        if not given:
             _refuse_address(address, server)
+        files = location(table) if table else None
+        if files is not None and address not in given:
+            folder = files.folder
+            if folder is None:
+                _refuse_address(address, address)
+            self._path(str(folder), said=address)
         return address
 
     def _duckdb(self, address: str, table: str, use: str) -> str:
@@ -178,6 +191,12 @@ class Access:
         host = said.get("host", "")
         port = f":{said['port']}" if "port" in said else ""
         return _refuse_address(address, f"postgresql://{host}{port}/{said.get('dbname', '')}")
+
+
+def _server(address: str) -> str:
+    """Return an address without its table; hosts are the same in any case, folders are not."""
+    server, question, options = address.partition("#")[0].partition("?")
+    return server.rstrip("/").lower() + question + options
 
 
 def _is_same_server(said: Mapping[str, str], given: Mapping[str, str]) -> bool:

@@ -78,6 +78,8 @@ class Engine(abc.ABC):
     asked: int = 0
     #: Bytes that one question may bring into Python.
     driver_limit: int = DRIVER_LIMIT
+    #: The format of released files where nobody names one; none: that of what was read.
+    writes: str | None = None
 
     # -- bringing rows in ------------------------------------------------------------------------
     @abc.abstractmethod

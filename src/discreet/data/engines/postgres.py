@@ -21,10 +21,10 @@ from discreet.data.engines.base import Engine, Relation, bounded, connect, fresh
 from discreet.data.engines.driver import note_fetched
 from discreet.data.engines.faults import local_room
 from discreet.data.engines.interruption import ended_by
+from discreet.data.engines.meaning import collated
 from discreet.data.engines.postgres_session import Session
 from discreet.data.engines.postgres_versions import Versions
 from discreet.data.engines.results import loadable
-from discreet.data.engines.meaning import collated
 from discreet.data.engines.spelling import Spelling, require_distinct
 from discreet.errors import EngineError, InputError
 
@@ -636,7 +636,7 @@ def _declared(kind: pa.DataType) -> LiteralString:
     if pa.types.is_time(kind):
         return "time"
     if pa.types.is_decimal(kind):
-        return "numeric({}, {})".format(kind.precision, kind.scale)
+        return f"numeric({kind.precision}, {kind.scale})"
     raise InputError(
         f"PostgreSQL cannot take a column of type {kind}",
         code="unsupported-type",

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no annotations
 from pyspark import SparkContext
@@ -27,7 +26,9 @@ from discreet.data.engines.base import (
     kind_of,
 )
 from discreet.data.engines.driver import note_fetched
-from discreet.data.engines.results import loadable
+from discreet.data.engines.results import file_format, loadable
+from discreet.data.engines.spark_address import Location, SparkAddress, location
+from discreet.data.engines.spark_files import replace_folder
 from discreet.data.engines.spelling import Spelling, require_distinct
 from discreet.errors import EngineError, InputError
 from discreet.progress import tell
@@ -57,32 +58,45 @@ class Spark(Engine):
     Parameters
     ----------
     url
-        The master; `sc://host:port` speaks Spark Connect.
+        The master, and options as in `spark://host:7077?warehouse=/data&spark.executor.memory=4g`
+        (see `spark_address`); `sc://host:port` speaks Spark Connect.
     options
-        Spark's own settings by their names, as `connect(url, **{"spark.executor.memory": "4g"})`.
+        The same by their names, as `connect(url, **{"spark.executor.memory": "4g"})`.
     """
 
     name = "spark"
+    writes = "parquet"
+    _warehouse: str | None = None
 
     def __init__(self, url: str, **options: Any) -> None:
-        parts = urlsplit(url)
-        if parts.scheme != "sc":
-            _shared.require(_master(url))
+        address = SparkAddress.of(url, options)
+        if not address.is_connect:
+            _shared.require(_master(address.master))
         builder = SparkSession.builder.appName("discreet")
-        for key, value in (_SETTINGS | options).items():
-            builder = builder.config(key, str(value))
-        builder = builder.remote(url) if parts.scheme == "sc" else builder.master(_master(url))
+        for key, value in (_SETTINGS | dict(address.settings)).items():
+            builder = builder.config(key, value)
+        builder = (
+            builder.remote(address.master)
+            if address.is_connect
+            else builder.master(_master(address.master))
+        )
         self._counted = False
         try:
-            session = _shared.begin(builder) if parts.scheme != "sc" else builder.getOrCreate()
+            session = (
+                builder.getOrCreate()
+                if address.is_connect
+                else _shared.begin(builder, address.warehouse)
+            )
         except (PySparkException, Py4JError, RuntimeError) as error:
             raise EngineError(
                 f"Spark cannot be reached: {type(error).__name__}",
                 code="cannot-connect",
                 hint="check the master's host and port, and that Java 17 or later is installed",
             ) from None
-        self._counted = parts.scheme != "sc"
-        self._begin(session if parts.scheme == "sc" else session.newSession())
+        self._counted = not address.is_connect
+        self._warehouse = address.warehouse or (None if address.is_connect else _shared.warehouse)
+        self._begin(session if address.is_connect else session.newSession())
+        self._require_catalogue(address)
 
     def _begin(self, session: Any) -> None:
         # Any: classic and Connect sessions share no public class.
@@ -114,9 +128,29 @@ class Spark(Engine):
             engine._global.add(held)
             return engine._viewed(engine._session.table(f"global_temp.{held}"))
 
+    def _require_catalogue(self, address: SparkAddress) -> None:
+        """Refuse another metastore than the one this process has begun with: Spark has only one."""
+        wanted = address.settings.get("spark.sql.catalogImplementation")
+        if wanted is not None and wanted != self._catalogue():
+            self.close()
+            raise EngineError(
+                f"Spark runs here with the catalogue {self._catalogue()}, not {wanted}",
+                code="another-cluster",
+                hint="close that engine first, or use another process",
+            )
+
+    def _catalogue(self) -> str:
+        return str(self._session.conf.get("spark.sql.catalogImplementation", "in-memory"))
+
     # -- bringing rows in ------------------------------------------------------------------------
     def table(self, name: str) -> Relation:
-        """Return an existing table or view, by its (possibly schema-qualified) name."""
+        """Return a table or view by its (possibly qualified) name, or files by their path.
+
+        A name that the catalogue does not know is looked for among the folders of the warehouse.
+        """
+        found = location(name)
+        if found is not None:
+            return self._located(found, name)
         candidates = [sql.named(name)]
         if "." in name:
             schema, _, plain = name.partition(".")
@@ -125,7 +159,48 @@ class Spark(Engine):
             with self._lock, self._explained():
                 if self._session.catalog.tableExists(table.sql(dialect=self.name)):
                     return self._viewed(self._session.table(table.sql(dialect=self.name)))
-        raise InputError(f"Spark has no table {name!r}", code="unknown-table")
+        if self._warehouse is not None:
+            return self._located(self._kept(name), name)
+        raise InputError(
+            f"Spark has no table {name!r}",
+            code="unknown-table",
+            hint="say where tables are, spark://…?warehouse=/folder#table or ?metastore=thrift://…, "
+            "or write a path, spark://…#parquet:/folder",
+        )
+
+    def _kept(self, name: str) -> Location:
+        """Return the folder of a table in the warehouse, as Spark itself names it."""
+        schema, _, plain = name.rpartition(".")
+        if any(part in ("", ".", "..") or "/" in part or "\\" in part for part in name.split(".")):
+            raise InputError(
+                f"{name!r} cannot be the name of a table",
+                code="bad-name",
+                hint="write table or schema.table",
+            )
+        folders = [plain] if schema in ("", "default") else [f"{schema.lower()}.db", plain]
+        return Location("parquet", "/".join([str(self._warehouse), *folders]))
+
+    def _located(self, files: Location, name: str) -> Relation:
+        """Return files that the workers read."""
+        folder = files.folder
+        try:
+            place = files.place if folder is None else folder.absolute().as_uri()
+            with self._lock:
+                frame = self._session.read.format(files.format).load(place)
+        except (PySparkException, Py4JError) as error:
+            told = str(error)  # looked at, never shown
+            if "PATH_NOT_FOUND" in told:
+                raise InputError(f"Spark has no table {name!r}", code="unknown-table") from None
+            if "DATA_SOURCE_NOT_FOUND" in told:
+                raise EngineError(
+                    f"Spark has no reader for {files.format}",
+                    code="missing-reader",
+                    hint="name its package in the address: "
+                    "?spark.jars.packages=group:artifact:version",
+                ) from None
+            with self._explained():
+                raise
+        return self._viewed(frame)
 
     def _viewed(self, frame: Any, name: str | None = None) -> Relation:
         """Return a frame as a view whose columns carry our spelling of their names."""
@@ -134,7 +209,7 @@ class Spark(Engine):
         held = name or fresh_name()
         with self._lock, self._explained():
             spelt = frame.toDF(*(self._spelling(column) for column in names)) if names else frame
-            spelt.createOrReplaceTempView(f"`{held.replace('`', '``')}`")
+            spelt.createOrReplaceTempView(_quoted(held))
         self._views.add(held)
         columns: list[exp.Expr] = [sql.column(column) for column in names]
         return self.relation(sql.select(sql.named(held), columns or [exp.Star()]))
@@ -147,7 +222,7 @@ class Spark(Engine):
         with self._lock, self._explained():
             frame = self._session.createDataFrame(spelt)
             held = name or fresh_name()
-            frame.createOrReplaceTempView(f"`{held.replace('`', '``')}`")
+            frame.createOrReplaceTempView(_quoted(held))
         self._views.add(held)
         columns = [sql.column(column) for column in rows.column_names]
         return Relation(self, sql.select(sql.named(held), columns), rows.schema)
@@ -159,8 +234,11 @@ class Spark(Engine):
         if format == "parquet":
             from pyarrow import ArrowException, parquet
 
+            from discreet.data.parts import part_files
+
             try:
-                require_distinct(parquet.read_schema(path).names, file=path)
+                first = part_files(Path(path), "parquet")[0] if Path(path).is_dir() else path
+                require_distinct(parquet.read_schema(first).names, file=path)
             except (ArrowException, OSError):
                 raise InputError(
                     "this is not a readable Parquet file", code="bad-file", file=path
@@ -217,7 +295,7 @@ class Spark(Engine):
         held = name or fresh_name()
         with self._lock, self._explained():
             frame = self._frame(relation.query).localCheckpoint(eager=True)
-            frame.createOrReplaceTempView(f"`{held.replace('`', '``')}`")
+            frame.createOrReplaceTempView(_quoted(held))
         self._views.add(held)
         columns = [sql.column(column) for column in relation.columns]
         return Relation(self, sql.select(sql.named(held), columns), relation.schema)
@@ -234,8 +312,27 @@ class Spark(Engine):
         """Write rows to a table of the catalogue; it takes the old one's place when complete.
 
         Spark's catalogue knows no transactions: the old table steps aside under another name until
-        the new one stands in its place, and comes back if it does not.
+        the new one stands in its place, and comes back if it does not. Without a metastore the
+        table is a folder of the warehouse, where other processes find it.
         """
+        if self._is_forgotten(name):
+            if self._warehouse is None:
+                raise InputError(
+                    "Spark keeps its tables in memory here: nobody would find this one again",
+                    code="in-memory-catalogue",
+                    hint="say where tables are kept: spark://…?warehouse=/folder, or "
+                    "?metastore=thrift://host:9083",
+                )
+            folder = self._kept(name).folder
+            if folder is None:
+                raise InputError(
+                    "without a metastore, tables are kept in folders of this machine alone",
+                    code="in-memory-catalogue",
+                    hint="name a metastore: spark://…?metastore=thrift://host:9083",
+                )
+            with self._lock, self._explained():
+                replace_folder(self._named(relation), folder)
+            return
         schema, _, plain = name.rpartition(".")
         target = sql.named(plain, schema=schema or None)
         fresh = sql.named(fresh_name("table"), schema=schema or None)
@@ -257,6 +354,36 @@ class Spark(Engine):
                 raise
             if replaced:
                 self._drop_table(aside)
+
+    def _is_forgotten(self, name: str) -> bool:
+        """Whether the catalogue of a table ends with this process."""
+        if name.count(".") > 1:  # a catalogue of its own, as Iceberg's
+            own = self._session.conf.get(f"spark.sql.catalog.{name.partition('.')[0]}", None)
+            if own is not None:
+                return False
+        return self._catalogue() == "in-memory"
+
+    def _named(self, relation: Relation) -> Any:
+        """Return the rows as a frame with the columns' own names. Any: classic or Connect."""
+        frame = self._frame(relation.query)
+        return frame.toDF(*relation.columns) if relation.columns else frame
+
+    def write(self, relation: Relation, target: str | Path, *, format: str | None = None) -> None:
+        """Write rows: Parquet by the workers, as a folder of parts; other files through here.
+
+        Rows with numbers are written in their order, part after part.
+        """
+        path = Path(target)
+        if format == "table" or file_format(path, format) != "parquet":
+            super().write(relation, target, format=format)
+            return
+        kept = [name for name in relation.columns if name != ROW]
+        with self._lock, self._explained():
+            frame = self._frame(relation.query)
+            if ROW in relation.columns:
+                frame = frame.orderBy(f"`{self._spelling(ROW)}`")
+            chosen = [_quoted(self._spelling(name)) for name in kept]
+            replace_folder(frame.select(*chosen).toDF(*kept) if kept else frame, path)
 
     def _rename(self, old: exp.Table, new: exp.Table) -> None:
         action = exp.AlterRename(this=new.copy())
@@ -391,6 +518,8 @@ class _Shared:
         self._lock = threading.Lock()
         self._users = 0
         self._ours = False
+        #: The folder of tables that the first engine named.
+        self.warehouse: str | None = None
 
     def require(self, master: str) -> None:
         """Refuse another cluster than the one this process speaks to already."""
@@ -402,7 +531,7 @@ class _Shared:
                 hint="close that engine first, or use another process",
             )
 
-    def begin(self, builder: Any) -> Any:
+    def begin(self, builder: Any, warehouse: str | None) -> Any:
         # Any: pyspark's builder and session.
         with self._lock:
             fresh = SparkContext._active_spark_context is None
@@ -411,7 +540,7 @@ class _Shared:
             session = builder.getOrCreate()
             if fresh:
                 session.sparkContext.setLogLevel("ERROR")
-                self._ours, self._users = True, 0
+                self._ours, self._users, self.warehouse = True, 0, warehouse
             self._users += 1
             return session
 
@@ -419,7 +548,7 @@ class _Shared:
         with self._lock:
             self._users -= 1
             if self._ours and self._users == 0:
-                self._ours = False
+                self._ours, self.warehouse = False, None
                 session.stop()
 
 
@@ -427,7 +556,11 @@ _shared = _Shared()
 
 
 def _master(url: str) -> str:
-    return "local[*]" if urlsplit(url).netloc == "local" else url
+    return "local[*]" if url.partition("://")[2] == "local" else url
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _arrow_batches(frame: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

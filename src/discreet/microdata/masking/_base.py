@@ -4,6 +4,9 @@ A method sees an Arrow table that holds only the columns it `reads`, with missin
 and returns the columns it `changes`, row for row. It never sees the others, so it cannot change
 them. A method that changes which rows there are (sampling) or that the engine can do by itself
 (recoding) overrides `mask`, which goes from dataset to dataset.
+
+Files with more than `IN_MEMORY` records stay in their engine where a method implements
+`mask_in_engine`: summaries come out, SQL goes in, and Python's memory does not grow with the file.
 """
 
 from __future__ import annotations
@@ -27,7 +30,10 @@ if TYPE_CHECKING:
 
     from discreet.data.dataset import Dataset
 
-__all__ = ["ColumnMasking", "Masking", "replaced", "require_numbers"]
+__all__ = ["IN_MEMORY", "ColumnMasking", "Masking", "replaced", "require_numbers"]
+
+#: Records up to which a method works on columns in memory, wherever the records are.
+IN_MEMORY = 250_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +103,13 @@ class Masking(Member):
     ) -> Mapping[str, pa.Array]:
         """Return the masked columns for rows that hold the columns it reads."""
 
+    def mask_in_engine(self, held: Dataset, *, rng: Randomness) -> Dataset | None:
+        """Return numbered records masked where they are, or nothing if it takes them in memory.
+
+        What leaves has the distribution that `apply` gives, from other random numbers.
+        """
+        return None
+
     def mask(self, dataset: Dataset, *, rng: Randomness, progress: Progress = silent) -> Dataset:
         """Return the dataset with the masked columns in place of the original ones."""
         import pyarrow as pa
@@ -104,6 +117,11 @@ class Masking(Member):
         self.require(dataset)
         progress(self.name, 0, 1)
         held = dataset.numbered()
+        if len(dataset) > IN_MEMORY:
+            made = self.mask_in_engine(held, rng=rng)
+            if made is not None:
+                progress(self.name, 1, 1)
+                return made
         rows = held.engine.fetch(held.engine.project(held.relation, [*self.reads, ROW]))
         rows = rows.sort_by(ROW).combine_chunks()
         masked = self.apply(rows.drop_columns([ROW]), schema=dataset.schema, rng=rng)

@@ -5,29 +5,43 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.compiling import Array, kernel
+from discreet.randomness import Randomness
 
-__all__ = ["draws", "partners"]
+__all__ = ["partners"]
 
 _TRIES = 8
+#: Ranks for which numbers are drawn at a time, so that memory does not hold those of all.
+_BLOCK = 1_000_000
 
 
-def draws(size: int) -> int:
-    """Return how many uniform numbers the pairs can need at most."""
-    return (size // 2 + 1) * (_TRIES + 1)
+def partners(size: int, window: int, rng: Randomness) -> Array:
+    """Return for each rank the rank it changes places with.
+
+    >>> found = partners(5, 2, Randomness.seeded(1))
+    >>> bool((found[found] == np.arange(5)).all()), int(abs(found - np.arange(5)).max()) <= 2
+    (True, True)
+    """
+    partner = np.arange(size, dtype=np.int32 if size < 1 << 31 else np.int64)
+    free = np.ones(size, np.bool_)
+    for start in range(0, size, _BLOCK):
+        stop = min(start + _BLOCK, size)
+        # Half of the ranks of a whole file find a partner above; in a block all of them may.
+        ranks = size // 2 + 1 if stop - start == size else stop - start
+        _pair(partner, free, start, stop, window, rng.uniform(ranks * (_TRIES + 1)))
+    return partner
 
 
 @kernel
-def partners(size: int, window: int, unit: Array) -> Array:
-    """Return for each rank the rank it changes places with.
+def _pair(partner: Array, free: Array, start: int, stop: int, window: int, unit: Array) -> None:
+    """Give partners to the free ranks of a block.
 
     From the smallest up, each free rank takes a free rank drawn from the window above it. A few
     draws find one almost always; after that the free ranks of the window are counted, so
-    that the choice stays uniform and always ends. `unit` holds at least `draws(size)` numbers.
+    that the choice stays uniform and always ends.
     """
-    partner = np.arange(size)
-    free = np.ones(size, np.bool_)
+    size = partner.size
     drawn = 0
-    for rank in range(size):
+    for rank in range(start, stop):
         if not free[rank]:
             continue
         free[rank] = False
@@ -57,4 +71,3 @@ def partners(size: int, window: int, unit: Array) -> Array:
                     skip -= 1
         free[chosen] = False
         partner[rank], partner[chosen] = chosen, rank
-    return partner

@@ -7,16 +7,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from sqlglot import exp
 
+from discreet.data.engines import keyed, sql
 from discreet.data.schema import Schema
 from discreet.errors import InputError
 from discreet.microdata.columns import Numbers, numbers
 from discreet.microdata.masking._base import ColumnMasking
+from discreet.microdata.masking._moments import moments
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from discreet.data.dataset import Dataset
 
 __all__ = ["AdditiveNoise"]
 
@@ -76,20 +81,58 @@ class AdditiveNoise(ColumnMasking):
             for name, column in zip(self.columns, masked, strict=True)
         }
 
+    def mask_in_engine(self, held: Dataset, *, rng: Randomness) -> Dataset | None:
+        """Return the columns with noise that the engine computes; moments alone come out."""
+        engine, known = held.engine, moments(held.relation, self.columns)
+        if self.correlated:
+            complete = moments(held.relation, self.columns, complete=True)
+            root = _correlated(complete.count, complete.covariances)
+        else:
+            root = np.diag(np.sqrt(np.diagonal(known.covariances)))
+        rows = keyed.drawn(held.relation, list(held.relation.columns), rng, times=len(root))
+        normals = [
+            keyed.normal(engine, sql.column(f"__drawn{place}")) for place in range(len(root))
+        ]
+        shrink = 1 / np.sqrt(1 + self.alpha**2) if self.rescale else 1.0
+        made: dict[str, exp.Expr] = {}
+        for name, mean, weights in zip(self.columns, known.means, root, strict=True):
+            value: exp.Expr = exp.Sub(
+                this=sql.double(sql.column(name)), expression=sql.double(sql.number(float(mean)))
+            )
+            for weight, one in zip(self.alpha * weights, normals, strict=True):
+                part = exp.Mul(this=sql.double(sql.number(float(weight))), expression=one.copy())
+                value = exp.Add(this=value, expression=part)
+            value = exp.Mul(
+                this=exp.Paren(this=value), expression=sql.double(sql.number(float(shrink)))
+            )
+            made[name] = exp.Add(this=sql.double(sql.number(float(mean))), expression=value)
+        kept = [
+            sql.alias(made[name], name) if name in made else sql.column(name)
+            for name in held.relation.columns
+        ]
+        query = sql.select(sql.subquery(rows.query, "t"), kept)
+        return held.replace(relation=engine.relation(query))
+
     def _root(self, values: Numbers) -> Numbers:
         """Return a matrix that gives independent unit noise the wanted covariances."""
         if not self.correlated:
             return np.diag([_deviation(column) for column in values])
         complete = values[:, ~np.isnan(values).any(axis=0)]
-        if complete.shape[1] < 2:
-            raise InputError(
-                "correlated noise needs at least two complete records",
-                code="too-few-records",
-                hint="leave out columns with many missing values",
-            )
-        share, axes = np.linalg.eigh(np.atleast_2d(np.cov(complete)))
-        root: Numbers = axes * np.sqrt(np.maximum(share, 0))
-        return root
+        size = complete.shape[1]
+        return _correlated(size, np.atleast_2d(np.cov(complete)) if size > 1 else np.eye(1))
+
+
+def _correlated(size: int, covariances: Numbers) -> Numbers:
+    """Return a root of the covariances of so many complete records."""
+    if size < 2:
+        raise InputError(
+            "correlated noise needs at least two complete records",
+            code="too-few-records",
+            hint="leave out columns with many missing values",
+        )
+    share, axes = np.linalg.eigh(covariances)
+    root: Numbers = axes * np.sqrt(np.maximum(share, 0))
+    return root
 
 
 def _mean(values: Numbers) -> Numbers:

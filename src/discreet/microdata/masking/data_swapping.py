@@ -12,11 +12,14 @@ from discreet.data.schema import Schema
 from discreet.errors import InputError
 from discreet.microdata.columns import codes
 from discreet.microdata.masking._base import ColumnMasking
+from discreet.microdata.masking._exchange import exchanged
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from discreet.data.dataset import Dataset
 
 __all__ = ["DataSwapping"]
 
@@ -70,6 +73,14 @@ class DataSwapping(ColumnMasking):
         if self.fraction >= 1:
             return None
         return dataclasses.replace(self, fraction=min(self.fraction * 1.5, 1.0))
+
+    def mask_in_engine(self, held: Dataset, *, rng: Randomness) -> Dataset | None:
+        """Return the records after the swaps, which the engine makes."""
+        size = round(len(held) * self.fraction)
+        if size < 2:
+            return held
+        made = exchanged(held.relation, self.columns, self.within, size=size, rng=rng)
+        return held.replace(relation=made)
 
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness

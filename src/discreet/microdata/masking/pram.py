@@ -12,11 +12,14 @@ from discreet.data.schema import Schema
 from discreet.errors import InputError
 from discreet.microdata.columns import Numbers, Places, codes, combined
 from discreet.microdata.masking._base import ColumnMasking
+from discreet.microdata.masking._categories import AliasTables, drawn_by, grouped
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from discreet.data.dataset import Dataset
 
 __all__ = ["PRAM", "invariant_matrix"]
 
@@ -103,6 +106,31 @@ class PRAM(ColumnMasking):
             name: self._randomised(rows.column(name), name, group, rng) for name in self.columns
         }
 
+    def mask_in_engine(self, held: Dataset, *, rng: Randomness) -> Dataset | None:
+        """Return the records after the draw, which the engine makes; counts alone come out."""
+        for name in self.columns:
+            relation, tables = held.relation, self._tables(held, name)
+            if tables is None:
+                return None
+            held = held.replace(relation=drawn_by(relation, name, self.within, tables, rng))
+        return held
+
+    def _tables(self, held: Dataset, name: str) -> AliasTables | None:
+        """Return what the draw of a column needs, by the values of those it respects."""
+        found = grouped(held.relation, name, self.within)
+        _require_few(len(found.column("value").unique()), name)
+        group = codes(found.column("group"))[0]
+        places, values = codes(found.column("value"))
+        counts = found.column("count").to_numpy().astype(np.float64)
+        words = np.array(values.cast("string").to_pylist(), dtype=object)
+        tables = AliasTables(values)
+        for own in np.split(order := np.argsort(group, kind="stable"), _ends(group[order])):
+            if not tables.holds(len(own)):
+                return None
+            matrix = self.transitions(tuple(words[places[own]]), counts[own], column=name)
+            tables.add(found.column("group")[int(own[0])].as_py(), places[own], matrix)
+        return tables
+
     def transitions(self, values: tuple[str, ...], counts: Numbers, *, column: str) -> Numbers:
         """Return the matrix used for a column: row = category, entries = odds of what it becomes."""
         if self.matrix is not None:
@@ -120,13 +148,7 @@ class PRAM(ColumnMasking):
         import pyarrow as pa
 
         places, values = codes(column)
-        if len(values) > _MOST:
-            raise InputError(
-                f"column {name!r} has {len(values):,} different values, too many for pram",
-                code="too-many-categories",
-                hint="recode it first, or use rank-swapping",
-                column=name,
-            )
+        _require_few(len(values), name)
         known = places >= 0
         if not known.any():
             return values.take(pa.array(places, mask=~known))
@@ -135,13 +157,26 @@ class PRAM(ColumnMasking):
         drawn = places.copy()
         rows = np.flatnonzero(known)
         rows = rows[np.argsort(group[rows], kind="stable")]
-        ends = np.flatnonzero(np.diff(group[rows])) + 1
-        for some in np.split(rows, ends):
+        for some in np.split(rows, _ends(group[rows])):
             present, own = np.unique(places[some], return_inverse=True)
             counts = np.bincount(own.ravel()).astype(np.float64)
             matrix = self.transitions(tuple(words[present]), counts, column=name)
             drawn[some] = present[_drawn(matrix, own.ravel(), unit[some])]
         return values.take(pa.array(drawn, mask=~known))
+
+
+def _require_few(number: int, column: str) -> None:
+    if number > _MOST:
+        raise InputError(
+            f"column {column!r} has {number:,} different values, too many for pram",
+            code="too-many-categories",
+            hint="recode it first, or use rank-swapping",
+            column=column,
+        )
+
+
+def _ends(sorted_group: Places) -> Places:
+    return np.flatnonzero(np.diff(sorted_group)) + 1
 
 
 def _drawn(matrix: Numbers, places: Places, unit: Numbers) -> Places:

@@ -10,11 +10,14 @@ import numpy as np
 
 from discreet.data.schema import Schema
 from discreet.microdata.masking._base import ColumnMasking
+from discreet.microdata.masking._exchange import ranked, swapped
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from discreet.data.dataset import Dataset
 
 __all__ = ["RankSwapping"]
 
@@ -55,16 +58,35 @@ class RankSwapping(ColumnMasking):
         """Return the swapped columns."""
         return {name: self._swapped(rows.column(name), rng) for name in self.columns}
 
+    def mask_in_engine(self, held: Dataset, *, rng: Randomness) -> Dataset | None:
+        """Return the records after the swaps: the engine ranks and joins, pairs alone come in."""
+        import pyarrow as pa
+
+        from discreet.microdata.masking._swap import partners
+
+        for name in self.columns:
+            engine = held.engine
+            ranks = engine.materialize(ranked(held.relation, name))
+            known = engine.count(ranks)
+            partner = partners(known, self._window(known), rng)
+            one = np.flatnonzero(partner > np.arange(known, dtype=partner.dtype))
+            # Ranks of an engine start with 1.
+            pairs = pa.table({"one": one + 1, "two": partner[one].astype(np.int64) + 1})
+            held = held.replace(relation=swapped(held.relation, name, ranks, pairs))
+        return held
+
+    def _window(self, known: int) -> int:
+        return max(int(known * self.p / 100), 1)
+
     def _swapped(self, column: pa.ChunkedArray, rng: Randomness) -> pa.Array:
         import pyarrow as pa
 
-        from discreet.microdata.masking._swap import draws, partners
+        from discreet.microdata.masking._swap import partners
 
         column = column.combine_chunks()
         order, known = _ranked(column)
-        window = max(int(known * self.p / 100), 1)
         source = np.arange(len(column))
-        source[order] = order[partners(known, window, rng.uniform(draws(known)))]
+        source[order] = order[partners(known, self._window(known), rng)]
         return column.take(pa.array(source))
 
 

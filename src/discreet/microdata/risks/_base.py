@@ -65,6 +65,8 @@ class RiskMeasure(Member):
     identifies: ClassVar[bool] = False
     #: Whether released records must correspond to original ones; synthetic ones do not.
     needs_origin: ClassVar[bool] = True
+    #: Whether records drawn by lot tell the risk of all of them, or more.
+    of_sample: ClassVar[bool] = False
     #: How far two measurements of the same files may lie apart, where models are trained on them.
     noise: ClassVar[float] = 1e-9
 

@@ -32,6 +32,7 @@ class IntervalDisclosure(RiskMeasure):
     """
 
     name: ClassVar[str] = "interval-disclosure"
+    of_sample: ClassVar[bool] = True
     reference: ClassVar[str] = (
         "Pagliuca and Seri 1999; Mateo-Sanz, Sebé and Domingo-Ferrer, PSD 2004"
     )

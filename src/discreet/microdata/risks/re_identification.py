@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from discreet.microdata.columns import Places
 from discreet.microdata.pair import Pair
 from discreet.microdata.risks._base import Finding, RiskMeasure
 from discreet.randomness import Randomness
@@ -44,29 +45,38 @@ class ReIdentification(RiskMeasure):
 
     def measure(self, pair: Pair, *, rng: Randomness) -> Finding:
         """Return the mean prosecutor risk, which is also the marketer's."""
-        sizes = pair.class_size
-        records = 1.0 / sizes
-        mean = float(records.mean())
-        facts = {
-            "classes": int(pair.class_of.max()) + 1,
-            "smallest class": int(sizes.min()),
-            "mean class": float(pair.people_in(pair.class_of).mean()),
-            "sample uniques": int((sizes == 1).sum()),
-            "records in classes below 3": int((sizes < 3).sum()),
-            "records in classes below 5": int((sizes < 5).sum()),
-            "prosecutor, highest": float(records.max()),
-            f"prosecutor, share above {self.threshold:g}": float((records > self.threshold).mean()),
-            "marketer": mean,
-        }
-        people = pair.people
-        if people is not None:
-            guess = 1.0 / np.maximum(people, 1.0)
+        people = pair.people_in(pair.class_of)
+        sizes, place = np.unique(people, return_inverse=True)
+        records = np.bincount(place.ravel()[pair.class_of], minlength=sizes.size)
+        found = self.of_sizes(sizes, np.bincount(place.ravel(), minlength=sizes.size), records)
+        facts = dict(found.facts)
+        if pair.people is not None:
+            guess = 1.0 / np.maximum(pair.people, 1.0)
             facts |= {
                 "journalist, highest": float(guess.max()),
                 "journalist, mean": float(guess.mean()),
             }
+        return dataclasses.replace(found, facts=facts, records=1.0 / pair.class_size)
+
+    def of_sizes(self, people: Places, classes: Places, records: Places) -> Finding:
+        """Return the finding for so many classes, with so many records, of so many people each."""
+        risk = 1.0 / people
+        total = int(records.sum())
+        mean = float((risk * records).sum() / total)
+        above = records[risk > self.threshold].sum() / total
+        facts = {
+            "classes": int(classes.sum()),
+            "smallest class": int(people.min()),
+            "mean class": float((people * classes).sum() / classes.sum()),
+            "sample uniques": int(records[people == 1].sum()),
+            "records in classes below 3": int(records[people < 3].sum()),
+            "records in classes below 5": int(records[people < 5].sum()),
+            "prosecutor, highest": float(risk.max()),
+            f"prosecutor, share above {self.threshold:g}": float(above),
+            "marketer": mean,
+        }
         words = (
             f"{mean:.1%} of records would be named correctly by picking at random in their class; "
             f"{facts['sample uniques']:,} records are alone in theirs"
         )
-        return self.finding(mean, words, facts, records)
+        return self.finding(mean, words, facts)

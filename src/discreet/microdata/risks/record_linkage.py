@@ -45,6 +45,7 @@ class RecordLinkage(RiskMeasure):
     """
 
     name: ClassVar[str] = "record-linkage"
+    of_sample: ClassVar[bool] = True
     reference: ClassVar[str] = "Domingo-Ferrer and Torra 2001; Pagliuca and Seri 1999"
     identifies: ClassVar[bool] = True
     scenario: ClassVar[str] = (

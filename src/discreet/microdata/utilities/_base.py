@@ -36,6 +36,8 @@ class UtilityMeasure(Member):
 
     #: Whether released records must correspond to original ones; synthetic ones do not.
     needs_origin: ClassVar[bool] = True
+    #: Whether records drawn by lot tell the loss of all of them, up to chance.
+    of_sample: ClassVar[bool] = True
     #: What is measured at most where nothing was lost; above 0 where models are trained.
     noise: ClassVar[float] = 0.0
 

@@ -36,6 +36,7 @@ class ClassMetrics(UtilityMeasure):
     """
 
     name: ClassVar[str] = "class-metrics"
+    of_sample: ClassVar[bool] = False
     reference: ClassVar[str] = "Bayardo and Agrawal 2005; LeFevre et al. 2006; Prasser et al. 2016"
 
     k: int = parameter(1, help="size that classes should have, for the average", low=1)
