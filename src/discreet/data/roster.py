@@ -19,9 +19,13 @@ from discreet.data.dataset import Dataset
 from discreet.data.engines.base import ROW
 from discreet.data.snapshot import row_marks
 
-__all__ = ["Roster", "locate_marks"]
+__all__ = ["CHANGE", "Roster", "locate_marks"]
 
 Ints = npt.NDArray[np.int64]
+
+#: Amounts that changed by no more than this share between snapshots are nearly the same.
+CHANGE = 0.1
+_ROUGH = "__rough_amount"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -84,6 +88,29 @@ class Roster:
             return np.zeros(0, np.int64)
         names = list(dict.fromkeys([held.unit, *columns]))
         return row_marks(held.relation, names, key=self.key)[self.order]
+
+    def nearly(self, columns: Sequence[str]) -> Ints:
+        """Return two keyed marks of each record's unit and rough amount; none without a unit.
+
+        The amount is the product of the columns. Amounts that differ by less than `CHANGE` have the
+        same mark in at least one of the two rows.
+        """
+        held = self.dataset
+        if held is None or held.unit is None or not columns or not set(columns) <= set(held.columns):
+            return np.zeros((0, 0), np.int64)
+        amount = np.ones(len(self))
+        for name in columns:
+            column = held.arrow([name]).column(0).cast("float64").fill_null(0.0)
+            amount = amount * column.to_numpy()
+        with np.errstate(divide="ignore"):
+            size = np.log(np.abs(amount)) / (2 * np.log1p(CHANGE))
+        found = []
+        for shift in (0.0, 0.5):
+            step = np.where(amount == 0, -(2.0**40), np.floor(size + shift)).astype(np.int64)
+            rough = held.with_columns({_ROUGH: step * 2 + (amount < 0)})
+            marks = row_marks(rough.relation, [held.unit, _ROUGH], key=self.key)[self.order]
+            found.append(marks & 0x7FFFFFFF)  # beside the mark of the unit, so few bits will do
+        return np.stack(found)
 
     @property
     def identities(self) -> list[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -113,9 +114,22 @@ class Recording:
         }
         if entry is not None:
             manifest["entry"] = {"number": entry.number, "hash": entry.hash}
+            manifest["records"] = self._stated_records()
         if self._sign is not None:
             manifest = signed(manifest, self._sign)
         (folder / MANIFEST).write_text(written(manifest), encoding="utf-8")
+
+    def _stated_records(self) -> dict[str, str]:
+        """Return what tells a stranger whether two folders are of the same records, and no more."""
+        assert self._memory is not None
+        secret = self._memory.key
+        stated = {"dataset": self._memory.dataset.name, "snapshot": self._memory.identity}
+        return {
+            what: hmac.new(secret, f"manifest {what} {name}".encode(), hashlib.sha256).hexdigest()[
+                :32
+            ]
+            for what, name in stated.items()
+        }
 
     def _recorded(self, memory: Memory, files: Mapping[str, str]) -> Entry:
         release, standing = self._release, self._release.standing

@@ -83,7 +83,11 @@ def file_facts(
     return [
         *found,
         *(
-            dataclasses.replace(one, identities=memory.roster.amounts([str(one.measure)]))
+            dataclasses.replace(
+                one,
+                identities=memory.roster.amounts([str(one.measure)]),
+                near=memory.roster.nearly([str(one.measure)]),
+            )
             for one in sums
         ),
     ]

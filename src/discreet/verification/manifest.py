@@ -22,8 +22,11 @@ __all__ = ["MANIFEST", "check_manifest", "file_digests", "read_public_key", "sig
 MANIFEST = "manifest.json"
 #: What a manifest has, and nothing else.
 FIELDS = frozenset(
-    {"format", "kind", "audience", "conditions", "files", "entry", "signature", "public_key"}
-)
+    {
+        "format", "kind", "audience", "conditions", "files", "records", "entry", "signature",
+        "public_key",
+    }
+)  # fmt: skip
 
 
 def file_digests(folder: Path) -> dict[str, str]:
