@@ -175,9 +175,10 @@ def _linear(book: Ledger, dataset: str, earlier: Sequence[Earlier]) -> list[Quan
             if isinstance(fact, LinearFacts):
                 by_quantity.setdefault(fact.quantity, []).append((release, fact))
     found = []
+    every = [one for several in by_quantity.values() for one in several]
     for (measure, _), several in by_quantity.items():
         last, own = several[-1]
-        memory = _Remembered(last.snapshot, rosters, tuple(several[:-1]))
+        memory = _Remembered(last.snapshot, rosters, tuple(o for o in every if o[1] is not own))
         judgement = JointJudgement(memory, own)
         isolating = not judgement.is_alone and judgement.isolating(own.exact)[0].any()
         narrowest = _narrowest(judgement, own)
