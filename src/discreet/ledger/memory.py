@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import os
@@ -49,6 +50,15 @@ class Earlier:
         return f"release {self.number} ({self.entry.question})"
 
 
+@dataclasses.dataclass(frozen=True)
+class Companion:
+    """A release that leaves together with the one that is judged."""
+
+    name: str
+    snapshot: str
+    number: int = 0
+
+
 def earlier_releases(ledger: Ledger, dataset: str) -> list[Earlier]:
     """Return the releases about a dataset that a ledger remembers, in order."""
     found = ledger.history(dataset, kind="release")
@@ -94,6 +104,7 @@ class Memory:
         self.after = 0
         self.earlier: tuple[Earlier, ...] = ()
         self.answers: tuple[Entry, ...] = ()
+        self._companions: tuple[tuple[Companion, LinearFacts], ...] = ()
         self.refresh()
 
     def close(self) -> None:
@@ -193,9 +204,22 @@ class Memory:
         known = {s.identity: s.name for s in self.ledger.snapshots()}
         return known.get(identity, "")
 
-    def linear(self) -> list[tuple[Earlier, LinearFacts]]:
-        """Return the linear facts of all releases."""
-        return [(e, f) for e in self.earlier for f in e.facts if isinstance(f, LinearFacts)]
+    def linear(self) -> list[tuple[Earlier | Companion, LinearFacts]]:
+        """Return the linear facts of all releases, and of those that leave together with the next."""
+        told: list[tuple[Earlier | Companion, LinearFacts]] = [
+            (e, f) for e in self.earlier for f in e.facts if isinstance(f, LinearFacts)
+        ]
+        return [*told, *self._companions]
+
+    def beside(self, name: str, facts: Sequence[Facts]) -> Memory:
+        """Return the memory as it will be when something with these facts has left, too."""
+        companion = Companion(name, self.identity)
+        _ = self.roster  # read once, for all
+        later = copy.copy(self)
+        later._is_own = False
+        own = tuple((companion, fact) for fact in facts if isinstance(fact, LinearFacts))
+        later._companions = (*self._companions, *own)
+        return later
 
     def classes(self) -> list[tuple[Earlier, ClassFacts]]:
         """Return the class facts of all releases."""
