@@ -9,6 +9,8 @@ so that it does not matter which of them is which.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import hmac
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +27,6 @@ Ints = npt.NDArray[np.int64]
 
 #: Amounts that changed by no more than this share between snapshots are nearly the same.
 CHANGE = 0.1
-_ROUGH = "__rough_amount"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -102,14 +103,13 @@ class Roster:
         for name in columns:
             column = held.arrow([name]).column(0).cast("float64").fill_null(0.0)
             amount = amount * column.to_numpy()
+        amount = amount[self.order]
         with np.errstate(divide="ignore"):
             size = np.log(np.abs(amount)) / (2 * np.log1p(CHANGE))
         found = []
         for shift in (0.0, 0.5):
             step = np.where(amount == 0, -(2.0**40), np.floor(size + shift)).astype(np.int64)
-            rough = held.with_columns({_ROUGH: step * 2 + (amount < 0)})
-            marks = row_marks(rough.relation, [held.unit, _ROUGH], key=self.key)[self.order]
-            found.append(marks & 0x7FFFFFFF)  # beside the mark of the unit, so few bits will do
+            found.append(_keyed(self.units, step * 2 + (amount < 0), self.key))
         return np.stack(found)
 
     @property
@@ -126,6 +126,18 @@ class Roster:
         """Return a column of the records in the order of the roster, as an Arrow array."""
         assert self.dataset is not None
         return self.dataset.arrow([name]).column(0).take(self.order)
+
+
+def _keyed(units: Ints, steps: Ints, key: bytes) -> Ints:
+    """Return a keyed mark of each pair, of few bits: it stands beside the mark of the unit."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    secret = hmac.new(key, b"rough amounts", hashlib.sha256).digest()
+    # Single blocks, each a pair of its own: a permutation under a key, as a block cipher is.
+    cipher = Cipher(algorithms.AES(secret), modes.ECB()).encryptor()  # noqa: S305
+    blocks = np.stack([units, steps], axis=1).astype("<i8").tobytes()
+    marks = np.frombuffer(cipher.update(blocks) + cipher.finalize(), dtype="<i8")[::2]
+    return marks.astype(np.int64) & 0x7FFFFFFF
 
 
 def locate_marks(these: Ints, those: Ints) -> Ints:
