@@ -76,9 +76,7 @@ def test_sums_of_permuted_groups_are_judged_with_tables(tmp_path: Path) -> None:
 def test_linked_tables_are_protected_with_earlier_ones(tmp_path: Path) -> None:
     base = frame()
     moved = base["a"].where(base["id"] != 3, "y" if base["a"][3] != "y" else "x")
-    data = dc.read(
-        base.assign(c=moved), roles={**ROLES, "c": "quasi"}, unit="id", name="people"
-    )
+    data = dc.read(base.assign(c=moved), roles={**ROLES, "c": "quasi"}, unit="id", name="people")
     with dc.open_ledger() as ledger:
         one = dc.tabulate(data, by=["a"], measure="m").protect(RULES, ledger=ledger)
         one.write(tmp_path / "1", ledger=ledger)
@@ -141,8 +139,8 @@ def test_nothing_is_published_before_the_whole_folder_appears(
     def fails(*_: object, **__: object) -> None:
         raise EngineError("the disk is full", code="cannot-write")
 
-    with monkeypatch.context() as patch, pytest.raises(EngineError):
-        patch.setattr("discreet.app.policy.run._record", fails)
+    monkeypatch.setattr("discreet.app.policy.run._record", fails)
+    with pytest.raises(EngineError):
         run_policy(tmp_path / "policy.yaml", tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert states(tmp_path) == ["recorded, perhaps not published"] * 2

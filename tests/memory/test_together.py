@@ -44,3 +44,21 @@ def test_folders_of_two_snapshots_are_not_taken_for_one(tmp_path: Path) -> None:
             tmp_path / "more", ledger=ledger, snapshot="2026"
         )
     assert verdicts([*folders, more]) == ["kept", "not checked"]
+
+
+def test_the_joint_report_draws_whom_releases_touch(tmp_path: Path) -> None:
+    with dc.open_ledger() as ledger:
+        table = dc.tabulate(staff(leaver=False), by=["sector"], measure="salary")
+        release = table.protect([dc.MinimumFrequency(4)], ledger=ledger)
+        release.write(tmp_path / "out", ledger=ledger)
+        audit = dc.joint_audit(ledger)
+    (touch,) = audit.touches
+    cells = release.published.set_index("sector")["value"]
+    hidden = set(cells.index[cells.isna()])
+    people = {"A": 3, "B": 4, "C": 8, "D": 9}
+    withheld = sum(people[sector] for sector in hidden)
+    assert (touch.told, touch.withheld, touch.outside) == (24 - withheld, withheld, 0)
+    assert len(audit.quantities[0].cells) == len(hidden) == 2
+    page = audit.page()
+    assert page.count("<svg") == 2
+    assert "release 3: A" in page

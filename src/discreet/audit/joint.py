@@ -199,9 +199,7 @@ class JointSets:
     def _has_near(self) -> bool:
         """Whether other snapshots say of amounts that they are nearly the same."""
         own, now = self.facts, self.memory.identity
-        return bool(own.near.size) and any(
-            f.near.size and e.snapshot != now for e, f in self.alike
-        )
+        return bool(own.near.size) and any(f.near.size and e.snapshot != now for e, f in self.alike)
 
     def _isolating(self, wanted: Bools) -> tuple[Bools, str]:
         k = max([self.facts.k, *(told.k for told in self._told)])

@@ -97,7 +97,12 @@ class Roster:
         same mark in at least one of the two rows.
         """
         held = self.dataset
-        if held is None or held.unit is None or not columns or not set(columns) <= set(held.columns):
+        if (
+            held is None
+            or held.unit is None
+            or not columns
+            or not set(columns) <= set(held.columns)
+        ):
             return np.zeros((0, 0), np.int64)
         amount = np.ones(len(self))
         for name in columns:

@@ -239,7 +239,8 @@ class Memory:
 
 def _share_rows(one: Ints, other: Ints) -> bool:
     """Whether half of the smaller of two sets of marks are in both; those that are not alone in
-    their set do not count."""
+    their set do not count.
+    """
     singles = []
     for marks in (one, other):
         found, times = np.unique(marks, return_counts=True)

@@ -22,7 +22,14 @@ from discreet.errors import RefusedError
 from discreet.ledger.memory import Memory
 from discreet.microdata.columns import is_number
 
-__all__ = ["EARLIER", "class_sums", "earlier_classes", "file_facts", "require_sums_safe", "with_earlier"]
+__all__ = [
+    "EARLIER",
+    "class_sums",
+    "earlier_classes",
+    "file_facts",
+    "require_sums_safe",
+    "with_earlier",
+]
 
 Ints = npt.NDArray[np.int64]
 

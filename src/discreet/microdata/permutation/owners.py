@@ -35,6 +35,8 @@ def shared_by(
     return labels
 
 
-def people_in(labels: npt.NDArray[np.int64], owners: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def people_in(
+    labels: npt.NDArray[np.int64], owners: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
     """Return how many people own records in each group."""
     return np.bincount(np.unique(np.stack((labels, owners)), axis=1)[0])

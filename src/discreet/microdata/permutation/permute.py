@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.data.frames import Library
-from discreet.errors import InfeasibleError, InputError
+from discreet.errors import InputError
 from discreet.ledger.memory import Memory
 from discreet.microdata.memory import earlier_classes
 from discreet.microdata.permutation.owners import people_in, shared_by

@@ -24,7 +24,6 @@ from discreet.randomness import Randomness
 if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
     from discreet.ledger.memory import Memory
-    from discreet.microdata.permutation.groups import Groups
 
 __all__ = ["Remembered", "grouped_within"]
 
