@@ -128,29 +128,29 @@ class World:
         return bool(self.isolated() or self.narrowed() or self.thin_classes())
 
 
-def frame_of(rng: np.random.Generator, size: int) -> pd.DataFrame:
-    """Return a few people."""
+def frame_of(rng: np.random.Generator, size: int, top: int = 20) -> pd.DataFrame:
+    """Return a few people with amounts below a top."""
     return pd.DataFrame(
         {
             "id": np.arange(size),
             "a": rng.choice(list("xyz"), size),
             "b": rng.choice(list("pq"), size),
             "c": rng.choice(list("stu"), size),
-            "m": rng.integers(1, 20, size),
+            "m": rng.integers(1, top, size),
         }
     )
 
 
-def changed(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+def changed(frame: pd.DataFrame, rng: np.random.Generator, top: int = 20) -> pd.DataFrame:
     """Return the people later: one has gone, come or changed."""
     later = frame.copy()
     way = rng.integers(3)
     if way == 0:
         return later.drop(index=int(rng.integers(len(later)))).reset_index(drop=True)
     if way == 1:
-        later.loc[int(rng.integers(len(later))), "m"] += 5
+        later.loc[int(rng.integers(len(later))), "m"] += max(1, top // 4)
         return later
-    new = frame_of(rng, 1).assign(id=100)
+    new = frame_of(rng, 1, top).assign(id=100)
     return pd.concat([later, new], ignore_index=True)
 
 
@@ -228,14 +228,16 @@ def tell_answer(world: World, frame: pd.DataFrame, name: str, rows: pd.DataFrame
         world.told.append({numbers[place] for place in inside})
 
 
-def play(seed: int, *, remember: bool) -> World:
+def play(seed: int, *, remember: bool, top: int = 20, attacker: str = "outsider") -> World:
     """Release two to five things about a few people, with or without memory."""
     rng = np.random.default_rng(seed)
-    frame = frame_of(rng, int(rng.integers(5, 9)))
+    frame = frame_of(rng, int(rng.integers(5, 9)), top)
     k = int(rng.integers(2, 4))
+    if attacker == "contributors":
+        k = 3  # of two, each knows the other
     world = World(k)
     rules = [dc.MinimumFrequency(k), dc.PPercent(10)]
-    method = dc.Suppression(attacker="outsider", effort="fast")
+    method = dc.Suppression(attacker=attacker, effort="fast")
     turn = int(rng.integers(2, 6))
     over_time = bool(rng.integers(2))
     answered = bool(rng.integers(2))
@@ -243,7 +245,7 @@ def play(seed: int, *, remember: bool) -> World:
         snapshot = "first"
         for step in range(turn):
             if over_time and step == turn - 1 and not answered:
-                frame, snapshot = changed(frame, rng), "second"
+                frame, snapshot = changed(frame, rng, top), "second"
                 world.weaken(set(world.number(frame)))
             people = dataset(frame)
             memory: dict[str, Any] = {"ledger": ledger, "snapshot": snapshot} if remember else {}

@@ -23,7 +23,7 @@ from discreet.data.sql.query import from_clause
 from discreet.data.sql.total import total
 from discreet.errors import DiscreetError, RefusedError
 
-__all__ = ["Answered", "answered_facts"]
+__all__ = ["Answered", "answered_facts", "answered_measures"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -45,8 +45,28 @@ def answered_facts(
         return []  # a gateway answers without weights
     dataset = memory.roster.dataset
     assert dataset is not None
-    catalog = Catalog.of(dataset.name, dataset.schema, dataset.relation.schema)
     found = []
+    for entry, query in _questions(memory, dataset):
+        if measure not in _told(query):
+            continue
+        parts = _parts(query, dataset, entry)[memory.roster.order]
+        k = int(entry.details.get("k") or 2)
+        name = Answered(f"answer {entry.number}", memory.identity)
+        found.append((name, _facts(parts, measure, k, memory)))
+    return found
+
+
+def answered_measures(memory: Any) -> set[str | None]:
+    """Return the columns of which sums were answered."""
+    dataset = memory.roster.dataset
+    if dataset is None:
+        return set()
+    return {name for _, query in _questions(memory, dataset) for name in _told(query)}
+
+
+def _questions(memory: Any, dataset: Dataset) -> Iterator[tuple[Any, Query]]:
+    """Give each answer with its question, or refuse what cannot be read again."""
+    catalog = Catalog.of(dataset.name, dataset.schema, dataset.relation.schema)
     for entry in memory.answers:
         if entry.details.get("snapshot") != memory.identity:
             raise RefusedError(
@@ -64,13 +84,7 @@ def answered_facts(
                 code="unknown-answer",
                 hint="open the records with the same columns as the gateway, without lookups",
             ) from None
-        if measure not in _told(query):
-            continue
-        parts = _parts(query, dataset, entry)[memory.roster.order]
-        k = int(entry.details.get("k") or 2)
-        name = Answered(f"answer {entry.number}", memory.identity)
-        found.append((name, _facts(parts, measure, k, memory)))
-    return found
+        yield entry, query
 
 
 def _facts(parts: Ints, measure: str | None, k: int, memory: Any) -> LinearFacts:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.answers import answered_facts
+from discreet.audit.answers import answered_facts, answered_measures
 from discreet.audit.atoms import SCALE, atoms_of, incidence, weights_of
 from discreet.audit.history.auditor import Auditor
+from discreet.audit.kinship import kin_of, rescaled
 from discreet.data.engines.cell_codes import ancestors
 from discreet.data.facts import LinearFacts
 from discreet.data.roster import Roster, locate_marks
@@ -69,14 +70,45 @@ class _Told:
 class JointSets:
     """A new release against everything that a ledger remembers of the same quantity."""
 
-    def __init__(self, memory: Remembers, facts: LinearFacts) -> None:
+    def __init__(self, memory: Remembers, facts: LinearFacts, *, near: bool = False) -> None:
         self.memory, self.facts = memory, facts
+        #: Whether amounts that changed a little are taken for known to be the same.
+        self._near = near
         alike = [(e, f) for e, f in memory.linear() if f.quantity == facts.quantity]
         if memory.answers:
             alike += answered_facts(memory, facts.quantity)
+        kindred: list[tuple[Any, LinearFacts]] = []
+        for name, factor in self._kin().items():
+            several = [(e, f) for e, f in memory.linear() if f.quantity == (name, facts.weight)]
+            if memory.answers:
+                several += answered_facts(memory, (name, facts.weight))
+            own = str(facts.measure)
+            if factor is None:
+                kindred += [(e, rescaled(f, own, 1.0)) for e, f in several]
+            else:
+                alike += [(e, rescaled(f, own, factor)) for e, f in several]
         #: Earlier facts of the same quantity; exact answers are tables by their groups.
         self.alike: list[tuple[Any, LinearFacts]] = alike
-        self.is_alone = not alike
+        #: Earlier facts of measures that tell of this one and are no multiples of it: their sets
+        #: are looked at, and not their values.
+        self.kindred: list[tuple[Any, LinearFacts]] = kindred
+        self.is_alone = not alike and not kindred
+
+    def _kin(self) -> Mapping[str, float | None]:
+        """Return the measures of earlier releases and answers that tell of this one."""
+        measure, weight = self.facts.quantity
+        if measure is None:
+            return {}
+        others = {f.measure for _, f in self.memory.linear() if f.quantity[0] is not None}
+        if self.memory.answers and weight is None:
+            others |= answered_measures(self.memory)
+        others = {name for name in others if name is not None} - {measure}
+        if not others:
+            return {}
+        if self.memory.roster.dataset is not None:
+            return kin_of(self.memory.roster, measure, others)
+        told = {f.measure for _, f in self.memory.linear() if measure in f.kin}
+        return dict.fromkeys(sorted(others & {*self.facts.kin, *told}))
 
     # -- the universe ------------------------------------------------------------------------------
     @functools.cached_property
@@ -85,19 +117,16 @@ class JointSets:
         now = self.memory.roster
         found = {self.memory.identity: np.arange(len(now), dtype=np.int64)}
         self._rosters = [now]
-        amounts = {self.memory.identity: self.facts.identities}
-        amounts |= {e.snapshot: f.identities for e, f in self.alike if len(f.identities)}
-        none = np.zeros(0, np.int64)
+        stated = [(e.snapshot, f) for e, f in self.alike if len(f.identities)]
+        facts = {self.memory.identity: self.facts} | dict(stated)
         size = len(now)
-        for identity in dict.fromkeys(e.snapshot for e, _ in self.alike):
+        for identity in dict.fromkeys(e.snapshot for e, _ in (*self.alike, *self.kindred)):
             if identity in found:
                 continue
             then = self.memory.rosters[identity]
             numbers = np.full(len(then), -1, dtype=np.int64)
             for (other, known), roster in zip(list(found.items()), self._rosters, strict=True):
-                mine, theirs = amounts.get(identity, none), amounts.get(other, none)
-                is_told = len(mine) == len(then) and len(theirs) == len(roster)
-                place = locate_marks(mine, theirs) if is_told else then.locate(roster)
+                place = _located(then, facts.get(identity), roster, facts.get(other), self._near)
                 numbers = np.where(
                     (numbers < 0) & (place >= 0), known[np.maximum(place, 0)], numbers
                 )
@@ -118,7 +147,8 @@ class JointSets:
 
     @functools.cached_property
     def _told(self) -> list[_Told]:
-        return [_cells(e.name, f, self._spread(e.snapshot, f.members)) for e, f in self.alike]
+        several = (*self.alike, *self.kindred)
+        return [_cells(e.name, f, self._spread(e.snapshot, f.members)) for e, f in several]
 
     @functools.cached_property
     def _new(self) -> _Told:
@@ -154,8 +184,24 @@ class JointSets:
         """Return which of the wanted cells would tell of fewer than k people, and beside what.
 
         Larger cells are looked at first, so that what must be withheld is small. Cells that earlier
-        releases withhold must not follow from what is told either.
+        releases withhold must not follow from what is told either. Where amounts of other snapshots
+        are nearly the same, neither may hold for somebody who knows by how much they changed: a
+        person who left would be told within the others' changes.
         """
+        refused, beside = self._isolating(wanted)
+        if not self._near and self._has_near:
+            known = type(self)(self.memory, self.facts, near=True)
+            more, named = known._isolating(wanted & ~refused)
+            return refused | more, named if more.any() else beside
+        return refused, beside
+
+    @property
+    def _has_near(self) -> bool:
+        """Whether other snapshots say of amounts that they are nearly the same."""
+        own, now = self.facts, self.memory.identity
+        return bool(own.near.size) and any(f.near.size and e.snapshot != now for e, f in self.alike)
+
+    def _isolating(self, wanted: Bools) -> tuple[Bools, str]:
         k = max([self.facts.k, *(told.k for told in self._told)])
         # The auditor counts the sum over everybody as told; with somebody more it tells nothing.
         auditor = Auditor(np.append(self._weights, 4 * k * SCALE), k * SCALE)
@@ -205,6 +251,31 @@ class JointSets:
             share = mine.intersection(atoms.tolist())
             found[cell] = bool(share) and len(atoms) < total and len(atoms) <= 2 * len(mine)
         return found
+
+
+def _located(
+    then: Roster, mine: LinearFacts | None, roster: Roster, theirs: LinearFacts | None, near: bool
+) -> Ints:
+    """Return where records of a snapshot stand in another with the same amount, or nearly it."""
+    is_told = (
+        mine is not None
+        and theirs is not None
+        and len(mine.identities) == len(then)
+        and len(theirs.identities) == len(roster)
+    )
+    if mine is None or theirs is None or not is_told:
+        return then.locate(roster)
+    place = locate_marks(mine.identities, theirs.identities)
+    if not near or not mine.near.size or not theirs.near.size:
+        return place
+    for scale in range(2):
+        here = np.flatnonzero(place < 0)
+        there = np.setdiff1d(np.arange(len(roster)), place)
+        found = locate_marks(mine.near[scale][here], theirs.near[scale][there])
+        here, there = here[found >= 0], there[found[found >= 0]]
+        same = then.units[here] == roster.units[there]
+        place[here[same]] = there[same]
+    return place
 
 
 def cell_pairs(facts: LinearFacts) -> tuple[Ints, Ints]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import ctypes
 import json
 import os
@@ -10,7 +11,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from discreet.data.room import room_for
@@ -21,7 +22,10 @@ try:
 except ImportError:  # elsewhere than on POSIX: what a killed run left is then not removed
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["atomic_directory", "atomic_file", "put_in_place", "working_folder", "written_files"]
+__all__ = [
+    "atomic_directory", "atomic_file", "put_in_place", "when_in_place", "working_folder",
+    "written_files",
+]  # fmt: skip
 
 #: Files at the top of what we wrote; each lists under "files" what was written with it.
 _STATEMENTS = ("record.json", "evidence.json", "map.json")
@@ -33,6 +37,10 @@ _UNDER_WAY = ".discreet-"
 _STAGE = re.compile(r"\..+\.discreet-(?!replaced)[a-z0-9_]{8}")
 _EXCHANGE = 2  # RENAME_EXCHANGE of Linux
 _HERE = -100  # AT_FDCWD
+#: Folders that are being written, and what is to be done when they are in their place.
+_STAGES: contextvars.ContextVar[tuple[tuple[Path, list[Callable[[], None]]], ...]] = (
+    contextvars.ContextVar("stages", default=())
+)
 
 
 def _umask() -> int:
@@ -98,11 +106,17 @@ def atomic_directory(path: str | Path) -> Iterator[Path]:
     target = Path(path).absolute()
     _recover(target)
     _require_replaceable(target)
-    with working_folder(f".{target.name}", target.parent) as stage, room_for(target):
+    with (
+        working_folder(f".{target.name}", target.parent) as stage,
+        room_for(target),
+        _under_way(stage) as later,
+    ):
         yield stage
         _require_replaceable(target)
         stage.chmod(0o777 & ~_UMASK)
         put_in_place(stage, target)
+    for action in later:
+        when_in_place(target, action)
 
 
 def put_in_place(stage: Path, target: Path) -> None:
@@ -111,6 +125,37 @@ def put_in_place(stage: Path, target: Path) -> None:
         _exchange(stage, target)
     else:
         stage.rename(target)  # also onto an empty folder
+
+
+@contextlib.contextmanager
+def _under_way(stage: Path) -> Iterator[list[Callable[[], None]]]:
+    """Collect what is to be done when a folder has taken its place."""
+    later: list[Callable[[], None]] = []
+    token = _STAGES.set((*_STAGES.get(), (stage, later)))
+    try:
+        yield later
+    finally:
+        _STAGES.reset(token)
+
+
+def when_in_place(folder: str | Path, action: Callable[[], None]) -> None:
+    """Do something when a folder is where people find it: now, or when the stage it is in appears.
+
+    >>> import tempfile
+    >>> done, target = [], Path(tempfile.mkdtemp()) / "out"
+    >>> with atomic_directory(target) as stage:
+    ...     when_in_place(stage / "part", lambda: done.append(target.exists()))
+    ...     done
+    []
+    >>> done
+    [True]
+    """
+    place = Path(folder).absolute()
+    for stage, later in reversed(_STAGES.get()):
+        if place.is_relative_to(stage):
+            later.append(action)
+            return
+    action()
 
 
 @contextlib.contextmanager

@@ -70,6 +70,11 @@ class LinearFacts:
     #: two snapshots has the same one is one unknown, whatever else of the row has changed. Empty
     #: without a unit: then records are known by their whole rows.
     identities: Ints = dataclasses.field(default_factory=lambda: np.zeros(0, np.int64))
+    #: The same with the amount in two coarse scales, shifted against each other: amounts that
+    #: differ by less than a tenth have the same mark in one of the two.
+    near: Ints = dataclasses.field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    #: Other released measures that tell of this one, as the records were.
+    kin: tuple[str, ...] = ()
 
     @functools.cached_property
     def dimensions(self) -> tuple[Dimension, ...]:

@@ -192,7 +192,7 @@ class Release(abc.ABC):
                 )  # fmt: skip
             self._write_whole(folder, recording)
             if recording is not None:
-                recording.published()
+                recording.published(folder)
         return Path(folder)
 
     def _write_whole(self, folder: str | Path, recording: Any) -> None:
@@ -203,6 +203,7 @@ class Release(abc.ABC):
             self.write_files(temporary)
             stated = plain(self.evidence()) | {
                 "promises": plain(list(self.promises())),
+                **({} if recording is None else {"covers": recording.covers}),
                 "files": written_files(temporary),
             }
             evidence = json.dumps(stated, indent=2, ensure_ascii=False)

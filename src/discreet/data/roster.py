@@ -9,6 +9,8 @@ so that it does not matter which of them is which.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import hmac
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,9 +21,12 @@ from discreet.data.dataset import Dataset
 from discreet.data.engines.base import ROW
 from discreet.data.snapshot import row_marks
 
-__all__ = ["Roster", "locate_marks"]
+__all__ = ["CHANGE", "Roster", "locate_marks"]
 
 Ints = npt.NDArray[np.int64]
+
+#: Amounts that changed by no more than this share between snapshots are nearly the same.
+CHANGE = 0.1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -85,6 +90,33 @@ class Roster:
         names = list(dict.fromkeys([held.unit, *columns]))
         return row_marks(held.relation, names, key=self.key)[self.order]
 
+    def nearly(self, columns: Sequence[str]) -> Ints:
+        """Return two keyed marks of each record's unit and rough amount; none without a unit.
+
+        The amount is the product of the columns. Amounts that differ by less than `CHANGE` have the
+        same mark in at least one of the two rows.
+        """
+        held = self.dataset
+        if (
+            held is None
+            or held.unit is None
+            or not columns
+            or not set(columns) <= set(held.columns)
+        ):
+            return np.zeros((0, 0), np.int64)
+        amount = np.ones(len(self))
+        for name in columns:
+            column = held.arrow([name]).column(0).cast("float64").fill_null(0.0)
+            amount = amount * column.to_numpy()
+        amount = amount[self.order]
+        with np.errstate(divide="ignore"):
+            size = np.log(np.abs(amount)) / (2 * np.log1p(CHANGE))
+        found = []
+        for shift in (0.0, 0.5):
+            step = np.where(amount == 0, -(2.0**40), np.floor(size + shift)).astype(np.int64)
+            found.append(_keyed(self.units, step * 2 + (amount < 0), self.key))
+        return np.stack(found)
+
     @property
     def identities(self) -> list[tuple[int, int]]:
         """The mark of each record, and which of the records with that mark it is."""
@@ -99,6 +131,18 @@ class Roster:
         """Return a column of the records in the order of the roster, as an Arrow array."""
         assert self.dataset is not None
         return self.dataset.arrow([name]).column(0).take(self.order)
+
+
+def _keyed(units: Ints, steps: Ints, key: bytes) -> Ints:
+    """Return a keyed mark of each pair, of few bits: it stands beside the mark of the unit."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    secret = hmac.new(key, b"rough amounts", hashlib.sha256).digest()
+    # Single blocks, each a pair of its own: a permutation under a key, as a block cipher is.
+    cipher = Cipher(algorithms.AES(secret), modes.ECB()).encryptor()  # noqa: S305
+    blocks = np.stack([units, steps], axis=1).astype("<i8").tobytes()
+    marks = np.frombuffer(cipher.update(blocks) + cipher.finalize(), dtype="<i8")[::2]
+    return marks.astype(np.int64) & 0x7FFFFFFF
 
 
 def locate_marks(these: Ints, those: Ints) -> Ints:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,15 @@ class Earlier:
     def name(self) -> str:
         """What it is called in messages: its number and what it is."""
         return f"release {self.number} ({self.entry.question})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Companion:
+    """A release that leaves together with the one that is judged."""
+
+    name: str
+    snapshot: str
+    number: int = 0
 
 
 def earlier_releases(ledger: Ledger, dataset: str) -> list[Earlier]:
@@ -94,6 +104,7 @@ class Memory:
         self.after = 0
         self.earlier: tuple[Earlier, ...] = ()
         self.answers: tuple[Entry, ...] = ()
+        self._companions: tuple[tuple[Companion, LinearFacts], ...] = ()
         self.refresh()
 
     def close(self) -> None:
@@ -146,6 +157,9 @@ class Memory:
     def roster(self) -> Roster:
         """The records in the order of their marks; kept in the ledger for later snapshots."""
         found = Roster.of(self.dataset, key=self.key)
+        for name, entry in self._others("roster"):
+            if _share_rows(found.marks, unpack_roster(entry.answer).marks):
+                raise _known_as(name, "many of these records")
         self.ledger.record(
             Draft(
                 self.dataset.name, "curator", "roster", self.snapshot, self.identity, "roster",
@@ -164,14 +178,48 @@ class Memory:
         }
         return kept | {self.identity: self.roster}
 
+    def _others(self, kind: str) -> Iterator[tuple[str, Entry]]:
+        """Give the entries of a kind about datasets of other names."""
+        for name in sorted({known.dataset for known in self.ledger.snapshots()}):
+            if name != self.dataset.name:
+                yield from ((name, entry) for entry in self.ledger.history(name, kind=kind))
+
+    def require_own(self, facts: Sequence[Facts]) -> None:
+        """Refuse facts about amounts of people that were released under another dataset's name."""
+        own = [f for f in facts if isinstance(f, LinearFacts) and f.measure and len(f.identities)]
+        if not own:
+            return
+        for name, entry in self._others("release"):
+            for fact in unpack_facts(entry.answer):
+                if not isinstance(fact, LinearFacts) or not len(fact.identities):
+                    continue
+                if any(
+                    one.measure == fact.measure and _share_rows(one.identities, fact.identities)
+                    for one in own
+                ):
+                    raise _known_as(name, f"{fact.measure!r} of many of these people")
+
     def snapshot_name(self, identity: str) -> str:
         """Return the name of a snapshot by its identity."""
         known = {s.identity: s.name for s in self.ledger.snapshots()}
         return known.get(identity, "")
 
-    def linear(self) -> list[tuple[Earlier, LinearFacts]]:
-        """Return the linear facts of all releases."""
-        return [(e, f) for e in self.earlier for f in e.facts if isinstance(f, LinearFacts)]
+    def linear(self) -> list[tuple[Earlier | Companion, LinearFacts]]:
+        """Return the linear facts of all releases, and of those that leave together with the next."""
+        told: list[tuple[Earlier | Companion, LinearFacts]] = [
+            (e, f) for e in self.earlier for f in e.facts if isinstance(f, LinearFacts)
+        ]
+        return [*told, *self._companions]
+
+    def beside(self, name: str, facts: Sequence[Facts]) -> Memory:
+        """Return the memory as it will be when something with these facts has left, too."""
+        companion = Companion(name, self.identity)
+        _ = self.roster  # read once, for all
+        later = copy.copy(self)
+        later._is_own = False
+        own = tuple((companion, fact) for fact in facts if isinstance(fact, LinearFacts))
+        later._companions = (*self._companions, *own)
+        return later
 
     def classes(self) -> list[tuple[Earlier, ClassFacts]]:
         """Return the class facts of all releases."""
@@ -187,6 +235,27 @@ class Memory:
         then = self.rosters[earlier.snapshot]
         place = self.roster.locate(then)
         return np.where(place >= 0, members[np.maximum(place, 0)], absent)
+
+
+def _share_rows(one: Ints, other: Ints) -> bool:
+    """Whether half of the smaller of two sets of marks are in both; those that are not alone in
+    their set do not count.
+    """
+    singles = []
+    for marks in (one, other):
+        found, times = np.unique(marks, return_counts=True)
+        singles.append(found[times == 1])
+    common = len(np.intersect1d(*singles, assume_unique=True))
+    return common >= max(2, min(len(one), len(other)) / 2)
+
+
+def _known_as(name: str, what: str) -> RefusedError:
+    return RefusedError(
+        f"the ledger knows {what} as {name!r}",
+        code="known-by-another-name",
+        hint=f"use name={name!r} and a new snapshot (`--name {name} --snapshot …`), so that the "
+        "release is judged with the earlier ones",
+    )
 
 
 def pack_roster(roster: Roster) -> bytes:
@@ -206,6 +275,7 @@ def record_release(
     memory: Memory, *, kind: str, title: str, digest: str, facts: Sequence[Facts], audience: str
 ) -> Entry:
     """Record a release durably; `StaleError` if others were recorded since the memory was read."""
+    memory.require_own(facts)
     details = {
         "snapshot": memory.identity,
         "release": kind,

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from discreet.data.facts import BudgetFacts, Facts
+from discreet.data.atomic import when_in_place
+from discreet.data.facts import BudgetFacts, Facts, UncoveredFacts
 from discreet.data.release import Release, Standing
 from discreet.data.signing import signed
 from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import Draft, Entry, StaleError
 from discreet.ledger.memory import Memory, record_release
+from discreet.ledger.opening import open_ledger
 from discreet.ledger.store import Ledger
 from discreet.verification.manifest import MANIFEST, file_digests, written
 
@@ -57,7 +60,10 @@ class Recording:
             )
         self._release, self._sign = release, sign
         self._audience, self._conditions = audience, list(conditions)
+        self._ledger = ledger
         self._entry: Entry | None = None
+        #: Whether a joint guarantee covers the release, for its manifest.
+        self._joint = ""
         self._memory: Memory | None = None
         if ledger is None:
             return
@@ -66,7 +72,7 @@ class Recording:
             raise InputError(
                 "the release has no records at hand by which a ledger would know it again",
                 code="no-records",
-                hint="make it from records, or write it without a ledger",
+                hint="make it from records and with ledger=, or write it without a ledger",
             )
         self._memory = Memory(ledger, records, snapshot=snapshot)
         try:
@@ -98,6 +104,16 @@ class Recording:
                 hint="make it again",
             )
 
+    @property
+    def covers(self) -> dict[str, Any]:
+        """What the verdict is about: who receives the release, and what it was judged with."""
+        judged = "judged together with everything that its ledger remembers"
+        return {
+            "audience": self._audience,
+            "conditions": self._conditions,
+            "memory": "judged alone" if self._memory is None else judged,
+        }
+
     def record(self, folder: Path) -> None:
         """Record the release, and write its manifest into the folder."""
         files = file_digests(folder)
@@ -113,9 +129,23 @@ class Recording:
         }
         if entry is not None:
             manifest["entry"] = {"number": entry.number, "hash": entry.hash}
+            manifest["records"] = self._stated_records()
+            manifest["joint"] = self._joint
         if self._sign is not None:
             manifest = signed(manifest, self._sign)
         (folder / MANIFEST).write_text(written(manifest), encoding="utf-8")
+
+    def _stated_records(self) -> dict[str, str]:
+        """Return what tells a stranger whether two folders are of the same records, and no more."""
+        assert self._memory is not None
+        secret = self._memory.key
+        stated = {"dataset": self._memory.dataset.name, "snapshot": self._memory.identity}
+        return {
+            what: hmac.new(secret, f"manifest {what} {name}".encode(), hashlib.sha256).hexdigest()[
+                :32
+            ]
+            for what, name in stated.items()
+        }
 
     def _recorded(self, memory: Memory, files: Mapping[str, str]) -> Entry:
         release, standing = self._release, self._release.standing
@@ -126,6 +156,8 @@ class Recording:
                 release.judge(memory)
                 judged = memory.after
             facts = self._facts(memory)
+            reasons = [fact.reason for fact in facts if isinstance(fact, UncoveredFacts)]
+            self._joint = f"not covered: {'; '.join(reasons)}" if reasons else "covered"
             try:
                 return record_release(
                     memory,
@@ -152,17 +184,25 @@ class Recording:
             facts.append(BudgetFacts(dict(events), standing.charged))
         return facts
 
-    def published(self) -> None:
-        """Record that the files are in their place."""
+    def published(self, folder: str | Path) -> None:
+        """Record that the files are in their place, once people find them there."""
         if self._memory is None or self._entry is None:
             return
-        number = self._entry.number
-        self._memory.ledger.record(
-            Draft(
-                self._memory.dataset.name, "curator", "published", str(number),
-                self._entry.hash, "published", {"number": number},
-            )
+        number, place = self._entry.number, self._ledger
+        draft = Draft(
+            self._memory.dataset.name, "curator", "published", str(number),
+            self._entry.hash, "published", {"number": number},
         )  # fmt: skip
+
+        def note() -> None:
+            book = open_ledger(place)  # type: ignore[arg-type]  # there is a memory, so a ledger
+            try:
+                book.record(draft)
+            finally:
+                if not isinstance(place, Ledger):
+                    book.close()
+
+        when_in_place(folder, note)
 
     def close(self) -> None:
         """Let go of the ledger."""

@@ -22,7 +22,14 @@ from discreet.errors import RefusedError
 from discreet.ledger.memory import Memory
 from discreet.microdata.columns import is_number
 
-__all__ = ["EARLIER", "earlier_classes", "file_facts", "require_sums_safe", "with_earlier"]
+__all__ = [
+    "EARLIER",
+    "class_sums",
+    "earlier_classes",
+    "file_facts",
+    "require_sums_safe",
+    "with_earlier",
+]
 
 Ints = npt.NDArray[np.int64]
 
@@ -79,14 +86,23 @@ def file_facts(
         ClassFacts(tuple(keys), tuple(confidential), members, tuple(dict(m) for m in models))
     ]
     told = [n for n in confidential if n in untouched and is_number(released.column(n).type)]
-    sums = [_sums(name, classes, released, origin, members, k) for name in told]
     return [
         *found,
-        *(
-            dataclasses.replace(one, identities=memory.roster.amounts([str(one.measure)]))
-            for one in sums
-        ),
+        *(class_sums(name, classes, released, origin, memory, k=k) for name in told),
     ]
+
+
+def class_sums(
+    name: str, classes: Ints, released: Any, origin: Ints, memory: Memory, *, k: int
+) -> LinearFacts:
+    """Return the sum of a number in each class of a file. Any: an Arrow table."""
+    members = classes[memory.roster.order]
+    return dataclasses.replace(
+        _sums(name, classes, released, origin, members, k),
+        identities=memory.roster.amounts([name]),
+        near=memory.roster.nearly([name]),
+        unit=memory.dataset.unit,
+    )
 
 
 def _sums(

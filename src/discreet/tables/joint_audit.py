@@ -26,12 +26,15 @@ from discreet.ledger.opening import open_ledger
 from discreet.ledger.overview import datasets
 from discreet.ledger.store import Ledger
 from discreet.report import Report, Rows
+from discreet.tables.joint_picture import Touch, draw_narrowest, draw_touches, touch_of
 from discreet.tables.memory import JointJudgement
 
 __all__ = ["JointAudit", "Quantity", "joint_audit"]
 
 #: More cells than this are not computed exactly.
 _MOST = 5_000
+#: So many releases and cells are drawn.
+_DRAWN = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +52,8 @@ class Quantity(Report):
     #: is no withheld cell.
     narrowest: float | None
     found: str
+    #: The withheld cells with the narrowest intervals, and how wide these are.
+    cells: tuple[tuple[str, float], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +63,8 @@ class JointAudit(Report):
     quantities: tuple[Quantity, ...]
     #: What no joint guarantee covers, and budgets.
     notes: tuple[str, ...]
+    #: Whom each release tells of.
+    touches: tuple[Touch, ...] = ()
 
     @property
     def safe(self) -> bool:
@@ -94,24 +101,44 @@ class JointAudit(Report):
         """Return the report as a page for the curator, with which releases touch which quantity."""
         from discreet.page import Page, Section
 
-        touched = sorted({n for q in self.quantities for n in q.releases})
-        map_rows = [
-            (f"{q.dataset}: {q.quantity}", *("●" if n in q.releases else "" for n in touched))
-            for q in self.quantities
-        ]
+        sections = [Section("What is told together", table=self)]
+        if self.touches:
+            sections.append(
+                Section(
+                    "Which releases touch whom",
+                    "For each release, by its number in the ledger, how many records stand in a cell "
+                    "or class that it tells of, how many only in cells that it withholds, and how "
+                    "many it says nothing about.",
+                    table=_touch_rows(self.touches),
+                    picture=draw_touches(self.touches[-_DRAWN:]),
+                    caption=f"The last {min(len(self.touches), _DRAWN)} of {len(self.touches)}"
+                    if len(self.touches) > _DRAWN
+                    else "Records by what each release tells of them",
+                )
+            )
+        narrow = sorted((c for q in self.quantities for c in q.cells), key=lambda cell: cell[1])
+        if narrow:
+            sections.append(
+                Section(
+                    "The narrowest intervals left",
+                    "Between which values withheld cells lie for somebody who has everything that "
+                    "was told, as a share of the middle. 0 % is a cell that can be computed.",
+                    table=(("cell", "width"), [(name, _share(width)) for name, width in narrow]),
+                    picture=draw_narrowest([c for c in narrow if np.isfinite(c[1])][:_DRAWN]),
+                    caption="Withheld cells with the narrowest intervals",
+                )
+            )
         return Page(
             "Everything released, judged together",
-            [
-                Section("What is told together", table=self),
-                Section(
-                    "Which releases touch what",
-                    "A column for each release, by its number in the ledger.",
-                    table=(("quantity", *map(str, touched)), map_rows),
-                ),
-            ],
+            sections,
             verdict=self.verdict,
             lead="For the curator: not for publication.",
         ).html()
+
+
+def _touch_rows(touches: Sequence[Touch]) -> Rows:
+    header = ("release", "what", "quantity", "told", "only withheld", "not in it")
+    return header, [dataclasses.astuple(one) for one in touches]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -153,15 +180,18 @@ def joint_audit(ledger: str | Path | Ledger) -> JointAudit:
     try:
         found: list[Quantity] = []
         notes: list[str] = []
+        touches: list[Touch | None] = []
         for name in datasets(book):
             earlier = earlier_releases(book, name)
+            touches += [touch_of(e.number, e.entry.question, f) for e in earlier for f in e.facts]
             found += _linear(book, name, earlier)
             found += _classes(name, earlier)
             notes += _notes(book, name, earlier)
     finally:
         if not given:
             book.close()
-    return JointAudit(tuple(found), tuple(notes))
+    touched = tuple(one for one in touches if one is not None)
+    return JointAudit(tuple(found), tuple(notes), touched)
 
 
 def _linear(book: Ledger, dataset: str, earlier: Sequence[Earlier]) -> list[Quantity]:
@@ -175,12 +205,14 @@ def _linear(book: Ledger, dataset: str, earlier: Sequence[Earlier]) -> list[Quan
             if isinstance(fact, LinearFacts):
                 by_quantity.setdefault(fact.quantity, []).append((release, fact))
     found = []
+    every = [one for several in by_quantity.values() for one in several]
     for (measure, _), several in by_quantity.items():
         last, own = several[-1]
-        memory = _Remembered(last.snapshot, rosters, tuple(several[:-1]))
+        memory = _Remembered(last.snapshot, rosters, tuple(o for o in every if o[1] is not own))
         judgement = JointJudgement(memory, own)
         isolating = not judgement.is_alone and judgement.isolating(own.exact)[0].any()
-        narrowest = _narrowest(judgement, own)
+        cells = _narrowest(judgement, own, last.number)
+        narrowest = None if cells is None else min((w for _, w in cells), default=float("inf"))
         words = "sets of fewer than k people are told" if isolating else "no set under k is told"
         if narrowest is not None and narrowest <= 1e-9:
             words += "; a withheld cell can be computed"
@@ -194,13 +226,16 @@ def _linear(book: Ledger, dataset: str, earlier: Sequence[Earlier]) -> list[Quan
                 not isolating,
                 narrowest,
                 words,
+                tuple(cells or ()),
             )
         )
     return found
 
 
-def _narrowest(judgement: JointJudgement, own: LinearFacts) -> float | None:
-    """Return how narrow the narrowest interval of a withheld cell is, beside its middle."""
+def _narrowest(
+    judgement: JointJudgement, own: LinearFacts, number: int
+) -> list[tuple[str, float]] | None:
+    """Return the withheld cells with the narrowest intervals, and their widths beside the middle."""
     hidden = int(own.withheld.sum()) + sum(int(f.withheld.sum()) for _, f in judgement.alike)
     size = len(own.lower) + sum(len(fact.lower) for _, fact in judgement.alike)
     if not hidden or size > _MOST:
@@ -224,13 +259,25 @@ def _narrowest(judgement: JointJudgement, own: LinearFacts) -> float | None:
         status[start : start + len(fact.lower)][fact.withheld] = Status.PRIMARY
         start += len(fact.lower)
     whole = whole.replace(status=status)
-    frame = audit_table(whole, published=~withheld, exact=True).intervals
-    bounded = frame[np.isfinite(frame["upper"]) & np.isfinite(frame["lower"])]
-    if bounded.empty:
-        return float("inf")
-    middle = (bounded["lower"] + bounded["upper"]).abs() / 2
-    width = (bounded["upper"] - bounded["lower"]) / middle.clip(lower=1e-12)
-    return float(width.min())
+    audit = audit_table(whole, published=~withheld, exact=True)
+    frame = audit.intervals
+    names = _names([(number, own), *((e.number, f) for e, f in judgement.alike)])
+    middle = (frame["lower"] + frame["upper"]).abs() / 2
+    width = ((frame["upper"] - frame["lower"]) / middle.clip(lower=1e-12)).to_numpy()
+    bounded = np.flatnonzero(np.isfinite(width))
+    order = bounded[np.argsort(width[bounded], kind="stable")][:_DRAWN]
+    return [(names[int(audit.cells[place])], float(width[place])) for place in order]
+
+
+def _names(several: Sequence[tuple[int, LinearFacts]]) -> list[str]:
+    """Return what the cells of several releases are called, one after another."""
+    names = []
+    for number, fact in several:
+        words = [dimension.codes for dimension in fact.dimensions]
+        for row in fact.codes.tolist():
+            codes = " × ".join(word[code] for word, code in zip(words, row, strict=True))
+            names.append(f"release {number}: {codes}")
+    return names
 
 
 def _classes(dataset: str, earlier: Sequence[Earlier]) -> list[Quantity]:

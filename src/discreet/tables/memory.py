@@ -17,6 +17,7 @@ from scipy import sparse
 
 from discreet.audit.atoms import atoms_of
 from discreet.audit.joint import JointSets, cell_pairs
+from discreet.audit.kinship import kin_of
 from discreet.audit.outsider.feasible import complete
 from discreet.audit.rules import FAMILY as RULES
 from discreet.data.engines.results import code_text
@@ -56,6 +57,7 @@ def state_facts(release: ProtectedTable, memory: Memory) -> list[Facts]:
     counts = dataclasses.replace(
         sums, statistic="count", measure=None, lower=number, upper=number.copy(),
         identities=memory.roster.amounts([sums.weight] if sums.weight else []),
+        near=memory.roster.nearly([sums.weight] if sums.weight else []), kin=(),
     )  # fmt: skip
     return [dataclasses.replace(sums, statistic="sum"), counts]
 
@@ -72,6 +74,8 @@ def facts_of(
     """Return the facts of a table whose cells are told within bounds. Any: rules."""
     source = getattr(table, "source", None)
     members, combinations = _members(table, memory)
+    weight = None if source is None else source.weight
+    added = [name for name in (table.measure, weight) if name]
     return LinearFacts(
         statistic=table.statistic,
         measure=table.measure,
@@ -87,14 +91,22 @@ def facts_of(
         k=smallest_set(rules),
         attacker=attacker,
         unit=None if source is None else source.unit,
-        weight=None if source is None else source.weight,
+        weight=weight,
         missing=None if source is None else source.missing,
         members=members,
         combinations=combinations,
-        identities=memory.roster.amounts(
-            [name for name in (table.measure, None if source is None else source.weight) if name]
-        ),
+        identities=memory.roster.amounts(added),
+        near=memory.roster.nearly(added),
+        kin=_kin(table, memory),
     )
+
+
+def _kin(table: Table, memory: Memory) -> tuple[str, ...]:
+    """Return the measures of earlier tables and files that tell of this one's."""
+    if table.measure is None:
+        return ()
+    others = [f.measure for _, f in memory.linear() if f.measure is not None]
+    return tuple(kin_of(memory.roster, table.measure, others))
 
 
 def smallest_set(rules: Sequence[Any]) -> int:
@@ -163,7 +175,8 @@ class JointJudgement(JointSets):
             return None
         records = self._records(marked)
         tables = [_detailed(marked, self.facts, self._new.parts, records)]
-        for (_, fact), told in zip(self.alike, self._told, strict=True):
+        same = self._told[: len(self.alike)]
+        for (_, fact), told in zip(self.alike, same, strict=True):
             own = Table(
                 fact.dimensions,
                 fact.codes.astype(np.int32),
@@ -175,7 +188,7 @@ class JointJudgement(JointSets):
             found = _detailed(own, fact, told.parts, records)
             tables.append(_marked_again(found, fact))
         facts = [self.facts, *(fact for _, fact in self.alike)]
-        parts = [self._new.parts, *(told.parts for told in self._told)]
+        parts = [self._new.parts, *(told.parts for told in same)]
         atoms = atoms_of(parts)
         bottom = _atom_table(atoms, records, tables[0])
         whole, withheld = _stack(tables, facts, parts, atoms, bottom)

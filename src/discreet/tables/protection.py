@@ -23,6 +23,7 @@ from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.tables.measures import Identity, grouped, told_apart
 from discreet.tables.methods import FAMILY, Protected, TableMethod
+from discreet.tables.methods.suppression import Suppression
 from discreet.tables.published import OWN
 from discreet.tables.release import LinkedRelease, TableRelease
 from discreet.tables.remembering import (
@@ -34,6 +35,9 @@ from discreet.tables.remembering import (
 )
 
 __all__ = ["protect", "require_rules"]
+
+#: How often linked tables are protected again, with the cells withheld that told too much.
+_ROUNDS = 4
 
 
 @overload
@@ -200,6 +204,8 @@ def _remembered(
         made = _protected(table, rules, method, rng, unsafe, progress)
         linked = _with_records(made, tables)
         assert isinstance(linked, LinkedRelease)
+        if _is_searched(method) and (memory.earlier or memory.answers):
+            linked = _linked_together(linked, tables, rules, method, rng, memory, progress)
         linked.judge(memory)
         return dataclasses.replace(linked, standing=standing_in(memory, charged))
     if like is not None:
@@ -213,6 +219,45 @@ def _remembered(
     else:
         release.judge(memory)
     return release.kept_as(data=memory.dataset, standing=standing_in(memory, charged))
+
+
+def _is_searched(method: TableMethod) -> bool:
+    """Whether a method finds other patterns where its own tells too much beside earlier releases."""
+    return isinstance(method, Suppression) and method.acting is method and method.linked != "apart"
+
+
+def _linked_together(
+    linked: LinkedRelease,
+    tables: Sequence[Table],
+    rules: Sequence[Rule],
+    method: TableMethod,
+    rng: Randomness,
+    memory: Memory,
+    progress: Progress,
+) -> LinkedRelease:
+    """Withhold cells of linked tables until all are safe together with earlier releases."""
+    if linked.others:  # several measures: judged, and refused if need be
+        return linked
+    joined = LinkedTables.of(told_apart([method.mark(table, rules) for table in tables]))
+    withheld = np.asarray(linked.joint.protected.withheld).copy()
+    for _ in range(_ROUNDS):
+        found, beside = False, memory
+        for release, place in zip(linked.releases, joined.places, strict=True):
+            together = protect_together(release, beside, rng=rng, progress=progress)
+            if together is not None:
+                found = True
+                withheld[place] |= together.protected.withheld[: together.own]
+            beside = beside.beside(release.title(), release.discloses(beside))
+        if not found:
+            return linked
+        joint = _protect_one(joined.joint, (), method, rng, progress, withheld=withheld)
+        joint = dataclasses.replace(joint, rules=tuple(rules))
+        _require_safe(joint)
+        again = LinkedRelease(joint, _split(joint, joined.tables, joined.places))
+        made = _with_records(again, tables)
+        assert isinstance(made, LinkedRelease)
+        linked = made
+    return linked  # its judge says what is wrong
 
 
 def _part(release: TableRelease, found: Together) -> TableRelease:
@@ -260,7 +305,12 @@ def _require_names(tables: Sequence[Table]) -> None:
 
 
 def _protect_one(
-    table: Table, rules: Sequence[Rule], method: TableMethod, rng: Randomness, progress: Progress
+    table: Table,
+    rules: Sequence[Rule],
+    method: TableMethod,
+    rng: Randomness,
+    progress: Progress,
+    withheld: npt.NDArray[np.bool_] | None = None,
 ) -> TableRelease:
     # Whether there are records at all is one of the things that noise hides.
     if not len(table) and method.acting.risk != "noise":
@@ -268,7 +318,10 @@ def _protect_one(
     table.require_additive()
     marked = method.prepare(table, rules)
     _require_protectable(marked, method)
-    protected = method.hide(marked, rng=rng, progress=progress)
+    if withheld is not None and isinstance(method, Suppression):
+        protected = method.hide(marked, rng=rng, progress=progress, withheld=withheld)
+    else:
+        protected = method.hide(marked, rng=rng, progress=progress)
     return TableRelease(
         protected=protected,
         method=method,

@@ -148,9 +148,12 @@ class LinkedRelease(Release):
         return [fact for release in self.releases for fact in release.discloses(memory)]
 
     def judge(self, memory: Memory) -> None:
-        """Refuse cells that tell too much together with earlier releases."""
+        """Refuse cells that tell too much together with earlier releases and with each other."""
+        if not memory.earlier and not memory.answers:
+            return  # they were protected together
         for release in self.releases:
             release.judge(memory)
+            memory = memory.beside(release.title(), release.discloses(memory))
 
     def __repr__(self) -> str:
         return f"LinkedRelease({len(self.releases)} tables: {self.verdict})"

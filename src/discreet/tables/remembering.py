@@ -73,7 +73,7 @@ def _wrong(joint: JointJudgement, table: Table, fact: LinearFacts) -> str:
 
 
 def _beside(joint: JointJudgement) -> str:
-    return ", ".join(dict.fromkeys(earlier.name for earlier, _ in joint.alike))
+    return ", ".join(dict.fromkeys(earlier.name for earlier, _ in (*joint.alike, *joint.kindred)))
 
 
 def protect_together(

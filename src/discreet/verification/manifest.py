@@ -22,8 +22,11 @@ __all__ = ["MANIFEST", "check_manifest", "file_digests", "read_public_key", "sig
 MANIFEST = "manifest.json"
 #: What a manifest has, and nothing else.
 FIELDS = frozenset(
-    {"format", "kind", "audience", "conditions", "files", "entry", "signature", "public_key"}
-)
+    {
+        "format", "kind", "audience", "conditions", "files", "records", "joint", "entry",
+        "signature", "public_key",
+    }
+)  # fmt: skip
 
 
 def file_digests(folder: Path) -> dict[str, str]:
@@ -82,11 +85,18 @@ def check_manifest(folder: Path, key: bytes | None = None) -> list[Finding]:
     there = file_digests(folder)
     changed = sorted(n for n in {*listed, *there} if listed.get(n) != there.get(n))
     wrong = f"{len(changed):,} files differ, such as {changed[0]}" if changed else None
-    return [
+    found = [
         judged(MANIFEST, "written as manifests are", None if known else "it is not"),
         judged(MANIFEST, "every file as it was published", wrong),
         _signature(stated, key),
     ]
+    joint = str(stated.get("joint", "covered"))
+    if joint != "covered":
+        found.append(Finding(MANIFEST, "safe together with earlier releases", UNKNOWN, joint))
+    if stated.get("audience") == "controlled":
+        told = "; ".join(map(str, stated.get("conditions") or ["none are stated"]))
+        found.append(Finding(MANIFEST, "for receivers who accept conditions", UNKNOWN, told))
+    return found
 
 
 def written(manifest: Mapping[str, Any]) -> str:

@@ -7,8 +7,10 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin
 
+import pydantic
+
 from discreet.app.policy.load import APART, SECTIONS, kinds
-from discreet.app.policy.model import About, Policy, Server
+from discreet.app.policy.model import SHARED, About, Policy, Server
 from discreet.data.source import Source
 from discreet.registry import Declaration, Member, Parameter, Record, families, members
 from discreet.report import plain
@@ -44,10 +46,18 @@ def policy_schema() -> dict[str, Any]:
             **{section: {"$ref": f"#/$defs/{section.title()}"} for section in APART},
             "server": {"$ref": "#/$defs/Server"},
             "about": {"$ref": "#/$defs/About"},
+            **{name: _shared(name) for name in SHARED},
             "extensions": {"type": "array", "items": {"type": "string"}},
         },
         "$defs": definitions,
     }
+
+
+def _shared(name: str) -> dict[str, Any]:
+    """Return what a setting at the top may be, for releases and gateways that do not say it."""
+    field = Policy.model_fields[name]
+    shape: dict[str, Any] = pydantic.TypeAdapter(field.annotation).json_schema()
+    return shape | {"description": field.description or ""}
 
 
 def _entry(cls: type[Member]) -> dict[str, Any]:

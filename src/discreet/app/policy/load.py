@@ -10,7 +10,7 @@ from typing import Any
 import pydantic
 
 from discreet.app.policy.document import LARGEST, Document, Place, parse, require_size
-from discreet.app.policy.model import About, Policy, Server, UserEntry
+from discreet.app.policy.model import SHARED, About, Policy, Server, UserEntry
 from discreet.data.source import Source
 from discreet.errors import EngineError, InputError, nearest
 from discreet.protocols.joint.declaration import JointPolicy
@@ -98,8 +98,9 @@ def validate(document: Document) -> Policy:
     data = dict(document.data)
     extensions = _words(data.get("extensions"))
     names: dict[str, str] = {}
+    shared = {name: data[name] for name in SHARED if data.get(name) is not None}
     listed = {
-        section: _listed(section, data.pop(section, None), extensions, names, mistakes)
+        section: _listed(section, data.pop(section, None), extensions, names, mistakes, shared)
         for section in SECTIONS
     }
     for section, cls in APART.items():
@@ -184,10 +185,11 @@ def _listed(
     extensions: list[str],
     names: dict[str, str],
     mistakes: list[tuple[Place, str]],
+    shared: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Build the jobs of one section; entries are a list of mappings with `name` and `kind`.
 
-    Releases and reports share their names. Any: what the policy says; jobs and services.
+    Releases and reports share their names. `shared` is said once for all. Any: what the policy says; jobs and services.
     """
     if entries is None:
         return {}
@@ -217,6 +219,8 @@ def _listed(
             )
             continue
         settings = {key: value for key, value in entry.items() if key not in ("name", "kind")}
+        taken_over = {item.name for item in known[kind].parameters()} & shared.keys()
+        settings = {key: shared[key] for key in SHARED if key in taken_over} | settings
         built = _built(known[kind], settings, place, extensions, mistakes)
         if built is not None:
             found[name] = built

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pydantic
 
 from discreet.data.job import Job
@@ -10,7 +12,10 @@ from discreet.data.source import Source
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.search.declaration import SearchPolicy
 
-__all__ = ["About", "Policy", "Server", "UserEntry"]
+__all__ = ["SHARED", "About", "Policy", "Server", "UserEntry"]
+
+#: Settings at the top of a policy that releases and gateways have unless they say otherwise.
+SHARED = ("ledger", "snapshot", "sign", "audience", "conditions")
 
 
 class _Part(pydantic.BaseModel):
@@ -73,6 +78,21 @@ class Policy(_Part):
     server: Server = pydantic.Field(default_factory=Server)
     about: About | None = pydantic.Field(
         None, description="with it, every release comes with a hand-over document"
+    )
+    ledger: str | None = pydantic.Field(
+        None,
+        description="the memory that every release is judged by and recorded in, unless it names "
+        "another; gateways share it",
+    )
+    snapshot: str | None = pydantic.Field(
+        None, description="name of this state of the records, for every release and gateway"
+    )
+    sign: str | None = pydantic.Field(None, description="key that signs every manifest")
+    audience: Literal["public", "controlled"] | None = pydantic.Field(
+        None, description="who receives the releases: everybody, or those who accept conditions"
+    )
+    conditions: list[str] | None = pydantic.Field(
+        None, description="what a receiver accepts, where the audience is controlled"
     )
     extensions: list[str] = pydantic.Field(
         default_factory=list, description="installed extensions that this policy allows to run"

@@ -100,6 +100,7 @@ class Permutation(ReleaseJob):
             cap=self.cap,
             rng=rng,
             progress=progress,
+            **self.memory,
         )
 
     def finish(self, result: Permuted) -> list[str]:

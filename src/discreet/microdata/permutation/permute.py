@@ -10,16 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.data.frames import Library
-from discreet.errors import InfeasibleError, InputError
+from discreet.errors import InputError
+from discreet.ledger.memory import Memory
+from discreet.microdata.memory import earlier_classes
+from discreet.microdata.permutation.owners import people_in, shared_by
 from discreet.microdata.permutation.partitions import Demand, Partition, Problem
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import build
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
     from discreet.data.dataset import Dataset
+    from discreet.ledger.store import Ledger
     from discreet.microdata.permutation.amounts import Amounts
     from discreet.microdata.permutation.groups import Groups
     from discreet.microdata.permutation.ordering import Ordering, Released
@@ -42,6 +48,8 @@ def permute(
     rng: Randomness | None = None,
     attack: bool = True,
     vouch: Sequence[str] = (),
+    ledger: str | Path | Ledger | None = None,
+    snapshot: str | None = None,
     progress: Progress = silent,
 ) -> Permuted:
     """Permute a sensitive column inside groups of k distinct values that span at least e.
@@ -71,6 +79,10 @@ def permute(
     vouch
         Columns that may leave although their values look as if they named people, or whoever orders
         the groups by them finds many exact values; those vouched for when the data was read count.
+    ledger
+        The memory of earlier releases: groups then lie inside the joint classes of earlier files.
+    snapshot
+        The name of this state of the records, for the ledger; a new one when they have changed.
     progress
         Told what is being done.
 
@@ -89,13 +101,40 @@ def permute(
     (estimates are model-based: ...)
     """
     from discreet.data.dataset import read
-    from discreet.microdata.permutation.release import Permuted, facts_of
+    from discreet.microdata.permutation.remembering import Remembered
 
     data = read(dataset).replace(vouch=vouch)
     demand = Demand(k, e, cap)
     method: Partition = build(Partition, partition)
     rng = rng or Randomness.secure()
-    made = _Grouped.of(data, sensitive, demand, method, rng, progress)
+    if ledger is None:
+        made = _Grouped.of(data, sensitive, demand, method, rng, progress)
+        return _released_in(data, made, sensitive, demand, method, rng, progress, attack)
+    held = data.numbered()  # rows stand still, so that it is known who is in which group
+    with Memory(ledger, held, snapshot=snapshot) as memory:
+        within = earlier_classes(memory)
+        made = _Grouped.of(held, sensitive, demand, method, rng, progress, within)
+        release = _released_in(held, made, sensitive, demand, method, rng, progress, attack)
+        release.remember(
+            Remembered(held, made.placed, sensitive, tuple(made.released), demand), memory
+        )
+    return release
+
+
+def _released_in(
+    data: Dataset,
+    made: _Grouped,
+    sensitive: str,
+    demand: Demand,
+    method: Partition,
+    rng: Randomness,
+    progress: Progress,
+    attack: bool,
+) -> Permuted:
+    """Permute inside groups that were made, attack, and return the release."""
+    from discreet.microdata.permutation.release import Permuted, facts_of
+
+    k, e, cap = demand.k, demand.e, demand.cap
     groups, owners = made.groups, made.owners
     progress("permuting", 2, 4)
     permuted = _permuted(made.rows, made.released, groups, sensitive, rng)
@@ -107,7 +146,7 @@ def permute(
         partition=method.settings(),
         missing=made.missing,
         dropped=made.dropped,
-        people_reached=None if owners is None else int(_people(made.labels, owners).min()),
+        people_reached=None if owners is None else int(people_in(made.labels, owners).min()),
     )
     assert facts.is_valid, "a partition broke its promise"
     progress("attacking", 3, 4)
@@ -153,6 +192,8 @@ class _Grouped:
     owners: npt.NDArray[np.int64] | None
     labels: npt.NDArray[np.int64]
     groups: Groups
+    #: For each record of the data its group; −1 where it has no sensitive value.
+    placed: npt.NDArray[np.int64]
 
     @classmethod
     def of(
@@ -163,14 +204,16 @@ class _Grouped:
         method: Partition,
         rng: Randomness,
         progress: Progress,
+        earlier: npt.NDArray[np.int64] | None = None,
     ) -> _Grouped:
         from discreet.data.schema import Type
         from discreet.microdata.permutation.amounts import Amounts
         from discreet.microdata.permutation.groups import Groups
+        from discreet.microdata.permutation.remembering import grouped_within
 
         released, dropped = released_columns(data, sensitive)
         progress("reading", 0, 4)
-        rows, owners, missing = _known(data, [*released, sensitive])
+        rows, owners, known = _known(data, [*released, sensitive])
         category = data.schema[sensitive].type == Type.NOMINAL
         amounts = Amounts.of(rows.column(sensitive), name=sensitive, category=category)
         if not amounts.is_number and demand.e > 0:
@@ -182,11 +225,17 @@ class _Grouped:
             )
         progress("grouping", 1, 4)
         problem = _problem(data, rows, amounts, demand, method)
-        labels = method.groups(problem, rng=rng)
-        if owners is not None:
-            labels = shared_by(labels, owners, demand.k)
+        if earlier is None:
+            labels = method.groups(problem, rng=rng)
+            if owners is not None:
+                labels = shared_by(labels, owners, demand.k)
+        else:
+            labels = grouped_within(problem, method, earlier[known], owners, rng=rng)
+        placed = np.full(len(known), -1, dtype=np.int64)
+        placed[known] = labels
         groups = Groups.of(amounts, labels)
-        return cls(rows, released, dropped, missing, owners, labels, groups)
+        missing = int((~known).sum())
+        return cls(rows, released, dropped, missing, owners, labels, groups, placed)
 
     def attacked(
         self, data: Dataset, sensitive: str, rng: Randomness
@@ -238,8 +287,10 @@ def released_columns(data: Dataset, sensitive: str) -> tuple[list[str], tuple[st
     return kept, tuple(name for name in data.columns if name in hidden)
 
 
-def _known(data: Dataset, columns: list[str]) -> tuple[pa.Table, npt.NDArray[np.int64] | None, int]:
-    """Return the records with a sensitive value, the last column; their owners; how many have none.
+def _known(
+    data: Dataset, columns: list[str]
+) -> tuple[pa.Table, npt.NDArray[np.int64] | None, npt.NDArray[np.bool_]]:
+    """Return the records with a sensitive value, the last column; their owners; which have one.
 
     Owners are None where nobody owns several records.
     """
@@ -254,43 +305,13 @@ def _known(data: Dataset, columns: list[str]) -> tuple[pa.Table, npt.NDArray[np.
     rows = data.arrow(wanted)
     column = rows.column(sensitive)
     null = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
-    missing = int(pc.sum(null).as_py() or 0)
-    if missing:
+    known = ~np.asarray(null.to_numpy(), dtype=bool)
+    if not known.all():
         rows = rows.filter(pc.invert(null))
     if rows.num_rows == 0:
         raise InputError(f"column {sensitive!r} has no values", code="no-records", column=sensitive)
     owners = None if unit is None else codes(rows.column(unit))[0] + 1
-    return rows.select(columns), owners, missing
-
-
-def shared_by(
-    labels: npt.NDArray[np.int64], owners: npt.NDArray[np.int64], k: int
-) -> npt.NDArray[np.int64]:
-    """Merge neighbouring groups until k people own records in each.
-
-    A merged group has no fewer values, no narrower range and no larger share of one value.
-
-    >>> shared_by(np.array([0, 0, 1, 1, 2, 2]), np.array([7, 7, 8, 9, 7, 8]), 2).tolist()
-    [0, 0, 0, 0, 1, 1]
-    """
-    while (few := _people(labels, owners) < k).any():
-        if len(few) == 1:
-            people = len(np.unique(owners))
-            raise InfeasibleError(
-                f"no group can have records of {k} people: the file has {people}",
-                code="too-few-records",
-                hint=f"at most k={people} would be feasible",
-                feasible=people,
-            )
-        begins = ~np.concatenate(([False], few[:-1]))
-        begins[-1] &= not few[-1]
-        labels = (np.cumsum(begins) - 1)[labels]
-    return labels
-
-
-def _people(labels: npt.NDArray[np.int64], owners: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return how many people own records in each group."""
-    return np.bincount(np.unique(np.stack((labels, owners)), axis=1)[0])
+    return rows.select(columns), owners, known
 
 
 def _problem(

@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from discreet.data.release import Evidence, Release
 from discreet.errors import InputError, RefusedError
+from discreet.ledger.recording import standing_in
 from discreet.microdata.permutation.groups import GROUP, HELP_COLUMNS
 from discreet.report import Report, Rows
 from discreet.verification import Held
@@ -22,8 +23,12 @@ from discreet.verification import Held
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from discreet.data.dataset import Dataset
     from discreet.data.engines.base import Engine, Relation
+    from discreet.data.facts import Facts
+    from discreet.ledger.memory import Memory as Ledgered
     from discreet.microdata.permutation.memory import Memory
+    from discreet.microdata.permutation.remembering import Remembered
     from discreet.microdata.permutation.risk import PermutationRisk
     from discreet.microdata.permutation.statement import Statement
 
@@ -159,6 +164,7 @@ class Permuted(Release):
         self.risk = risk
         self.randomness = randomness
         self._owners = owners
+        self._remembered: Remembered | None = None
 
     def __repr__(self) -> str:
         facts = self.facts
@@ -332,6 +338,30 @@ class Permuted(Release):
             cap=known.cap if known else False,
             partition=known.partition if known else {},
         )
+
+    # -- remembering -------------------------------------------------------------------------------
+    def title(self) -> str:
+        """Return what was permuted."""
+        return f"{self.sensitive} permuted"
+
+    def remember(self, remembered: Remembered, memory: Ledgered) -> None:
+        """Take note of the records and their groups, judged by the memory of a ledger."""
+        remembered.judge(memory)
+        self._remembered, self.standing = remembered, standing_in(memory)
+
+    def records(self) -> Dataset | None:
+        """Return the records before; none where it was made without a ledger."""
+        return None if self._remembered is None else self._remembered.dataset
+
+    def discloses(self, memory: Ledgered) -> Sequence[Facts]:
+        """Return the groups and their sums."""
+        assert self._remembered is not None
+        return self._remembered.facts(memory)
+
+    def judge(self, memory: Ledgered) -> None:
+        """Refuse groups that earlier releases take apart."""
+        assert self._remembered is not None
+        self._remembered.judge(memory)
 
     # -- leaving -----------------------------------------------------------------------------------
     def evidence(self) -> Evidence:

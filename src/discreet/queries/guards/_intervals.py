@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
+from discreet.audit.dependences import Dependence
 from discreet.data.engines.base import ROW, Relation
 from discreet.data.engines.changes import attach
 from discreet.data.sql.query import Key, Measure, Query, raw_query
@@ -18,7 +19,7 @@ from discreet.data.sql.total import total
 from discreet.errors import InputError, RefusedError
 from discreet.queries.guards._base import Keeper, Proposal, Protected, aggregate
 from discreet.queries.guards._cells import LARGEST, Grid, Tree, leaves_of, round_up, step_of
-from discreet.queries.guards._dependences import Dependence, dependences
+from discreet.queries.guards._dependences import dependences
 from discreet.queries.guards._few_values import few_values
 from discreet.queries.guards._interval_settings import IntervalSettings
 from discreet.queries.guards._profiles import public_columns, sorted_places

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
+from discreet.audit.dependences import families
 from discreet.audit.history.auditor import Auditor, Decision, answer_groups, warm
 from discreet.data.facts import Facts, LinearFacts
 from discreet.data.sql.query import Measure, Query, from_clause
@@ -24,7 +25,7 @@ from discreet.queries.guards._base import (
     aggregate,
     whole_sum,
 )
-from discreet.queries.guards._dependences import dependences, families
+from discreet.queries.guards._dependences import dependences
 from discreet.queries.guards._few_values import few_values, telling
 from discreet.queries.guards._margin import known_bounds
 from discreet.queries.guards._nearby import covering, nearest_answered

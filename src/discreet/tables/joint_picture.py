@@ -1,0 +1,108 @@
+"""Pictures of a joint audit: whom releases touch, and how narrow intervals have become."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from discreet.data.facts import ClassFacts, Facts, LinearFacts
+from discreet.data.table import Table
+from discreet.page import svg
+from discreet.report import Report
+
+__all__ = ["Touch", "draw_narrowest", "draw_touches", "touch_of"]
+
+#: What a release says of people, from most to least, and its colours.
+_KINDS = {"told in a cell or class": "#0b6e75", "only withheld": "#e0a030", "not in it": "#d5dce3"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Touch(Report):
+    """How many records a release tells of, and in what way."""
+
+    release: int
+    title: str
+    #: Of which quantity: a measure, "records", or "classes".
+    quantity: str
+    told: int
+    withheld: int
+    outside: int
+
+
+def touch_of(number: int, title: str, fact: Facts) -> Touch | None:
+    """Return whom a fact of a release is about; None where it lists nobody."""
+    if isinstance(fact, ClassFacts):
+        outside = int((fact.members < 0).sum())
+        return Touch(number, title, "classes", len(fact.members) - outside, 0, outside)
+    if not isinstance(fact, LinearFacts):
+        return None
+    inside = fact.members >= 0
+    sizes = np.bincount(fact.members[inside], minlength=len(fact.combinations))
+    keys = np.zeros(len(fact.combinations), np.int64)
+    for place, dimension in enumerate(fact.dimensions):
+        keys = keys * len(dimension.codes) + fact.combinations[:, place]
+    table = Table(fact.dimensions, fact.codes.astype(np.int32), fact.lower)
+    cell = table.find(keys)
+    shown = (cell >= 0) & ~fact.withheld[np.maximum(cell, 0)]
+    told, all_in = int(sizes[: len(shown)][shown].sum()), int(inside.sum())
+    measure, _ = fact.quantity
+    outside = len(fact.members) - all_in
+    return Touch(number, title, measure or "records", told, all_in - told, outside)
+
+
+def draw_touches(touches: Sequence[Touch]) -> str:
+    """Return a bar for each release: the share of records told, withheld, and not in it."""
+    rows: list[dict[str, Any]] = []
+    for one in touches:
+        parts = zip(_KINDS, (one.told, one.withheld, one.outside), strict=True)
+        total = max(one.told + one.withheld + one.outside, 1)
+        name = f"{one.release}: {one.title} ({one.quantity})"
+        rows += [{"release": name, "people": kind, "share": n / total} for kind, n in parts]
+    spec = _complete(
+        {
+            "data": {"values": rows},
+            "mark": "bar",
+            "encoding": {
+                "y": {"field": "release", "type": "nominal", "sort": None, "title": None,
+                      "axis": {"labelLimit": 320}},
+                "x": {"field": "share", "type": "quantitative", "title": "share of the records",
+                      "axis": {"format": "%"}, "stack": "zero"},
+                "color": {"field": "people", "type": "nominal", "title": None,
+                          "legend": {"orient": "top"},
+                          "scale": {"domain": list(_KINDS), "range": list(_KINDS.values())}},
+                "order": {"field": "people", "type": "nominal", "sort": "descending"},
+            },
+        }
+    )  # fmt: skip
+    return svg(spec)
+
+
+def draw_narrowest(cells: Sequence[tuple[str, float]]) -> str:
+    """Return a bar for each withheld cell: how wide its interval is, as a share of its middle."""
+    rows = [{"cell": name, "width": width} for name, width in cells]
+    spec = _complete(
+        {
+            "data": {"values": rows},
+            "mark": {"type": "bar", "color": "#0b6e75"},
+            "encoding": {
+                "y": {"field": "cell", "type": "nominal", "sort": None, "title": None,
+                      "axis": {"labelLimit": 320}},
+                "x": {"field": "width", "type": "quantitative",
+                      "title": "width of the interval, as a share of its middle",
+                      "axis": {"format": "%"}},
+            },
+        }
+    )  # fmt: skip
+    return svg(spec)
+
+
+def _complete(spec: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "width": 460,
+        "height": {"step": 22},
+        **spec,
+    }
