@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import signal
 import threading
 import time
 
@@ -176,6 +177,21 @@ def test_two_owners_and_an_independent_node_then_one_dies():
         assert len(verify_ledgers(joint.ledgers).opened) == 2
 
 
+def test_a_stopped_party_is_said_to_be_silent_and_a_killed_one_to_be_missing():
+    with local(OWNERS, time_limit=3) as joint:
+        processes = joint._closing.processes
+        processes["owner2"].send_signal(signal.SIGSTOP)
+        with pytest.raises(EngineError) as caught:
+            joint.sum("cost")
+        assert (caught.value.code, "owner2" in str(caught.value)) == ("party-timeout", True)
+        processes["owner2"].send_signal(signal.SIGCONT)
+        processes["owner3"].kill()
+        with pytest.raises(EngineError) as caught:
+            joint.sum("cost")
+        assert (caught.value.code, "owner3" in str(caught.value)) == ("party-missing", True)
+        assert verify_ledgers(joint.ledgers).opened == ()
+
+
 def test_totals_are_opened_where_withheld_cells_are_safe_together():
     frames = [hospital(seed, n=120) for seed in (11, 12, 13, 14)]  # owner4 is no node
     with local(frames) as joint:
@@ -282,7 +298,8 @@ def test_owners_see_what_does_not_fit_before_they_take_part(joint, change, code)
         {"collusion": 3},
         {"rules": ()},
         {"rules": (dc.Request(70),)},
-        {"rules": (dc.ZeroCells(),)},
+        {"rules": (dc.ZeroCells(empty=True),)},
+        {"together": (("cost",), ("cost",))},
         {"keys": {"icd": ()}},
         {"rules": (dc.PPercent(12.345678),), "records": 1 << 40},
     ],

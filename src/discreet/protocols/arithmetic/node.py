@@ -99,6 +99,27 @@ class Node:
     def _from_after(self, own: Words, label: str) -> Words:
         return np.frombuffer(self._ring.back(label, _bytes(own)), dtype="<u8")
 
+    def truncate(self, x: Shares, bits: int, label: str = "truncate") -> Shares:
+        """Return x / 2^bits, off by one unit at most.
+
+        One node cuts the sum of its two summands, the others cut the third (Mohassel and Rindal 2018).
+        With a chance of |x| / 2^63 the result is wrong altogether: keep numbers small.
+        """
+        shape, shift = x.own.shape, np.int64(bits)
+        plus, minus = (part.reshape(shape) for part in self._mask(x.own.size))
+
+        def cut(values: Words) -> Words:
+            return np.asarray(values.view(np.int64) >> shift).view(np.uint64)
+
+        zero = np.zeros(shape, dtype=np.uint64)
+        after = cut(x.own + x.next) - plus if self.index == 0 else zero
+        before = np.frombuffer(self._ring.forward(label, _bytes(after)), dtype="<u8")
+        if self.index == 0:
+            return Shares(plus, after)
+        if self.index == 1:
+            return Shares(before.reshape(shape).astype(np.uint64), zero - cut(zero - x.next))
+        return Shares(zero - cut(zero - x.own), minus)
+
     def open(self, x: Shares, label: str) -> npt.NDArray[np.int64]:
         """Return what the shares hide; all three nodes learn it."""
         missing = np.frombuffer(self._ring.forward(label, _bytes(x.own)), dtype="<u8")

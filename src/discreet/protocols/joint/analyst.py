@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlglot import exp
 
@@ -24,9 +24,36 @@ from discreet.protocols.transport.link import Link
 __all__ = ["Joint"]
 
 
+Answer = TypeVar("Answer")
+#: Failures that tell less than others of the same run: a party that waited for a lost one left too.
+_FOLLOWS = {"party-timeout": 1, "party-missing": 2, "party-gone": 3}
+
+
 def quoted(name: str) -> str:
     """Return a name as SQL writes it, whatever it contains."""
     return exp.to_identifier(name, quoted=True).sql(dialect="postgres")
+
+
+def everywhere(
+    pool: ThreadPoolExecutor, work: Callable[[str], Answer], names: Sequence[str]
+) -> list[Answer]:
+    """Do the same at all parties; of several failures raise the one that the others follow from.
+
+    Where one party is lost, those who wait for it leave, and are lost to others in turn.
+    """
+    running = [pool.submit(work, name) for name in names]
+    errors = [(one.exception(), name) for one, name in zip(running, names, strict=True)]
+    found = [(error, name) for error, name in errors if error is not None]
+    if found:
+        # A party does not report the loss of itself: who names it, is this side.
+        raise min(
+            found,
+            key=lambda one: (
+                _FOLLOWS.get(getattr(one[0], "code", ""), 0),
+                one[1] not in str(one[0]),
+            ),
+        )[0]
+    return [one.result() for one in running]
 
 
 class Joint:
@@ -104,9 +131,9 @@ class Joint:
                 fields = {"totals": totals}
                 return request(links[name], label, fields, body, limit=limit, time_limit=waits)
 
-            list(pool.map(call, names))
-            list(pool.map(lambda name: ask(name, "prepare", sql.encode()), names))
-            answers = list(pool.map(lambda name: ask(name, "run", limit=limit), names))
+            everywhere(pool, call, names)
+            everywhere(pool, lambda name: ask(name, "prepare", sql.encode()), names)
+            answers = everywhere(pool, lambda name: ask(name, "run", limit=limit), names)
         return self._agreed(demand, dict(zip(names, answers, strict=True)), cells, rows)
 
     def _agreed(

@@ -189,7 +189,7 @@ class TableRun:
         return flags.astype(np.bool_)
 
     def _flags(self, node: Node, parts: Sequence[Shares], hidden: Numbers | None) -> BitShares:
-        policy, measures = self._policy, self._demand.measures
+        policy, measures = self._policy, self._demand.judged
 
         def rows(*wanted: tuple[str, str]) -> list[Shares]:
             places = [self._rows.index(one) for one in wanted]

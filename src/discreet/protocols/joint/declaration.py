@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -71,6 +71,11 @@ class JointPolicy(Record):
     )
     rules: tuple[Rule, ...] = parameter(help="what makes a cell sensitive")
     measures: Mapping[str, MeasureBound] = parameter({}, help="columns that may be summed")
+    together: tuple[tuple[str, ...], ...] | None = parameter(
+        None,
+        help="measures in groups that have nothing to do with each other; those of a group are "
+        "withheld together, and by default all are one group",
+    )
     conditions: Mapping[str, Literal["text", "integer", "number", "boolean", "date"]] = parameter(
         {}, help="columns that WHERE may use, and their type"
     )
@@ -120,11 +125,17 @@ class JointPolicy(Record):
         for rule in self.rules:
             if not rule.inequalities():
                 raise _wrong("rules", f"{rule.name} cannot be judged on shares",
-                             "choose minimum-frequency, p-percent, pq, dominance or request")  # fmt: skip
+                             "choose minimum-frequency, p-percent, pq, dominance, request or "
+                             "zero-cells without empty")  # fmt: skip
             asks = any(form.requested for form in rule.inequalities())
             if asks and self.request is None:
                 raise _wrong("request", f"the rule {rule.name} needs to know who asked",
                              "name the column that is true for those who asked")  # fmt: skip
+        if self.together is not None:
+            named = [name for group in self.together for name in group]
+            if sorted(named) != sorted(self.measures):
+                raise _wrong("together", "a measure is in no group, or in two, or is none",
+                             "name every measure in one group, or leave it out")  # fmt: skip
         if not self.rules:
             raise _wrong("rules", "there is none", "name at least minimum-frequency")
         self._require_room()
@@ -144,6 +155,16 @@ class JointPolicy(Record):
     def largest(self) -> int:
         """How many largest contributions the rules look at."""
         return max(len(form.largest) for rule in self.rules for form in rule.inequalities())
+
+    def judged_with(self, measures: Sequence[str]) -> tuple[str, ...]:
+        """Return some measures and all that are withheld together with them.
+
+        Of pay = salary + bonus two sums tell the third. So what one of them withholds is withheld in
+        all, whichever is asked for, now or later.
+        """
+        groups = (tuple(self.measures),) if self.together is None else self.together
+        found = {name for group in groups if set(group) & set(measures) for name in group}
+        return tuple(name for name in self.measures if name in found)
 
     def certificates(self) -> dict[str, str]:
         """Return the certificate of each party."""

@@ -28,6 +28,8 @@ class Demand:
     digest: str
     keys: tuple[str, ...]
     measures: tuple[str, ...]
+    #: The measures asked for and all that may follow from them: what one of them withholds, all do.
+    judged: tuple[str, ...]
     predicate: exp.Expression | None
     #: Label, function and column of each column of the result; the function of a key is `key`.
     outputs: tuple[tuple[str, str, str], ...]
@@ -71,7 +73,7 @@ class Demand:
         """Return what an owner states of each cell: what, and of which measure."""
         found = [("contributors", ""), ("count", "")]
         tops = range(policy.largest)
-        for name in self.measures:
+        for name in self.judged:
             found += [("sum", name), *((f"top {place}", name) for place in tops)]
             found += [("asked", name)] if policy.request is not None else []
         return found
@@ -118,7 +120,9 @@ def read_demand(sql: str, policy: JointPolicy, *, totals: bool = False) -> Deman
             code="joint-unsupported",
             hint="use " + (", ".join(policy.conditions) or "no condition"),
         )
-    if not measures and all(f.total for rule in policy.rules for f in rule.inequalities()):
+    if not measures and all(
+        any(form.total for form in rule.inequalities()) for rule in policy.rules
+    ):
         raise RefusedError(
             "the agreed rules judge sums, none judges counts",
             code="joint-unsupported",
@@ -136,7 +140,10 @@ def read_demand(sql: str, policy: JointPolicy, *, totals: bool = False) -> Deman
             code="joint-unsupported",
             hint="group by one or more keys and ask for COUNT(*), SUM or AVG",
         )
-    return Demand(query.question, query.digest, ordered, unique, query.predicate, outputs, totals)
+    judged = policy.judged_with(unique)
+    return Demand(
+        query.question, query.digest, ordered, unique, judged, query.predicate, outputs, totals
+    )
 
 
 def _output(output: Output, keys: list[str], measures: tuple[object, ...]) -> tuple[str, str, str]:

@@ -70,7 +70,8 @@ def start(
     keys: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
     measures: Sequence[str] | Mapping[str, Any] | None = None,
     conditions: Mapping[str, str] | None = None,
-    rules: Sequence[Rule | Any] = ("minimum-frequency", {"p-percent": 10}),
+    rules: Sequence[Rule | Any] = ("minimum-frequency", {"p-percent": 10}, "zero-cells"),
+    together: Sequence[Sequence[str]] | None = None,
     unit: str | None = None,
     request: str | None = None,
     collusion: int = 1,
@@ -87,7 +88,7 @@ def start(
     keys, measures, conditions
         Columns to group by, to sum and to use in WHERE. By default text columns are keys and numbers
         are measures; codes and bounds that are not given are taken from all data.
-    rules, unit, request, collusion, time_limit
+    rules, together, unit, request, collusion, time_limit
         As in the policy.
     """
     datasets = [as_dataset(one) for one in data]
@@ -122,6 +123,7 @@ def start(
                 {one.name: plain(dataclasses.asdict(one))} if isinstance(one, Rule) else one
                 for one in rules
             ],
+            "together": None if together is None else [list(group) for group in together],
             "unit": unit,
             "request": request,
             "collusion": collusion,

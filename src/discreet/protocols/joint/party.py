@@ -141,6 +141,7 @@ class Party:
                 "keys": list(demand.keys),
                 "condition": demand.condition,
                 "measures": sorted(demand.measures),
+                "judged": sorted(demand.judged),
                 "totals": demand.totals,
                 "inputs": self._marks(demand, inputs),
             }
@@ -235,17 +236,21 @@ class Party:
             if entry.kind != "joint" or details.get("stage") != "started":
                 continue
             same = (list(demand.keys), demand.condition) == (details["keys"], details["condition"])
+            judged = set(details.get("judged", details["measures"]))
             if demand.totals or details["totals"]:
-                # Other measures have another pattern, and a total that is safe beside one is not
-                # always safe beside the other.
-                same = same and sorted(demand.measures) == details["measures"]
+                # Measures judged apart have another pattern, and a total that is safe beside one is
+                # not always safe beside the other.
+                same = same and set(demand.judged) == judged
+            elif set(demand.judged) & set(details["measures"]):
+                # Opened then without looking at what would follow from it now.
+                same = same and set(demand.judged) <= judged
             known = details["inputs"]
             if not same or any(known.get(name, mark) != mark for name, mark in marks.items()):
                 raise RefusedError(
                     "together with an earlier joint table this one could disclose a difference",
                     code="joint-history",
                     hint="repeat the earlier keys and condition on the same records, with whatever "
-                    "measures unless totals were asked for",
+                    "measures that are withheld together",
                 )
 
     def close(self) -> None:

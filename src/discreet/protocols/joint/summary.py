@@ -16,6 +16,7 @@ from discreet.errors import InputError
 from discreet.protocols.arithmetic.fixed_point import encode
 from discreet.protocols.joint.declaration import JointPolicy, MeasureBound
 from discreet.protocols.joint.demand import Demand
+from discreet.protocols.joint.dependence import dependences
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,6 +62,23 @@ def require_offer(data: Dataset, policy: JointPolicy) -> None:
                 code="beyond-bound",
                 column=name,
                 hint="clean the column, or declare a larger bound in the policy of every party",
+            )
+    if policy.together is not None:
+        _require_unrelated(data, policy.together)
+
+
+def _require_unrelated(data: Dataset, groups: Sequence[Sequence[str]]) -> None:
+    """See that no measure follows from measures of another group."""
+    names = [name for group in groups for name in group]
+    table = data.arrow(names)
+    columns = {name: np.asarray(table.column(name).to_pylist(), np.float64) for name in names}
+    for found in dependences(columns):
+        if not any(set(found) <= set(group) for group in groups):
+            raise InputError(
+                f"the measures {', '.join(found)} follow from each other, nearly or exactly, and "
+                "are not withheld together",
+                code="dependent-measures",
+                hint="name them in one group of `together` in the policy of every party",
             )
 
 
@@ -162,7 +180,7 @@ def _summary(
 
     counted = {"contributors": "count" if policy.unit is None else "units", "count": "count"}
     tops = {f"top {place}": f"top_{place + 1}" for place in range(policy.largest)}
-    for measure in demand.measures or (None,):
+    for measure in demand.judged or (None,):
         put(_cells(data, by, measure, policy), measure, counted | {"sum": "sum"} | tops)
         if policy.request is not None and measure is not None:
             asking = data.where(exp.column(policy.request, quoted=True))

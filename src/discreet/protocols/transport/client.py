@@ -78,11 +78,7 @@ def connect(
         connection = context.wrap_socket(plain, server_hostname=None)
     except OSError as error:
         plain.close()
-        raise EngineError(
-            f"{who} at {address} does not speak TLS 1.3",
-            code="party-not-tls",
-            hint="see that the address is that of the party and its port",
-        ) from error
+        raise _no_handshake(error, who, address, time_limit) from error
     shown = connection.getpeercert(binary_form=True)
     if shown is None or pin_of(shown) != pin:
         connection.close()
@@ -92,6 +88,27 @@ def connect(
             hint="ask that party for its certificate again, by another way than this network",
         )
     return Link(connection, peer=peer, time_limit=time_limit)
+
+
+def _no_handshake(error: OSError, who: str, address: str, time_limit: float) -> EngineError:
+    """Return why a party that took the connection did not go on with it."""
+    if isinstance(error, TimeoutError):
+        return EngineError(
+            f"{who} did not answer within {time_limit:g} s",
+            code="party-timeout",
+            hint="see whether that party still runs, or allow more time",
+        )
+    if isinstance(error, ssl.SSLEOFError | ConnectionError):
+        return EngineError(
+            f"{who} at {address} closed the connection at once",
+            code="party-missing",
+            hint="see whether that party still runs, or correct its address in the policy",
+        )
+    return EngineError(
+        f"{who} at {address} does not speak TLS 1.3",
+        code="party-not-tls",
+        hint="see that the address is that of the party and its port",
+    )
 
 
 def _context(identity: Identity | None) -> ssl.SSLContext:

@@ -1,0 +1,151 @@
+"""Products of columns that two owners hold of the same records."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import RefusedError
+from discreet.protocols.arithmetic.shares import Words, words
+from discreet.protocols.joint.learned import FOLLOW, Leakage
+from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat
+from discreet.protocols.joint.seat import fraction_bits
+from discreet.randomness import Randomness
+
+__all__ = ["MatrixProduct", "product_in_parts"]
+
+_SEED = 32
+_MOST_RECORDS = 1 << 26
+
+
+def _masks(seed: bytes, rows: int, columns: int) -> Words:
+    return Randomness.keyed(seed, b"product").words(rows * columns).reshape(rows, columns)
+
+
+def _number(seat: Seat, peer: str) -> int:
+    rows = int(np.frombuffer(seat.wire.receive(peer, "records", size=8), dtype="<u8")[0])
+    if rows > _MOST_RECORDS:
+        raise RefusedError("there are too many records for a product", code="message-unexpected")
+    return rows
+
+
+def same_records(seat: Seat, first: str, second: str) -> int:
+    """Return how many records both owners have, or refuse: both must have the same ones."""
+    if seat.name == seat.cast.dealer:
+        found = _number(seat, first), _number(seat, second)
+    else:
+        assert seat.records is not None  # an owner
+        mine, other = len(seat.records), second if seat.name == first else first
+        for peer in (other, seat.cast.dealer):
+            assert peer is not None  # the protocol needs a dealer
+            seat.wire.send(peer, "records", np.array([mine], dtype="<u8").tobytes())
+        found = mine, _number(seat, other)
+    if found[0] != found[1]:
+        raise RefusedError(
+            "the owners hold different numbers of records",
+            code="not-aligned",
+            hint="align the records of the owners first",
+        )
+    return found[0]
+
+
+def product_in_parts(
+    seat: Seat, first: str, second: str, mine: npt.NDArray[np.int64] | None, rows: int
+) -> Words | None:
+    """Return this owner's summand of X'Y; X is held by the first owner, Y by the second.
+
+    The dealer deals masks R_A, R_B as seeds, and r_A + r_B = R_A'R_B. Both owners see the other's
+    columns under a mask that is used once.
+    """
+    p, q = (len(seat.cast.bounds[owner]) for owner in (first, second))
+    dealer = seat.cast.dealer
+    assert dealer is not None
+    if seat.name == dealer:
+        seeds = [seat.rng.bytes(_SEED) for _ in range(2)]
+        a = seat.rng.words(p * q).reshape(p, q)
+        b = _masks(seeds[0], rows, p).T @ _masks(seeds[1], rows, q) - a
+        for owner, seed, part in ((first, seeds[0], a), (second, seeds[1], b)):
+            seat.wire.send(owner, "masks", seed + part.astype("<u8").tobytes())
+        return None
+    assert mine is not None
+    dealt = bytes(seat.wire.receive(dealer, "masks", size=_SEED + 8 * p * q))
+    correction = np.frombuffer(dealt[_SEED:], dtype="<u8").reshape(p, q).astype(np.uint64)
+    mask = _masks(dealt[:_SEED], rows, p if seat.name == first else q)
+    other, width = (second, q) if seat.name == first else (first, p)
+    seat.send_words(other, "masked columns", words(mine) + mask)
+    seen = seat.receive_words(other, "masked columns", columns=width)
+    if len(seen) != rows:
+        raise RefusedError("a matrix of another size was due", code="message-unexpected")
+    if seat.name == first:
+        return np.asarray(words(mine).T @ seen + correction)
+    return np.asarray(correction - seen.T @ mask)
+
+
+@dataclasses.dataclass(frozen=True)
+class MatrixProduct(Protocol):
+    """Multiply the columns of two owners, record by record, and open the sums of the products.
+
+    A commodity server deals masks and sees no data. The first owner learns X'Y, and nothing else
+    of Y; the second learns nothing.
+
+    Examples
+    --------
+    >>> from discreet.protocols.joint.rehearsal import rehearse_protocol
+    >>> x, y = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0], [0.5]])
+    >>> found = rehearse_protocol(MatrixProduct(), {"a": x, "b": y})
+    >>> found.shown["product"].round(6).tolist()
+    [[2.5], [4.0]]
+    """
+
+    name: ClassVar[str] = "matrix-product"
+    reference: ClassVar[str] = "Beaver (1997), Commodity-based cryptography; Du, Han and Chen (2004)"
+    split: ClassVar[Literal["horizontal", "vertical", "persons"]] = "vertical"
+    most: ClassVar[int] = 2
+
+    @property
+    def needs_dealer(self) -> bool:
+        """Masks are dealt."""
+        return True
+
+    def play(self, seat: Seat) -> Outcome:
+        """Return the product, at the first owner."""
+        first, second = seat.cast.owners
+        rows = same_records(seat, first, second)
+        bits = fraction_bits(rows)
+        mine = seat.whole(bits) if seat.is_owner else None
+        part = product_in_parts(seat, first, second, mine, rows)
+        if part is None:
+            return Outcome()
+        if seat.name == second:
+            seat.wire.send(first, "opened", part.astype("<u8").tobytes())
+            return Outcome()
+        meaning = f"sums of {part.size} products over {rows} records"
+        seat.announce(meaning, part.size)
+        body = seat.wire.receive(second, "opened", size=8 * part.size)
+        theirs = np.frombuffer(body, dtype="<u8").reshape(part.shape).astype(np.uint64)
+        found = (part + theirs).view(np.int64)
+        seat.wire.transcript.open(meaning, found.tobytes(), cells=int(found.size))
+        units = np.outer(*(seat.cast.bounds[owner] for owner in (first, second)))
+        return Outcome({"product": found / 4.0**bits * units})
+
+    def plain(self, inputs: Inputs) -> Mapping[str, npt.NDArray[np.float64]]:
+        """Return X'Y."""
+        x, y = inputs.values()
+        return {"product": x.T @ y}
+
+    def leakage(self) -> Leakage:
+        """Return what each party learns."""
+        return Leakage.of(
+            ("first owner", "the sums of products; the other's columns under a mask used once",
+             "of each column of the other, as many sums as it has columns itself"),
+            ("second owner", "the first owner's columns under a mask used once", "nothing"),
+            ("dealer", "the number of records", "nothing"),
+            ("analyst", "the sums of products", "what they say"),
+            assumes=(FOLLOW, "the dealer puts its masks together with nobody",
+                     "an owner that chooses its columns as it likes (one person each) reads the "
+                     "other's: columns are those that were agreed on"),
+        )  # fmt: skip

@@ -1,0 +1,84 @@
+"""Measures that tell of each other, and people who all have nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet.errors import InputError, RefusedError
+from discreet.ledger.entry import Draft
+from discreet.ledger.opening import open_ledger
+from tests.protocols.joint.here import here
+
+#: pay = salary + bonus; in A one bonus is nearly all of them, which only the bonus tells.
+PAID = [
+    pd.DataFrame(
+        {
+            "icd": ["A"] * 4 + ["B"] * 4,
+            "salary": [50.0, 52, 48, 51, 50, 49, 53, 50],
+            "bonus": [big, 0, 0, 0, 5, 6, 5, 7],
+        }
+    ).assign(pay=lambda frame: frame.salary + frame.bonus)
+    for big in (40.0, 0.0, 0.0)
+]
+AGREED = {
+    "keys": {"icd": ["A", "B", "C"]},
+    "rules": [{"minimum-frequency": 3}, {"p-percent": 15}],
+}
+BY_ICD = "SELECT icd, SUM({}) AS s FROM stays GROUP BY icd"
+BOUNDS = {name: {"bound": 1e6, "decimals": 0} for name in ("salary", "bonus", "pay")}
+
+
+def test_measures_that_follow_from_each_other_are_withheld_together():
+    with here(PAID, measures=BOUNDS, **AGREED) as joint:
+        answers = [joint.ask(BY_ICD.format(m)).frame.set_index("icd") for m in BOUNDS]
+        assert all(one.s.isna()["A"] and not one.s.isna()["B"] for one in answers)
+        with pytest.raises(RefusedError):  # counts alone are judged apart, and were not asked for
+            joint.ask("SELECT icd, COUNT(*) AS n FROM stays GROUP BY icd", totals=True)
+    # Owners that declare them unrelated see their mistake when they start, and nobody else does.
+    apart = [["salary", "pay"], ["bonus"]]
+    with (
+        pytest.raises(InputError) as caught,
+        here(PAID, measures=BOUNDS, together=apart, **AGREED),
+    ):
+        pass
+    assert caught.value.code == "dependent-measures"
+
+
+def test_measures_that_have_nothing_to_do_with_each_other_are_judged_apart():
+    frames = [f.assign(age=np.arange(8) % 3 + 20.0) for f in PAID]
+    bounds = {"bonus": BOUNDS["bonus"], "age": BOUNDS["pay"]}
+    with here(frames, measures=bounds, together=[["bonus"], ["age"]], **AGREED) as joint:
+        assert joint.ask(BY_ICD.format("age")).withheld == 0
+        assert joint.ask(BY_ICD.format("bonus")).withheld == 1
+
+
+def test_what_was_opened_before_measures_were_grouped_counts():
+    # The history of an owner whose earlier policy judged bonus by itself.
+    with here(PAID, measures=BOUNDS, **AGREED) as joint:
+        joint.ask(BY_ICD.format("pay"))
+        for place in joint.files.values():
+            with open_ledger(place) as ledger:
+                entry = next(e for e in ledger.entries() if e.details.get("stage") == "started")
+                details = {**entry.details, "session": "old", "judged": ["salary"],
+                           "measures": ["salary"]}  # fmt: skip
+                ledger.record(Draft("stays", "analyst", "joint", "q", "old", "p", details))
+        with pytest.raises(RefusedError) as caught:
+            joint.ask(BY_ICD.format("pay"))
+        assert caught.value.code == "joint-history"
+
+
+def test_a_cell_of_people_who_all_have_nothing_is_withheld_by_its_rule():
+    frames = [
+        pd.DataFrame({"icd": list("AAAABBBB"), "cost": [0.0] * 4 + [5, 6, 7, 8]}) for _ in range(3)
+    ]
+    sql = BY_ICD.format("cost")
+    bounds = {"cost": BOUNDS["pay"]}
+    for more, shown in (([], 0.0), (["zero-cells"], None)):
+        rules = [*AGREED["rules"], *more]
+        with here(frames, measures=bounds, **AGREED | {"rules": rules}) as joint:
+            found = joint.ask(sql).frame.set_index("icd").s
+        assert found["A"] == shown or (shown is None and np.isnan(found["A"]))
+        assert found["B"] == 78
+        assert found["C"] == 0  # nobody is there, and that is no secret under these rules
