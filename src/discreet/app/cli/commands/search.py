@@ -40,11 +40,13 @@ def add(app: typer.Typer) -> None:
         cap: Annotated[
             float, typer.Option(help="Highest probability with which the term may be named.")
         ] = 0.2,
+        as_json: console.JsonOption = False,
     ) -> None:
         """Print the search to type in place of a term: its bucket, always the same (Goopir)."""
         from discreet.protocols.search.goopir import Goopir
 
-        print(Goopir(cap=cap).prepare(_read(vocabulary)).query(term))
+        query = Goopir(cap=cap).prepare(_read(vocabulary)).query(term)
+        console.show({"query": query} if as_json else query, as_json=as_json)
 
 
 def _read(file: Path) -> Vocabulary:
