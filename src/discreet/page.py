@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet.report import Report, Rows, shown
 
-__all__ = ["Page", "Section", "svg"]
+__all__ = ["Page", "Pivot", "Section", "svg"]
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2733; --soft: #5b6b7b; --line: #d9e0e7; --mark: #0b6e75; --paper: #fff; }
@@ -26,8 +26,37 @@ p { margin: .5rem 0; max-width: 46rem; } .soft, caption, footer { color: var(--s
 .wide { overflow-x: auto; } table { border-collapse: collapse; margin: .6rem 0; font-variant-numeric: tabular-nums; font-size: .93rem; }
 th, td { padding: .3rem .75rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; } td.n, th.n { text-align: right; }
 figure { margin: .8rem 0; background: #fff; padding: .5rem; border-radius: 4px; overflow-x: auto; } figcaption { color: #5b6b7b; font-size: .9rem; }
+tbody th { font-weight: normal; } tbody.total th, tbody.total td { font-weight: 600; }
+.pivot thead th { position: sticky; top: 0; background: var(--paper); } tbody.total:has(input:not(:checked)) + tbody.parts { display: none; }
+@media print { tbody.total:has(input) + tbody.parts { display: table-row-group; } tbody input { display: none; } .wide { overflow: visible; } }
 pre { overflow-x: auto; background: color-mix(in srgb, var(--line) 40%, transparent); padding: .7rem .9rem; border-radius: 4px; font-size: .88rem; }
 """
+
+#: What scrolls can be reached and scrolled by keyboard.
+_WIDE = "<div class='wide' tabindex='0' role='region' aria-label='table'>"
+_RIGHT = " class='n'"
+
+
+@dataclasses.dataclass(frozen=True)
+class Pivot:
+    """A table with sub-totals: each group of lines folds away under the line of its total.
+
+    Examples
+    --------
+    >>> groups = [(["IT", "9"], [["software", "5"], ["support", "4"]]), (["Total", "9"], [])]
+    >>> Pivot(["sector", "value"], labels=1, groups=groups).lines()[1]
+    ['software', '5']
+    """
+
+    header: Sequence[str]
+    #: How many columns name a line; the others hold values, set to the right.
+    labels: int
+    #: The line of a sub-total, and the lines of its parts.
+    groups: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]
+
+    def lines(self) -> list[Sequence[str]]:
+        """Return all lines, sub-totals before their parts."""
+        return [line for head, parts in self.groups for line in (head, *parts)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +65,7 @@ class Section:
 
     title: str
     text: str = ""
-    table: Report | Rows | None = None
+    table: Report | Rows | Pivot | None = None
     #: An SVG drawing, from `svg`.
     picture: str | None = None
     caption: str = ""
@@ -79,7 +108,9 @@ class Page:
 def _section(section: Section) -> str:
     parts = [f"<h2>{html.escape(section.title)}</h2>"]
     parts += [f"<p>{html.escape(line)}</p>" for line in section.text.splitlines() if line.strip()]
-    if section.table is not None:
+    if isinstance(section.table, Pivot):
+        parts.append(_pivot(section.table))
+    elif section.table is not None:
         rows = section.table.rows() if isinstance(section.table, Report) else section.table
         parts.append(_table(*rows))
     if section.picture is not None:
@@ -98,7 +129,9 @@ def _table(header: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
         for c in range(len(header))
     ]
     mark = [" class='n'" if is_number else "" for is_number in right]
-    head = "".join(f"<th{mark[c]}>{html.escape(str(h))}</th>" for c, h in enumerate(header))
+    head = "".join(
+        f"<th scope='col'{mark[c]}>{html.escape(str(h))}</th>" for c, h in enumerate(header)
+    )
     rows = "".join(
         "<tr>"
         + "".join(f"<td{mark[c]}>{html.escape(shown(v))}</td>" for c, v in enumerate(row))
@@ -106,7 +139,38 @@ def _table(header: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
         for row in body
     )
     top = f"<thead><tr>{head}</tr></thead>" if any(header) else ""
-    return f"<div class='wide'><table>{top}<tbody>{rows}</tbody></table></div>"
+    return f"{_WIDE}<table>{top}<tbody>{rows}</tbody></table></div>"
+
+
+def _pivot(pivot: Pivot) -> str:
+    """Return a table whose groups fold by a box to tick: no script, and printed whole."""
+    head = "".join(
+        f"<th scope='col'{'' if c < pivot.labels else _RIGHT}>{html.escape(text)}</th>"
+        for c, text in enumerate(pivot.header)
+    )
+    body = []
+    for total, parts in pivot.groups:
+        fold = ""
+        if parts:
+            label = html.escape(f"show the parts of {total[0].strip()}", quote=True)
+            fold = f"<input type='checkbox' checked aria-label='{label}'> "
+        body.append(f"<tbody class='total'>{_line(total, pivot.labels, fold)}</tbody>")
+        if parts:
+            lines = "".join(_line(line, pivot.labels) for line in parts)
+            body.append(f"<tbody class='parts'>{lines}</tbody>")
+    return (
+        f"{_WIDE}<table class='pivot'><thead><tr>{head}</tr></thead>{''.join(body)}</table></div>"
+    )
+
+
+def _line(values: Sequence[str], labels: int, fold: str = "") -> str:
+    cells = [
+        f"<th scope='row'>{fold if c == 0 else ''}{html.escape(value)}</th>"
+        if c < labels
+        else f"<td{_RIGHT}>{html.escape(value)}</td>"
+        for c, value in enumerate(values)
+    ]
+    return f"<tr>{''.join(cells)}</tr>"
 
 
 def svg(chart: Any) -> str:

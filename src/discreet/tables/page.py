@@ -9,7 +9,8 @@ import numpy as np
 from discreet.data.release import Evidence
 from discreet.data.table import Table
 from discreet.page import Page, Section, svg
-from discreet.tables.layout import layout, legend, sides
+from discreet.tables.layout import across_of, left_out, legend, pivot
+from discreet.tables.loss_in_words import loss_in_words
 from discreet.tables.methods.top_down import TopDown
 from discreet.tables.protected_table import ProtectedTable
 from discreet.tables.top_down_page import top_down_sections
@@ -24,7 +25,7 @@ _COLOURS = {"safe": "#dbe7ea", "changed": "#8fb8de", "withheld": "#b5413a"}
 def release_page(release: ProtectedTable) -> Page:
     """Return the page that is published: nothing in it says more than the published cells."""
     evidence = release.evidence()
-    sections = [Section("The table", legend(release), table=layout(release))]
+    sections = [Section("The table", _above(release), table=pivot(release))]
     estimate = release.protected.estimate
     if estimate is not None and isinstance(release.method, TopDown):
         told = top_down_sections(release.method, estimate, release.protected.facts)
@@ -42,13 +43,36 @@ def release_page(release: ProtectedTable) -> Page:
             Section(
                 "What remains unknown",
                 "Anybody can compute from the published cells an interval in which each withheld "
-                "value lies. Its width relative to its middle, over all withheld cells:",
-                picture=svg(_histogram(widths, "width of the interval / its middle")),
+                "value lies. " + _widths_told(widths),
+                picture=_several(widths),
             )
         )
-    loss = [(name.replace("_", " "), value) for name, value in evidence.loss.items()]
-    sections.append(Section("Loss", table=(("", ""), loss), picture=svg(_statuses(release))))
+    picture = svg(_statuses(release)) if len(set(release.told)) > 1 else None
+    sections.append(Section("What was lost", "\n".join(loss_in_words(release)), picture=picture))
     return _released(release, evidence, sections)
+
+
+def _above(release: ProtectedTable) -> str:
+    """Return what is to be known before the table is read."""
+    missing = left_out(release.table)
+    cut = (
+        f"\nThe first {len(release.table) - missing:,} of {len(release.table):,} cells are shown; "
+        f"{missing:,} are left out here and stand in cells.csv."
+    )
+    return legend(release) + (cut if missing else "")
+
+
+def _widths_told(widths: Any) -> str:
+    """Return the widths in words; a chart of one bar would say less."""
+    if len(set(widths)) == 1:
+        return f"Each is {widths[0]:.0%} of its middle wide."
+    return "Its width relative to its middle, over all withheld cells:"
+
+
+def _several(widths: Any) -> str | None:
+    if len(set(widths)) == 1:
+        return None
+    return svg(_histogram(widths, "width of the interval / its middle"))
 
 
 def _released(release: ProtectedTable, evidence: Evidence, sections: list[Section]) -> Page:
@@ -110,42 +134,49 @@ def _title(table: Table) -> str:
     return f"{what}{of} by {', '.join(table.by)}"
 
 
-def _drawn(table: Table) -> list[int]:
-    """Return the cells of the first two attributes, the others at their total."""
-    keep = (table.codes[:, 2:] == 0).all(axis=1)
-    keep &= (table.codes[:, : min(2, table.codes.shape[1])] < _CODES).all(axis=1)
-    return [int(cell) for cell in np.flatnonzero(keep)]
-
-
 def _caption(table: Table) -> str:
-    rest = table.by[2:]
-    return f"All of {', '.join(rest)} together." if rest else ""
+    lines = _lines(table)
+    more = len(set(lines)) - _CODES
+    return (
+        f"The first {_CODES} lines of the table; {more:,} more are not drawn." if more > 0 else ""
+    )
+
+
+def _lines(table: Table) -> list[str]:
+    """Return the name of the line in which each cell stands when one attribute goes across."""
+    right = across_of(table)
+    down = [d for d in range(len(table.dimensions)) if d != right]
+    cells = range(len(table) - left_out(table))
+    return [" · ".join(table.labels(cell)[d] for d in down) for cell in cells]
 
 
 def _heat_map(release: ProtectedTable) -> Any:
     import altair as alt
     import pandas as pd
 
-    table = release.table
-    cells, (down, right) = _drawn(table), sides(table)
-    single = down == right
+    table, right = release.table, across_of(release.table)
+    lines = _lines(table)
+    down = [d for d in range(len(table.dimensions)) if d != right]
+    codes = {line: tuple(table.codes[cell, down]) for cell, line in enumerate(lines)}
+    order = sorted(codes, key=lambda line: codes[line])[:_CODES]
+    kept = set(order)
+    cells = [cell for cell, line in enumerate(lines) if line in kept]
+    across = [""] if right is None else list(table.dimensions[right].codes)
     data = pd.DataFrame(
         {
-            "row": [table.labels(cell)[down] for cell in cells],
-            "column": ["" if single else table.labels(cell)[right] for cell in cells],
+            "row": [lines[cell] for cell in cells],
+            "column": ["" if right is None else table.labels(cell)[right] for cell in cells],
             "status": release.told[cells],
         }
     )
-    order = list(table.dimensions[down].codes)
-    across = [""] if single else list(table.dimensions[right].codes)
-    title = None if single else table.by[right]
+    title = " · ".join(table.by[d] for d in down)
     colours = alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
     return (
         alt.Chart(data)
         .mark_rect(stroke="white")
         .encode(
-            x=alt.X("column:N", sort=across, title=title),
-            y=alt.Y("row:N", sort=order, title=table.by[down]),
+            x=alt.X("column:N", sort=across, title=None if right is None else table.by[right]),
+            y=alt.Y("row:N", sort=order, title=title),
             color=alt.Color("status:N", scale=colours),
         )
         .properties(width=alt.Step(22), height=alt.Step(18))

@@ -14,6 +14,7 @@ from discreet.data.decisions import require_shared_codes
 from discreet.data.engines.cells import cells_of
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.schema import Type
+from discreet.data.suggestion import in_order
 from discreet.data.table import Dimension, Floats, Ints, Table
 from discreet.errors import InputError
 
@@ -353,16 +354,8 @@ def _dimension(
     if hierarchies:
         return Dimension.of(name, hierarchies)
     found = dict.fromkeys(rows.column(name).to_pylist())
-    leaves = sorted((code for code in found if code != total), key=_order)
+    leaves = in_order([code for code in found if code != total])
     return Dimension.of(name, Hierarchy.flat(leaves, total=total), declared=False)
-
-
-def _order(code: str) -> tuple[int, float, str]:
-    """Order numbers by size and before words."""
-    try:
-        return 0, float(code), code
-    except ValueError:
-        return 1, 0.0, code
 
 
 def _places(dimensions: Sequence[Dimension], rows: pa.Table) -> Any:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,16 +17,21 @@ from discreet.progress import Progress, silent, told
 if TYPE_CHECKING:
     from discreet.report import Report, Rows
 
-__all__ = ["JsonOption", "fail", "note", "progress", "show"]
+__all__ = ["JsonOption", "done", "fail", "note", "progress", "show"]
 
-#: Every command that prints a result takes it.
+#: Every command takes it; what has no result says with it what was done.
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 # Work shorter than this shows no bar: it would only flicker.
 _PATIENCE = 2.0
 
 
-def show(result: Report | Rows | str, *, as_json: bool = False, title: str | None = None) -> None:
+def show(
+    result: Report | Rows | str | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    *,
+    as_json: bool = False,
+    title: str | None = None,
+) -> None:
     """Print a report, a table or a text to standard output."""
     from discreet.report import Report, plain, text_table
 
@@ -45,6 +50,17 @@ def show(result: Report | Rows | str, *, as_json: bool = False, title: str | Non
     print(text_table(*result) if isinstance(result, tuple) else str(result))
     if isinstance(result, Report):
         sys.stdout.flush()
+
+
+def done(text: str, *, as_json: bool, **facts: object) -> None:
+    """Say that something was done, or is ready: a note for people, one line of JSON for programs."""
+    if not as_json:
+        note(text)
+        return
+    from discreet.report import plain
+
+    # A program waits for the line of a server, which prints no other.
+    print(json.dumps(plain(facts), ensure_ascii=False), flush=True)
 
 
 def note(text: str) -> None:

@@ -10,14 +10,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.app.policy.attempts import Attempt, attempts
 from discreet.data.declared import HierarchySource
 from discreet.data.hierarchy_builders import DATE_LEVELS
 from discreet.errors import EngineError
 from discreet.page import Page, Section
+from discreet.registry import members
+from discreet.tables.layout import legend, pivot
+from discreet.tables.loss_in_words import loss_in_words
+from discreet.tables.release import LinkedRelease, TableRelease
 
 if TYPE_CHECKING:
     from discreet.app.policy.model import About
-    from discreet.data.release import Evidence
+    from discreet.data.release import Evidence, Release
     from discreet.data.source import Source
 
 __all__ = ["handover_page", "write_handover"]
@@ -35,6 +40,12 @@ _MEASURES = {
     "discernibility": "sum over records of how many they are confused with",
     "entropy": "bits that a reader lacks to know the original values",
 }
+_ATTACKERS = {
+    "outsider": "somebody who knows the published cells and nothing of any contributor",
+    "contributors": "somebody who contributed to a cell and knows that contribution exactly",
+}
+#: Longer and wider tables are for the screen.
+_LINES, _COLUMNS = 80, 9
 #: Text blocks break inside A4 pages, tables repeat their head, signatures stay together.
 _PRINT = """
 @page { size: A4; margin: 18mm 16mm; @bottom-right { content: counter(page) " / " counter(pages); font-size: 9pt; color: #5b6b7b; } }
@@ -42,14 +53,20 @@ _PRINT = """
 """
 
 
-def handover_page(name: str, evidence: Evidence, *, about: About, source: Source) -> Page:
-    """Return the document of one release."""
+def handover_page(
+    name: str, release: Release, *, about: About, source: Source, folder: Path
+) -> Page:
+    """Return the document of one release, which was written into a folder."""
+    evidence = release.evidence()
+    confidential = [column for column, role in source.roles.items() if str(role) == "confidential"]
     sections = [
         Section("About this release", table=(("", ""), _said(about))),
+        *_tables(release, about),
         Section("What was done to each column", table=_columns(evidence, source)),
+        *_unchanged(evidence, release.promises()),
         *_protection(evidence),
-        *_loss(evidence),
-        Section("Attacks tried", text=_attacks(evidence)),
+        *_loss(evidence, release, about),
+        _attacks(attempts(release, folder, confidential)),
         Section(
             "Signatures",
             table=(
@@ -98,7 +115,8 @@ def _columns(evidence: Evidence, source: Source) -> tuple[Sequence[str], list[Se
             done = _coarser(settings["levels"][name], source.hierarchies.get(name))
         body.append((name, word, done))
     if source.rest is not None:
-        body.append(("all other columns", _ROLES[str(source.rest)], "see the role"))
+        done = _treatment("", str(source.rest), {}, {}, set())
+        body.append(("all other columns", _ROLES[str(source.rest)], done))
     return ("column", "what it is", "what was done"), body
 
 
@@ -153,13 +171,13 @@ def _protection(evidence: Evidence) -> list[Section]:
             for check in checks
         ]
         sections.append(Section("Promises", table=(("promise", "holds", "measured"), body)))
-    rules = [_words(rule) for rule in evidence.settings.get("rules", ())]
+    rules = evidence.settings.get("rules", ())
     if rules:
-        text = "A cell is sensitive under: " + "; ".join(rules) + "."
+        words = [_words(rule, "rule") for rule in rules]
         method = evidence.settings.get("method")
         if isinstance(method, Mapping):
-            text += f"\nProtected by: {method.get('name')}."
-        sections.append(Section("Protection", text=text))
+            words.append(_words({"name": method.get("name")}, "table-method"))
+        sections.append(Section("Protection", table=(("", ""), words)))
     guess = evidence.risk.get("guess within the class")
     if isinstance(guess, float):
         text = (
@@ -169,19 +187,74 @@ def _protection(evidence: Evidence) -> list[Section]:
         sections.append(Section("Risk", text=text))
     attacker = evidence.risk.get("attacker")
     if attacker:
-        text = f"The strongest attacker considered: {attacker}."
+        text = f"The strongest attacker considered: {_ATTACKERS.get(attacker, attacker)}."
         sections.append(Section("Risk", text=text))
     return sections
 
 
-def _words(rule: Any) -> str:
-    if not isinstance(rule, Mapping):
-        return str(rule)
-    inner = ", ".join(f"{key} {value}" for key, value in rule.items() if key != "name")
-    return f"{rule.get('name')} ({inner})" if inner else str(rule.get("name"))
+def _words(declared: Mapping[str, Any], family: str) -> tuple[str, str]:
+    """Return a rule or method with its parameters, and what it does in a sentence."""
+    name = str(declared.get("name"))
+    inner = ", ".join(f"{key} {value}" for key, value in declared.items() if key != "name")
+    known = members(family).get(name)
+    return f"{name} ({inner})" if inner else name, known.summary() if known else ""
 
 
-def _loss(evidence: Evidence) -> list[Section]:
+def _tables(release: Release, about: About) -> list[Section]:
+    """Return the tables themselves, where they fit a document."""
+    found = []
+    for one in _parts(release):
+        measure = str(one.table.measure or "")
+        unit = f" ({about.units[measure]})" if about.units.get(measure) else ""
+        title = f"The table: {one.title()}{unit}"
+        whole = pivot(one)
+        if len(whole.lines()) > _LINES or len(whole.header) > _COLUMNS:
+            cells = f"It has {len(one.table):,} cells, too many for this document: all of them are "
+            found.append(Section(title, cells + "in report.html and cells.csv of the release."))
+        else:
+            found.append(Section(title, legend(one), table=whole))
+    return found
+
+
+def _parts(release: Release) -> tuple[TableRelease, ...]:
+    """Return the tables of a release, if it is one of tables."""
+    if isinstance(release, LinkedRelease):
+        return release.releases
+    return (release,) if isinstance(release, TableRelease) else ()
+
+
+def _unchanged(evidence: Evidence, promises: Sequence[Mapping[str, Any]]) -> list[Section]:
+    """Return which columns of records leave as they are."""
+    if evidence.kind != "microdata":
+        return []
+    kept = [name for name, level in evidence.settings.get("levels", {}).items() if level == 0]
+    free = list(evidence.risk.get("not covered", {}).get("unchanged", ()))
+    coarser = evidence.settings.get("levels")
+    held = [
+        name
+        for promise in promises
+        for name in promise.get("columns", ())
+        if coarser and name not in coarser and name not in free
+    ]
+    lines = []
+    if kept:
+        lines.append(
+            f"{', '.join(kept)}: with the values that were recorded; the promises below count them "
+            "among what others may know."
+        )
+    if held:
+        lines.append(
+            f"{', '.join(held)}: with the values that were recorded, under the promises below."
+        )
+    if free:
+        lines.append(
+            f"{', '.join(free)}: with the values that were recorded, and no promise is about them: "
+            "whoever knows such a value of somebody may find their record by it."
+        )
+    return [Section("Columns released unchanged", "\n".join(lines or ["None."]))]
+
+
+def _loss(evidence: Evidence, release: Release, about: About) -> list[Section]:
     loss = evidence.loss
     lines = []
     if loss.get("records") and "suppressed" in loss:
@@ -189,22 +262,25 @@ def _loss(evidence: Evidence) -> list[Section]:
         lines.append(
             f"{loss['suppressed']:,} of {loss['records']:,} records ({share:.1%}) were left out."
         )
-    if loss.get("cells"):
-        share = loss.get("withheld", 0) / loss["cells"]
-        lines.append(
-            f"{loss.get('withheld', 0):,} of {loss['cells']:,} cells ({share:.1%}) are withheld."
-        )
+    for one in _parts(release):
+        if len(_parts(release)) > 1:
+            lines.append(f"{one.title()}:")
+        lines += loss_in_words(one, about.units.get(str(one.table.measure), ""))
     measures = loss.get("measures", {})
     body = [(name, value, _MEASURES.get(name, "")) for name, value in measures.items()]
     table = (("measure", "value", "what it says"), body) if body else None
     return [Section("What was lost", text="\n".join(lines), table=table)]
 
 
-def _attacks(evidence: Evidence) -> str:
-    tried = evidence.settings.get("attacks")
+def _attacks(tried: Sequence[Attempt]) -> Section:
+    text = (
+        "Before the release appeared, its files were read again by code that had no part in making "
+        "them, and every promise above was counted anew."
+    )
     if not tried:
-        return "None is recorded with this release; `discreet attack` tries them."
-    return ", ".join(map(str, tried))
+        return Section("Attacks tried", f"{text}\nNo further attack fits this kind of release.")
+    header = ("attack", "what the attacker has", "what came of it")
+    return Section("Attacks tried", text, table=(header, [tuple(one) for one in tried]))
 
 
 def write_handover(page: Page, folder: Path, name: str, *, pdf: bool) -> list[Path]:

@@ -61,6 +61,9 @@ class About(_Part):
     contact: str = pydantic.Field("", max_length=400, description="who answers questions")
     legal_basis: str = pydantic.Field("", max_length=4000)
     conditions: str = pydantic.Field("", max_length=4000, description="of use, for who receives it")
+    units: dict[str, str] = pydantic.Field(
+        default_factory=dict, max_length=100, description="of measures: {turnover: thousand EUR}"
+    )
     pdf: bool = pydantic.Field(True, description="write a PDF beside the HTML page")
 
 

@@ -230,7 +230,8 @@ def _hand_over(policy: Policy, name: str, job: Job, result: Any, stage: Path) ->
         return
     from discreet.app.policy.handover import handover_page, write_handover
 
-    page = handover_page(name, result.evidence(), about=policy.about, source=policy.data)
+    folder = stage / _where(name, job)
+    page = handover_page(name, result, about=policy.about, source=policy.data, folder=folder)
     (stage / HANDOVER).mkdir(exist_ok=True)
     write_handover(page, stage / HANDOVER, name, pdf=policy.about.pdf)
 

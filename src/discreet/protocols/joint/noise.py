@@ -29,9 +29,7 @@ def lacking(variance: float, parts: int) -> float:
     >>> lacking(4.0, 3) < 1e-15, lacking(1.0, 2) > 5e-4
     (True, True)
     """
-    return 10 * sum(
-        math.exp(-2 * math.pi**2 * variance * j / (j + 1)) for j in range(1, parts)
-    )
+    return 10 * sum(math.exp(-2 * math.pi**2 * variance * j / (j + 1)) for j in range(1, parts))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -80,7 +80,7 @@ def add(app: typer.Typer) -> None:
             with atomic_file(intervals) as file:
                 frame.to_csv(file, index=False)
         if as_json:
-            console.show({**found.to_dict(), "intervals": frame}, as_json=True)  # type: ignore[arg-type]
+            console.show({**found.to_dict(), "intervals": frame}, as_json=True)
         else:
             console.show(found)
             head = frame.sort_values("safe", kind="stable").head(20)

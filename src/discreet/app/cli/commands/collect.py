@@ -51,12 +51,15 @@ def add(app: typer.Typer) -> None:
         answers: Annotated[Path, typer.Argument(help="One answer per line.")],
         mechanism: MechanismOption,
         output: Annotated[Path, typer.Option("--output", "-o", help="Randomised reports (CSV).")],
+        as_json: console.JsonOption = False,
     ) -> None:
         """Randomise a file of answers; the reports may leave, the answers need not."""
         from discreet.app.collect import encode_file
 
         count = encode_file(_mechanism(mechanism), answers, output)
-        console.note(f"wrote {count:,} reports to {output}")
+        console.done(
+            f"wrote {count:,} reports to {output}", as_json=as_json, written=output, reports=count
+        )
 
     @group.command()
     def estimate(

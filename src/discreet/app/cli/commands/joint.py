@@ -40,6 +40,7 @@ def owner(
     key: _KeyOption = None,
     allow: AllowOption = None,
     password_from: PasswordOption = None,
+    as_json: console.JsonOption = False,
 ) -> None:
     """Take part with the records of the policy's section `data`, until told to stop.
 
@@ -49,11 +50,15 @@ def owner(
     from discreet.app.policy.run import open_source
 
     found, _ = permitted_policy(policy, allow=allow or (), password=password_in(password_from))
-    _serve(_joint(found, policy), as_, ledger, key, data=open_source(found))
+    _serve(_joint(found, policy), as_, ledger, key, data=open_source(found), as_json=as_json)
 
 
 def node(
-    policy: _PolicyArgument, as_: _AsOption, ledger: _LedgerOption, key: _KeyOption = None
+    policy: _PolicyArgument,
+    as_: _AsOption,
+    ledger: _LedgerOption,
+    key: _KeyOption = None,
+    as_json: console.JsonOption = False,
 ) -> None:
     """Compute on shares without records of one's own, until told to stop.
 
@@ -62,7 +67,7 @@ def node(
     from discreet.app.policy.access import permitted_policy
 
     found, _ = permitted_policy(policy)
-    _serve(_joint(found, policy), as_, ledger, key, data=None)
+    _serve(_joint(found, policy), as_, ledger, key, data=None, as_json=as_json)
 
 
 def ask(
@@ -125,7 +130,15 @@ def _joint(policy: Policy, path: Path) -> JointPolicy:
     return policy.joint
 
 
-def _serve(policy: JointPolicy, name: str, ledger: str, key: Path | None, *, data: object) -> None:
+def _serve(
+    policy: JointPolicy,
+    name: str,
+    ledger: str,
+    key: Path | None,
+    *,
+    data: object,
+    as_json: bool,
+) -> None:
     from discreet.ledger.opening import open_ledger
     from discreet.protocols.joint.party import Party
 
@@ -133,5 +146,6 @@ def _serve(policy: JointPolicy, name: str, ledger: str, key: Path | None, *, dat
         open_ledger(ledger) as opened,
         Party(policy, name, ledger=opened, data=data, key=key),  # type: ignore[arg-type]  # a dataset
     ):
-        console.note(f"{name} listens at {policy.parties[name].address}")
+        address = policy.parties[name].address
+        console.done(f"{name} listens at {address}", as_json=as_json, party=name, address=address)
         threading.Event().wait()

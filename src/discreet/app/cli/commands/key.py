@@ -31,6 +31,7 @@ def _new(
             "noise and --key; party: a key and a certificate.",
         ),
     ] = "release",
+    as_json: console.JsonOption = False,
 ) -> None:
     """Write a new key for its owner alone, and the public half of it beside where there is one.
 
@@ -41,17 +42,27 @@ def _new(
     if purpose == "cell-key":
         from discreet.data.keys import write_key_file
 
-        console.note(f"wrote {write_key_file(file)}, readable by you only")
+        secret = write_key_file(file)
+        console.done(f"wrote {secret}, readable by you only", as_json=as_json, private=secret)
     elif purpose == "party":
         from discreet.protocols.transport.identity import Identity
 
         identity = Identity.new(file.parent, file.name)
-        console.note(
+        console.done(
             f"wrote {identity.key}, readable by you only: keep it\n"
-            f"wrote {identity.certificate}: give it to the other parties\npin   {identity.pin}"
+            f"wrote {identity.certificate}: give it to the other parties\npin   {identity.pin}",
+            as_json=as_json,
+            private=identity.key,
+            certificate=identity.certificate,
+            pin=identity.pin,
         )
     else:
         from discreet.data.signing import new_signing_key
 
         private, public = new_signing_key(file)
-        console.note(f"wrote {private}, readable by you only, and {public}, to be published")
+        console.done(
+            f"wrote {private}, readable by you only, and {public}, to be published",
+            as_json=as_json,
+            private=private,
+            public=public,
+        )

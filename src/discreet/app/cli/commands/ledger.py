@@ -132,6 +132,7 @@ def add(app: typer.Typer) -> None:
         accountant: Annotated[
             str, typer.Option(help="basic, zcdp, rdp or pld: how events are added up.")
         ] = "basic",
+        as_json: console.JsonOption = False,
     ) -> None:
         """Say how much privacy all releases about a dataset may spend together.
 
@@ -143,7 +144,12 @@ def add(app: typer.Typer) -> None:
         granted = Grant(epsilon, delta, accountant)  # type: ignore[arg-type]  # checked by it
         with open_ledger(ledger) as book:
             book.set_grant(dataset, granted.to_dict())
-        console.note(f"{dataset} may spend ε = {epsilon:g} in all")
+        console.done(
+            f"{dataset} may spend ε = {epsilon:g} in all",
+            as_json=as_json,
+            dataset=dataset,
+            **granted.to_dict(),
+        )
 
     @group.command()
     def prove(
@@ -153,6 +159,7 @@ def add(app: typer.Typer) -> None:
         sign: Annotated[
             Path | None, typer.Option(help="Key that signs it, made by discreet key new.")
         ] = None,
+        as_json: console.JsonOption = False,
     ) -> None:
         """Show that an entry lies under the ledger's head, without showing any other.
 
@@ -161,16 +168,17 @@ def add(app: typer.Typer) -> None:
         from discreet.ledger.overview import write_proof
 
         with _opened(ledger) as book:
-            console.note(f"wrote {write_proof(book, number, output, sign=sign)}")
+            written = write_proof(book, number, output, sign=sign)
+        console.done(f"wrote {written}", as_json=as_json, written=written, entry=number)
 
     @group.command()
-    def migrate(ledger: LedgerArgument) -> None:
+    def migrate(ledger: LedgerArgument, as_json: console.JsonOption = False) -> None:
         """Bring a ledger of an older version up to this one, in one transaction."""
         from discreet.ledger.opening import open_ledger
 
         _require_file(ledger)
         with open_ledger(ledger):
-            console.note("the ledger is up to date")
+            console.done("the ledger is up to date", as_json=as_json, up_to_date=True)
 
     @group.command()
     def verify(
@@ -189,10 +197,12 @@ def add(app: typer.Typer) -> None:
     def export(
         ledger: LedgerArgument,
         output: Annotated[Path, typer.Option("--output", "-o", help="JSON lines.")],
+        as_json: console.JsonOption = False,
     ) -> None:
         """Write all entries as JSON lines."""
         with _opened(ledger) as book:
-            console.note(f"wrote {book.export(output)}")
+            written = book.export(output)
+        console.done(f"wrote {written}", as_json=as_json, written=written)
 
 
 def _opened(place: str) -> Ledger:

@@ -25,6 +25,7 @@ def add(app: typer.Typer) -> None:
         output: Annotated[
             Path | None, typer.Option("--output", "-o", help="Write it to this file.")
         ] = None,
+        as_json: console.JsonOption = False,
     ) -> None:
         """Write the JSON Schema of the policy file, for completion and checks in an editor."""
         import json
@@ -38,7 +39,7 @@ def add(app: typer.Typer) -> None:
             return
         with atomic_file(output) as file:
             file.write_text(text, encoding="utf-8")
-        console.note(f"wrote {output}")
+        console.done(f"wrote {output}", as_json=as_json, written=output)
 
     @app.command()
     def check(

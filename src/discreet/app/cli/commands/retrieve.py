@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from discreet.app.cli.groups import add_group
 
 if TYPE_CHECKING:
     from discreet.app.policy.model import Policy
+    from discreet.protocols.retrieval.table import RetrievalTable
     from discreet.protocols.services.retrieval_table import RetrievalTableService
 
 PolicyArgument = Annotated[Path, typer.Argument(help="The policy file with `retrieval:`.")]
@@ -36,6 +38,7 @@ def add(app: typer.Typer) -> None:
         table: TableOption = None,
         allow: AllowOption = None,
         password_from: PasswordOption = None,
+        as_json: console.JsonOption = False,
     ) -> None:
         """Publish the tables of a policy under their next version, signed.
 
@@ -45,12 +48,16 @@ def add(app: typer.Typer) -> None:
         from discreet.app.policy.run import open_source
 
         loaded, _ = permitted_policy(policy, allow=allow or (), password=password_in(password_from))
+        tables = []
         for name, service in _tables(loaded, table, policy).items():
             made = service.build(open_source(loaded), policy.parent, name=name)
-            state = made.statement
-            console.note(f"{name}: version {state.version}, {state.rows:,} rows, in {made.folder}")
-            console.note(f"  publisher {state.publisher}")
-            console.note(f"  root      {state.root}")
+            tables.append(_published(name, made))
+            if not as_json:
+                console.note(_published_text(tables[-1]))
+                console.note(f"  publisher {made.statement.publisher}")
+                console.note(f"  root      {made.statement.root}")
+        if as_json:
+            console.show(tables, as_json=True)
 
     @group.command()
     def update(
@@ -63,6 +70,7 @@ def add(app: typer.Typer) -> None:
         ] = None,
         table: TableOption = None,
         allow: AllowOption = None,
+        as_json: console.JsonOption = False,
     ) -> None:
         """Publish changed rows as the next version, without building the table again."""
         name, service = _one(policy, table, allow)
@@ -70,14 +78,22 @@ def add(app: typer.Typer) -> None:
         state = made.statement
         many = len(state.part("main").changed)
         room = state.part("main").delta
-        console.note(f"{name}: version {state.version}, {state.rows:,} rows, in {made.folder}")
-        console.note(f"  {many:,} of {room:,} changes before the table must be built again")
+        facts = _published(name, made)
+        console.done(
+            f"{_published_text(facts)}\n"
+            f"  {many:,} of {room:,} changes before the table must be built again",
+            as_json=as_json,
+            **facts,
+            changes=many,
+            room=room,
+        )
 
     @group.command()
     def serve(
         policy: PolicyArgument,
         server: Annotated[str, typer.Option(help="Which of the servers of the policy this is.")],
         allow: AllowOption = None,
+        as_json: console.JsonOption = False,
     ) -> None:
         """Answer look-ups as one of the servers, until interrupted.
 
@@ -90,8 +106,15 @@ def add(app: typer.Typer) -> None:
 
         loaded, _ = permitted_policy(policy, allow=allow or ())
         started, identity = serve_tables(_tables(loaded, None, policy), server, policy.parent)
-        console.note(f"server {server} answers at {started.address} until interrupted (TLS 1.3)")
-        console.note(f"  certificate {identity.certificate}\n  pin         {identity.pin}")
+        console.done(
+            f"server {server} answers at {started.address} until interrupted (TLS 1.3)\n"
+            f"  certificate {identity.certificate}\n  pin         {identity.pin}",
+            as_json=as_json,
+            server=server,
+            address=started.address,
+            certificate=identity.certificate,
+            pin=identity.pin,
+        )
         with started:
             threading.Event().wait()
 
@@ -152,6 +175,23 @@ def add(app: typer.Typer) -> None:
         name, service = _one(policy, table, allow)
         made = RetrievalTable.open(service.place(policy.parent, name))
         console.show(retrieval_risk(made, views=views), as_json=as_json)
+
+
+def _published(name: str, made: RetrievalTable) -> dict[str, object]:
+    """Return what a published version is known by."""
+    state = made.statement
+    return {
+        "table": name,
+        "version": state.version,
+        "rows": state.rows,
+        "folder": made.folder,
+        "publisher": state.publisher,
+        "root": state.root,
+    }
+
+
+def _published_text(facts: Mapping[str, object]) -> str:
+    return "{table}: version {version}, {rows:,} rows, in {folder}".format(**facts)
 
 
 def _tables(policy: Policy, name: str | None, path: Path) -> dict[str, RetrievalTableService]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,12 +44,14 @@ def add(app: typer.Typer) -> None:
         cap: Annotated[
             float, typer.Option(help="Highest probability with which the term may be named.")
         ] = 0.2,
+        as_json: console.JsonOption = False,
     ) -> None:
         """Print the search to type in place of a term: its bucket, always the same (Goopir)."""
         from discreet.protocols.search.declaration import read_vocabulary
         from discreet.protocols.search.goopir import Goopir
 
-        print(Goopir(cap=cap).prepare(read_vocabulary(vocabulary)).query(term))
+        query = Goopir(cap=cap).prepare(read_vocabulary(vocabulary)).query(term)
+        console.show({"query": query} if as_json else query, as_json=as_json)
 
     @group.command()
     def proxy(
@@ -57,6 +60,7 @@ def add(app: typer.Typer) -> None:
             int | None, typer.Option(min=0, max=65535, help="Another port than the policy's.")
         ] = None,
         allow: AllowOption = None,
+        as_json: console.JsonOption = False,
     ) -> None:
         """Serve searches on this machine; the engine behind sees them in disguise.
 
@@ -65,7 +69,7 @@ def add(app: typer.Typer) -> None:
         from discreet.app.server.search_proxy import serve_proxy
 
         search = _search(policy, allow)
-        serve_proxy(search.open(), search.port if port is None else port, started=_tell)
+        serve_proxy(search.open(), search.port if port is None else port, started=_told(as_json))
 
     @group.command()
     def member(
@@ -76,6 +80,7 @@ def add(app: typer.Typer) -> None:
             int | None, typer.Option(min=0, max=65535, help="Another port than the policy's.")
         ] = None,
         allow: AllowOption = None,
+        as_json: console.JsonOption = False,
     ) -> None:
         """Take part in a crowd: forward searches of others, and search through it on a page.
 
@@ -84,7 +89,9 @@ def add(app: typer.Typer) -> None:
         from discreet.app.server.search_proxy import serve_proxy
 
         search = _search(policy, allow)
-        serve_proxy(search.join(name, key), search.port if port is None else port, started=_tell)
+        serve_proxy(
+            search.join(name, key), search.port if port is None else port, started=_told(as_json)
+        )
 
 
 def _search(policy: Path, allow: list[str] | None) -> SearchPolicy:
@@ -101,5 +108,11 @@ def _search(policy: Path, allow: list[str] | None) -> SearchPolicy:
     return loaded.search
 
 
-def _tell(port: int) -> None:
-    console.note(f"searching unseen on http://127.0.0.1:{port}/ (stop with Ctrl+C)")
+def _told(as_json: bool) -> Callable[[int], None]:
+    """Return what says where one searches; with --json, in one line for programs."""
+
+    def tell(port: int) -> None:
+        url = f"http://127.0.0.1:{port}/"
+        console.done(f"searching unseen on {url} (stop with Ctrl+C)", as_json=as_json, url=url)
+
+    return tell

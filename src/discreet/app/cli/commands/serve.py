@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +29,7 @@ def add(app: typer.Typer) -> None:
         ] = 100_000,
         allow: AllowOption = None,
         password_from: PasswordOption = None,
+        as_json: console.JsonOption = False,
     ) -> None:
         """Serve a policy's gateways: PostgreSQL's protocol and HTTP/JSON in one process.
 
@@ -36,15 +38,23 @@ def add(app: typer.Typer) -> None:
         from discreet.app.server.from_policy import serve_demo, serve_policy
 
         if policy is not None:
+
+            def ready(at: Addresses) -> None:
+                _tell(at, as_json=as_json)
+
             serve_policy(
-                policy, started=_tell, allow=allow or (), password=password_in(password_from)
+                policy, started=ready, allow=allow or (), password=password_in(password_from)
             )
             return
 
         def tell(at: Addresses, password: str) -> None:
-            _tell(at)
-            console.note(f"  user demo, password {password}, database discreet, sslmode=require")
-            console.note("  ask    SELECT sex, COUNT(*), AVG(salary) FROM people GROUP BY sex")
+            entry = {"user": "demo", "password": password, "database": "discreet"}
+            _tell(at, as_json=as_json, **entry)
+            if not as_json:
+                console.note(
+                    f"  user demo, password {password}, database discreet, sslmode=require"
+                )
+                console.note("  ask    SELECT sex, COUNT(*), AVG(salary) FROM people GROUP BY sex")
 
         serve_demo(rows, started=tell)
 
@@ -68,6 +78,7 @@ def add(app: typer.Typer) -> None:
             bool,
             typer.Option("--password-stdin", help="Read the password from standard input."),
         ] = False,
+        as_json: console.JsonOption = False,
     ) -> None:
         """Let somebody in: print the lines of a policy, or add them to one with --policy.
 
@@ -89,13 +100,20 @@ def add(app: typer.Typer) -> None:
         }
         if policy is None:
             lines = {"server": {"users": {name: entry}}}
+            if as_json:
+                console.show(lines, as_json=True)
+                return
             print(yaml.safe_dump(lines, sort_keys=False, allow_unicode=True), end="")
             return
         text = with_user(policy, name, entry)
         with atomic_file(policy) as file:
             file.write_text(text, encoding="utf-8")
-        console.note(
-            f"{name} may ask; {policy} was changed, and a running server reads it when it starts again"
+        console.done(
+            f"{name} may ask; {policy} was changed, and a running server reads it when it starts again",
+            as_json=as_json,
+            user=name,
+            roles=entry["roles"],
+            policy=policy,
         )
 
 
@@ -118,7 +136,10 @@ def _password(given: str | None, *, stdin: bool) -> str:
     return password
 
 
-def _tell(at: Addresses) -> None:
+def _tell(at: Addresses, *, as_json: bool, **entry: str) -> None:
+    if as_json:
+        console.done("", as_json=True, **dataclasses.asdict(at), **entry)
+        return
     console.note("serving until interrupted; every answer is in the ledger before it leaves")
     console.note(f"  PostgreSQL protocol on port {at.postgres} (TLS, SCRAM-SHA-256)")
     console.note(f"  HTTPS on port {at.http}; open https://localhost:{at.http}/ in a browser")

@@ -18,11 +18,15 @@ def add(app: typer.Typer) -> None:
     group.command("plan")(_plan)
 
 
-def _new_key(file: Annotated[Path, typer.Argument(help="Where the key is written.")]) -> None:
+def _new_key(
+    file: Annotated[Path, typer.Argument(help="Where the key is written.")],
+    as_json: console.JsonOption = False,
+) -> None:
     """Write a secret key for cell-key and record noise and for --key; keep it to yourself."""
     from discreet.data.keys import write_key_file
 
-    console.note(f"wrote {write_key_file(file)}, readable by you only")
+    secret = write_key_file(file)
+    console.done(f"wrote {secret}, readable by you only", as_json=as_json, private=secret)
 
 
 def _plan(

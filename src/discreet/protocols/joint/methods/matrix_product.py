@@ -102,7 +102,9 @@ class MatrixProduct(Protocol):
     """
 
     name: ClassVar[str] = "matrix-product"
-    reference: ClassVar[str] = "Beaver (1997), Commodity-based cryptography; Du, Han and Chen (2004)"
+    reference: ClassVar[str] = (
+        "Beaver (1997), Commodity-based cryptography; Du, Han and Chen (2004)"
+    )
     split: ClassVar[Literal["horizontal", "vertical", "persons"]] = "vertical"
     most: ClassVar[int] = 2
 

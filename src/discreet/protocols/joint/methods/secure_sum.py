@@ -69,7 +69,8 @@ class SecureSum(Protocol):
 
     def stay(self, owners: int) -> int:
         """Return how many owners must stay: more than half, so that no aggregator can ask some of
-        them for one half of an owner's secrets and the rest for the other."""
+        them for one half of an owner's secrets and the rest for the other.
+        """
         most = owners // 2 + 1
         if self.threshold > owners or 0 < self.threshold < most:
             raise InputError(
