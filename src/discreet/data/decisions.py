@@ -146,16 +146,22 @@ def require_shared_codes(schema: Schema, name: str, codes: Sequence[str], record
         )
 
 
-def identifying(dataset: Dataset, columns: Sequence[str]) -> dict[str, str]:
-    """Return the columns whose values tell who people are, and in words what they look like."""
+def identifying(
+    dataset: Dataset, columns: Sequence[str], known: Sequence[Summary] | None = None
+) -> dict[str, str]:
+    """Return the columns whose values tell who people are, and in words what they look like.
+
+    `known` are the columns' summaries, where they are at hand.
+    """
     from discreet.data.infer import summaries
 
     if not columns or not len(dataset):
         return {}
     rows = dataset.engine.project(dataset.relation, list(columns))
-    seen = _patterns(dataset, [f.name for f in rows.schema if _is_text(f.type)])
+    known = summaries(rows) if known is None else known
+    seen = _patterns(dataset, [s for s in known if _is_text(rows.schema.field(s.name).type)])
     found: dict[str, str] = {}
-    for summary in summaries(rows):
+    for summary in known:
         is_other = dataset.schema[summary.name].role is Role.OTHER
         if summary.name in seen:
             found[summary.name] = seen[summary.name]
@@ -197,33 +203,51 @@ def _is_text(kind: pa.DataType) -> bool:
     return any(is_kind(kind) for is_kind in (*texts, *blobs))
 
 
-def _patterns(dataset: Dataset, texts: Sequence[str]) -> dict[str, str]:
+def _patterns(dataset: Dataset, texts: Sequence[Summary]) -> dict[str, str]:
     """Return what texts hold that names people, by looking at every value."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not texts:
-        return {}
     kinds = [*(pattern for _, pattern, _ in _PATTERNS), _SENTENCE]
-    hits = {name: [0] * len(kinds) for name in texts}
-    known = dict.fromkeys(texts, 0)
-    for name, column in _columns(dataset, texts):
-        known[name] += len(column) - column.null_count
+    hits = {summary.name: [0] * len(kinds) for summary in texts}
+    for name, column, counts in _columns(dataset, texts):
         for place, pattern in enumerate(kinds):
-            found = pc.sum(pc.match_substring_regex(column, pattern)).as_py()
-            hits[name][place] += int(found or 0)
+            met = pc.match_substring_regex(column, pattern)
+            if counts is None:
+                hits[name][place] += int(pc.sum(met).as_py() or 0)
+            else:
+                times = pc.if_else(pc.fill_null(met, False), counts, pa.scalar(0, counts.type))
+                hits[name][place] += int(pc.sum(times).as_py() or 0)
     return {
-        name: what
-        for name in texts
-        if (what := _worst(hits[name], max(known[name], 1))) is not None
+        summary.name: what
+        for summary in texts
+        if (what := _worst(hits[summary.name], max(summary.present, 1))) is not None
     }
 
 
-def _columns(dataset: Dataset, names: Sequence[str]) -> Iterator[tuple[str, pa.Array]]:
-    """Give the columns piece by piece, for files larger than memory."""
-    rows = dataset.engine.project(dataset.relation, list(names))
+def _columns(
+    dataset: Dataset, texts: Sequence[Summary]
+) -> Iterator[tuple[str, pa.Array, pa.Array | None]]:
+    """Give the texts of columns: each once with its number, or all, piece by piece, if they differ."""
+    from discreet.data.infer import MANY_TEXTS
+
+    many: list[str] = []
+    for summary in texts:
+        few = 0 < summary.distinct <= min(summary.present // 2, MANY_TEXTS)
+        if summary.values is None and not few:
+            many.append(summary.name)
+            continue
+        counted = summary.values
+        if counted is None:
+            counted = dataset.engine.frequencies(dataset.relation, [summary.name])
+        values, counts = (counted.column(place).combine_chunks() for place in (0, 1))
+        yield summary.name, values, counts
+    if not many:
+        return
+    rows = dataset.engine.project(dataset.relation, many)
     for batch in dataset.engine.batches(rows):
-        for name in names:
-            yield name, batch.column(batch.schema.get_field_index(name))
+        for name in many:
+            yield name, batch.column(batch.schema.get_field_index(name)), None
 
 
 def _worst(hits: Sequence[int], known: int) -> str | None:

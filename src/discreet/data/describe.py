@@ -220,7 +220,7 @@ def _alarms(
     """Return what must be looked at first: values that name people, places, near-unique numbers."""
     from discreet.data.decisions import identifying
 
-    named = identifying(dataset, [summary.name for summary in found])
+    named = identifying(dataset, [summary.name for summary in found], found)
     alarms = [Alarm(name, f"its values {what}") for name, what in named.items()]
     for summary, column in zip(found, columns, strict=True):
         if summary.name in named or column.role == Role.IDENTIFIER.value:

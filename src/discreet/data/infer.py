@@ -48,6 +48,8 @@ class Summary:
     distinct: int
     low: Any = dataclasses.field(repr=False)  # a value of the column's own type
     high: Any = dataclasses.field(repr=False)
+    #: Each value of a text and its `count`, where they were counted along the way.
+    values: pa.Table | None = dataclasses.field(default=None, repr=False, compare=False)
 
     @property
     def present(self) -> int:
@@ -110,11 +112,22 @@ def summaries(
             distinct = exp.Count(this=exp.Distinct(expressions=[value.copy()]))
             together = wanted if relation.engine.counts_together else apart
             together.append(sql.alias(distinct, f"d{place}"))
+            sketch = relation.engine.estimated(value.copy())
+            if together is apart and sketch is not None and _kind(field.type) == "text":
+                wanted.append(sql.alias(sketch, f"a{place}"))
         if _kind(field.type) != "boolean":  # PostgreSQL has no least boolean
             wanted.append(sql.alias(exp.Min(this=value.copy()), f"l{place}"))
             wanted.append(sql.alias(exp.Max(this=value.copy()), f"h{place}"))
     found: dict[str, Any] = {}
+    values: dict[int, pa.Table] = {}
     for some in (wanted, *([one] for one in apart)):
+        place = int(some[0].alias[1:]) if some is not wanted else -1
+        if rows is None and found.get(f"a{place}", MANY_TEXTS) < MANY_TEXTS:
+            # Few texts: counting them one by one costs no more, and they are looked at later.
+            counted = relation.engine.frequencies(relation, [fields[place].name])
+            values[place] = counted
+            found[f"d{place}"] = counted.num_rows - counted.column(0).null_count
+            continue
         found |= relation.engine.fetch(sql.select(sql.subquery(query, "t"), some)).to_pylist()[0]
     return tuple(
         Summary(
@@ -125,11 +138,14 @@ def summaries(
             distinct=_distinct(found, place),
             low=found.get(f"l{place}"),
             high=found.get(f"h{place}"),
+            values=values.get(place),
         )
         for place, field in enumerate(fields)
     )
 
 
+#: Fewer different texts than this are fetched, each once.
+MANY_TEXTS = 50_000
 #: From this share on, an estimate of different values is taken as all of them.
 _NEARLY_ALL = 0.9
 

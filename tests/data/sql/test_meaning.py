@@ -60,9 +60,9 @@ def differences(engines, seed, number, together=20):
 
 @pytest.mark.parametrize("seed", [1])
 def test_conditions_and_keys_are_the_same_on_every_engine(engines, seed):
-    found, asked = differences(engines, seed, 60)
+    found, asked = differences(engines, seed, 30)
     assert not found, found[:3]
-    assert asked > 50
+    assert asked > 25
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_a_word_left_to_the_engines_would_be_found(engines, monkeypatch):
 ROLES = dict.fromkeys(("n", "s", "x", "d", "t", "day", "at", "z", "b"), "quasi")
 #: Noise of a scale of a millionth: the count is another one with a probability below 1e-400000.
 GUARDS = {
-    "restriction": lambda _: dc.Restriction(k=1),
+    "restriction": lambda _: dc.Restriction(k=2),
     "perturbation": lambda _: dc.Perturbation(
         epsilon=1e12, per_query=1e6, bounds={"pay": (0, 1000)}
     ),
@@ -115,22 +115,21 @@ def _number(answer):
     return ends.pop() if len(ends) == 1 else str(sorted(ends))
 
 
-def counted(engines, seed, number):
+def counted(engines, seed, number, guards=tuple(GUARDS)):
     """Return for each condition the counts that guards give on engines."""
     rng = np.random.default_rng(seed)
     rows = meanings.table(rng)
-    named = set(ROLES) - {"d"}
+    catalog = meanings.catalog(engines["duckdb"].load(rows))
     texts: list[str] = []
     while len(texts) < number:
         text = meanings.condition(rng, 1)
-        catalog = meanings.catalog(engines["duckdb"].load(rows))
         read = meanings.read(catalog, text, "s")
-        if not isinstance(read, str) and read.predicate_columns <= named | {"d"}:
+        if not isinstance(read, str) and read.predicate_columns <= set(ROLES):
             texts.append(text)
     release = dc.permute(_data(engines["duckdb"], rows), sensitive="pay", k=2, e=1)
     said = {text: {} for text in texts}
-    for (name, engine), (guard, make) in itertools.product(engines.items(), GUARDS.items()):
-        with dc.Gateway(_data(engine, rows), guard=make(release)) as gate:
+    for (name, engine), guard in itertools.product(engines.items(), guards):
+        with dc.Gateway(_data(engine, rows), guard=GUARDS[guard](release)) as gate:
             for text in texts:
                 asked = gate.ask(f"SELECT COUNT(*) FROM {meanings.NAME} WHERE {text}")
                 said[text][guard, name] = _number(asked)
@@ -138,20 +137,20 @@ def counted(engines, seed, number):
 
 
 def _disagree(said):
-    by_guard = {guard: {said[guard, name] for name in ENGINES} for guard in GUARDS}
+    by_guard = {guard: {said[guard, name] for name in ENGINES} for guard, _ in said}
     counts = {value for value in said.values() if isinstance(value, int)}
     return any(len(values) > 1 for values in by_guard.values()) or len(counts) > 1
 
 
 def test_a_condition_holds_the_same_records_under_every_guard(engines):
-    said = counted(engines, 7, 12)
+    said = counted(engines, 7, 8, ("restriction", "perturbation", "permuted-bounds"))
     assert not {text: answers for text, answers in said.items() if _disagree(answers)}
     assert sum(isinstance(a["restriction", "duckdb"], int) for a in said.values()) >= 4
 
 
 @pytest.mark.slow
 def test_many_conditions_hold_the_same_records_under_every_guard(engines):
-    said = counted(engines, 8, 100)
+    said = counted(engines, 8, 60)
     assert not {text: answers for text, answers in said.items() if _disagree(answers)}
 
 
@@ -160,15 +159,17 @@ def test_a_servers_language_and_types_change_nothing(postgres_database):
     """Texts in a collation that ignores case, enumerations, padded texts, numbers of any size."""
     import psycopg
 
+    rows = "('a', 'small', 'x', 1.00000000000000000001), ('A', 'large', 'y', 2), ('b', 'large', 'x', 0.1)"
     with psycopg.connect(postgres_database, autocommit=True) as server:
         server.execute("CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")  # fmt: skip
         server.execute("CREATE TYPE size AS ENUM ('small', 'large')")
         server.execute("CREATE TABLE things (name text COLLATE any_case, size size, code char(4), worth numeric)")  # fmt: skip
-        server.execute("INSERT INTO things VALUES ('a', 'small', 'x', 1.00000000000000000001), ('A', 'large', 'y', 2), ('b', 'large', 'x', 0.1)")  # fmt: skip
+        for _ in range(5):
+            server.execute(f"INSERT INTO things VALUES {rows}")
     things = dc.read(f"{postgres_database}#things", roles=dict.fromkeys(("name", "size", "code", "worth"), "quasi"), name="things")  # fmt: skip
-    expected = {"name = 'a'": 1, "name < 'a'": 1, "size < 'small'": 2, "code = 'x'": 2, "name LIKE 'a%'": 1,
-                "worth = 1": 1, "name IN ('a', 'B')": 1}  # fmt: skip
-    for make in (dc.Restriction(k=1), dc.Perturbation(epsilon=1e12, per_query=1e6, bounds={})):
+    expected = {"name = 'a'": 5, "name < 'a'": 5, "size < 'small'": 10, "code = 'x'": 10, "name LIKE 'a%'": 5,
+                "worth = 1": 5, "name IN ('a', 'B')": 5}  # fmt: skip
+    for make in (dc.Restriction(k=2), dc.Perturbation(epsilon=1e12, per_query=1e6, bounds={})):
         with dc.Gateway(things, guard=make) as gate:
             found = {
                 text: _number(gate.ask(f"SELECT COUNT(*) FROM things WHERE {text}"))
@@ -176,6 +177,7 @@ def test_a_servers_language_and_types_change_nothing(postgres_database):
             }
             assert found == expected
     assert things.engine.frequencies(things.relation, ["name"]).num_rows == 3
+    things.engine.close()
 
 
 # -- letters -----------------------------------------------------------------------------------------

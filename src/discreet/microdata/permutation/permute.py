@@ -357,6 +357,8 @@ def _places(column: Any) -> npt.NDArray[np.float64]:
         rank[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
         return np.asarray(rank[coded.indices.fill_null(len(words)).to_numpy()])
     numbers = column.cast(pa.float64(), safe=False).to_numpy()  # rounding keeps the order
+    # Squares of such numbers can be added up; an infinite value is a very large one.
+    numbers = np.clip(numbers, -1e100, 1e100)
     known = numbers[~np.isnan(numbers)]
     return np.where(np.isnan(numbers), (known.min() if len(known) else 0.0) - 1.0, numbers)
 
