@@ -100,13 +100,14 @@ def test_jobs_say_beforehand_what_they_fetch():
     described = DescribeJob().rows_out(data)
     assert [(part.kind, part.at_most) for part in described.parts] == [("aggregates", True)]
     assert described.total == 4
-    masked = Mask(methods=(dc.RankSwapping("pay", p=5),)).rows_out(data)
+    masked = Mask(methods=(dc.Microaggregation("pay", k=3),)).rows_out(data)
     assert [(p.kind, p.rows, p.bytes) for p in masked.parts] == [("records", 20_000, 320_000)]
     coded = Mask(methods=(dc.TopCoding("pay", 100),)).rows_out(data)
     assert coded.total == 1
     cells = TableJob(by=("place", "age"), measure="pay", rules=(dc.MinimumFrequency(3),))
     assert [(p.kind, p.rows) for p in cells.rows_out(data).parts] == [("cells", 4_500)]
-    classes = Anonymize(models=(dc.KAnonymity(2),), quasi=("age",), method=dc.Mondrian())
+    classes = Anonymize(models=(dc.KAnonymity(2),), method=dc.Mondrian())
+    data = dc.read(people(), roles=ROLES | {"place": "other"})
     with metering() as meter:
         said = classes.rows_out(data)
     assert [(p.kind, p.rows) for p in said.parts] == [("frequency sets", 90)]
@@ -115,7 +116,7 @@ def test_jobs_say_beforehand_what_they_fetch():
 
 def test_what_a_job_says_is_what_it_fetches():
     data = dc.read(people(), roles=ROLES | {"place": "other"})
-    job = Mask(methods=(dc.RankSwapping("pay", p=5),))
+    job = Mask(methods=(dc.Microaggregation("pay", k=3),))
     with metering() as meter:
         job.run(data)
     found = {part.kind: part.rows for part in meter.outflow().parts}
@@ -126,7 +127,7 @@ def test_what_a_job_says_is_what_it_fetches():
 def test_jobs_that_would_fetch_too_much_say_so_before(tmp_path):
     people().to_pandas().to_csv(tmp_path / "people.csv", index=False)
     data = dc.read(tmp_path / "people.csv", roles=ROLES, driver_limit="100kB")
-    job = Mask(methods=(dc.RankSwapping("pay", p=5),))
+    job = Mask(methods=(dc.Microaggregation("pay", k=3),))
     for attempt in (job.rows_out, job.run):
         with pytest.raises(EngineError) as caught:
             attempt(data)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no annotations
 from pyspark import SparkContext
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from sqlglot import exp
 
@@ -28,6 +28,7 @@ from discreet.data.engines.base import (
 from discreet.data.engines.driver import note_fetched
 from discreet.data.engines.results import file_format, loadable
 from discreet.data.engines.spark_address import Location, SparkAddress, location
+from discreet.data.engines.spark_faults import FAULTS, explained, forget_dead_driver
 from discreet.data.engines.spark_files import replace_folder
 from discreet.data.engines.spelling import Spelling, require_distinct
 from discreet.errors import EngineError, InputError
@@ -494,21 +495,8 @@ class Spark(Engine):
         """Turn Spark's errors into ours, without anything that could quote a row."""
         try:
             yield
-        except PySparkException as error:
-            kind = type(error).__name__
-            condition = error.getCondition() or kind
-            # Names, types and syntax are the query's own; anything else may quote a value.
-            speaks = isinstance(error, AnalysisException | ParseException)
-            first = (str(error).splitlines() or [""])[0]
-            reason = first if speaks else f"{condition} in the data"
-            raise EngineError(
-                f"Spark failed: {reason}", code="engine-failed", kind=kind, condition=condition
-            ) from None
-        except Py4JError as error:  # what comes from below Spark SQL may quote a row: nothing of it
-            kind = type(error).__name__
-            raise EngineError(
-                f"Spark failed: {kind} in the data", code="engine-failed", kind=kind, condition=kind
-            ) from None
+        except FAULTS as error:
+            raise explained(error) from None
 
 
 class _Shared:
@@ -523,6 +511,7 @@ class _Shared:
 
     def require(self, master: str) -> None:
         """Refuse another cluster than the one this process speaks to already."""
+        forget_dead_driver()
         context = SparkContext._active_spark_context
         if context is not None and context.master != master:
             raise EngineError(
