@@ -148,9 +148,7 @@ def _help(folder: Path, seen: _Seen, promise: Mapping[str, Any]) -> list[Finding
     return [*found, judged(name, "bounds of every group", told)]
 
 
-def _adds_up(
-    values: Sequence[str | None], rows: Sequence[tuple[Any, ...]], step: float
-) -> bool:
+def _adds_up(values: Sequence[str | None], rows: Sequence[tuple[Any, ...]], step: float) -> bool:
     """Whether help rows say the ends of every number of hits, sums to within a step outward."""
     rising = sorted(float(value) for value in values if value is not None)
     slack = _SLACK * max(1.0, sum(map(abs, rising)))

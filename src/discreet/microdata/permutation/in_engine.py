@@ -76,9 +76,7 @@ def runs_of(
     return Runs(groups, missing, _grouped(data, released, sensitive, starts[:-1]), sensitive)
 
 
-def _grouped(
-    data: Dataset, released: Sequence[str], sensitive: str, starts: Integers
-) -> Relation:
+def _grouped(data: Dataset, released: Sequence[str], sensitive: str, starts: Integers) -> Relation:
     """Return the records with the id of their group: the last start at or below their rank."""
     import pyarrow as pa
 
@@ -97,9 +95,7 @@ def _grouped(
         on=exp.EQ(this=sql.column("__rank", "t"), expression=sql.column("rank", "s")),
         join_type="left",
     )
-    last = exp.Window(
-        this=exp.Max(this=sql.column("start")), order=_by(sql.column("__rank"))
-    )
+    last = exp.Window(this=exp.Max(this=sql.column("start")), order=_by(sql.column("__rank")))
     query = sql.select(
         sql.subquery(joined, "j"),
         [*map(sql.column, names), sql.alias(sql.bigint(last), GROUP)],
@@ -200,9 +196,7 @@ def help_table(runs: Runs) -> Relation:
             sql.column("ub_min", "f"),
             sql.column("lb_max", "r"),
             sql.column("ub_max", "r"),
-            sql.alias(
-                exp.Div(this=middle, expression=sql.double(sql.column("size", "r"))), "mean"
-            ),
+            sql.alias(exp.Div(this=middle, expression=sql.double(sql.column("size", "r"))), "mean"),
         ],
     ).join(
         sql.subquery(falling, "f"),
@@ -231,9 +225,7 @@ def _units(amounts: Amounts, value: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
 def _sum(amounts: Amounts, units: exp.Expr) -> exp.Expr:
     if amounts.kind == "integer":
         return units
-    return exp.Mul(
-        this=sql.double(units), expression=sql.double(sql.number(float(amounts.step)))
-    )
+    return exp.Mul(this=sql.double(units), expression=sql.double(sql.number(float(amounts.step))))
 
 
 def _in_order(rows: Relation, column: str, *, keep: bool = True) -> Relation:
