@@ -499,3 +499,34 @@ def test_mutated_policies_touch_nothing_else_and_end_in_our_errors(folder):
 def test_five_thousand_mutated_policies(folder):
     for first in range(0, 5_000, 500):
         judge(watched(folder, 10_000 + first, 500), 500)
+
+
+def test_addresses_of_spark_are_allowed_with_their_options_and_paths(tmp_path):
+    from discreet.app.policy.access import Access
+
+    def allowed(address: str, *allow: str) -> bool:
+        try:
+            return Access(tmp_path, allow).file(address, "read") == address
+        except InputError as error:
+            if error.code != "not-allowed":
+                raise
+            return False
+
+    master, kept = "spark://host:7077", "spark://host:7077?warehouse=/data"
+    assert not allowed(f"{master}#people")
+    assert allowed("spark://HOST:7077#people", master)
+    assert allowed(f"{kept}#people", kept)
+    # Options decide what is read and run: a jar, another warehouse, one that differs in a letter.
+    assert not allowed(f"{kept}#people", master)
+    assert not allowed(f"{master}#people", kept)
+    assert not allowed("spark://host:7077?warehouse=/Data#people", kept)
+    assert not allowed(f"{kept}&spark.jars=/tmp/x.jar#people", kept)
+    # So does a path: it must lie where files may be read, or be allowed as a whole.
+    assert not allowed(f"{master}#/etc/people", master)
+    assert not allowed(f"{master}#parquet:/etc/people", master)
+    assert not allowed(f"{master}#parquet:{tmp_path}/../people", master)
+    assert not allowed(f"{master}#parquet:file:///etc/people", master)
+    assert not allowed(f"{master}#s3a://bucket/people", master)
+    assert allowed(f"{master}#parquet:{tmp_path}/people", master)
+    assert allowed(f"{master}#/etc/people", master, "/etc")
+    assert allowed(f"{master}#s3a://bucket/people", f"{master}#s3a://bucket/people")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["File", "Form", "as_bytes_of", "canonical", "inside", "open_file", "rows_of"]
+__all__ = ["File", "Form", "as_bytes_of", "canonical", "inside", "open_file", "some_columns"]
 
 #: A value as the file has it. Any: texts, numbers, dates.
 Form = Any
@@ -190,6 +190,18 @@ def _arrow(file: File) -> Iterator[tuple[Form, ...]]:
     yield tuple(file.schema.names)
     for batch in file.batches():
         yield from _tuples(batch)
+
+
+def some_columns(path: Path, columns: Sequence[str]) -> Iterator[tuple[Form, ...]]:
+    """Give some columns of the rows of a file."""
+    file = File(path)
+    if file.kind in ("parquet", "arrow"):
+        for batch in file.batches():
+            yield from rows_of(batch, columns)
+        return
+    places = [file.columns.index(column) for column in columns]
+    for row in file.rows():
+        yield tuple(row[place] for place in places)
 
 
 def rows_of(batch: pa.RecordBatch, columns: Sequence[str]) -> Iterator[tuple[Form, ...]]:

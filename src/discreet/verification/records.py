@@ -22,7 +22,7 @@ from discreet.verification.reading import (
     canonical,
     inside,
     open_file,
-    rows_of,
+    some_columns,
 )
 
 __all__ = ["check_records", "columns_finding", "leftover_finding"]
@@ -105,13 +105,7 @@ def leftover_finding(name: str, file: File) -> Finding:
 
 
 def _counted(file: File, wanted: Sequence[str]) -> Counter[Key]:
-    if file.kind in ("parquet", "arrow"):
-        found: Counter[Key] = Counter()
-        for batch in file.batches():
-            found.update(rows_of(batch, wanted))
-        return found
-    places = [file.columns.index(column) for column in wanted]
-    return Counter(tuple(row[place] for place in places) for row in file.rows())
+    return Counter(some_columns(file.path, wanted))
 
 
 # -- suppressed records that were kept ------------------------------------------------------------

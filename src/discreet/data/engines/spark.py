@@ -410,23 +410,33 @@ class Spark(Engine):
 
     def number(self, relation: Relation) -> Relation:
         """Return the rows held still and numbered 0 … n−1, without bringing them to one worker."""
-        import numpy as np
-        import pyarrow as pa
-
         if ROW in relation.columns:
             return relation
-        marked = self.relation(
-            sql.select(
-                sql.subquery(relation.query, "t"),
-                [
-                    *map(sql.column, relation.columns),
-                    sql.alias(sql.call("monotonically_increasing_id"), ROW),
-                ],
-            )
-        )
-        held = self.materialize(marked)
+        with self._lock, self._explained():
+            return self._counted_off(self._frame(relation.query), relation.columns, ROW, 0)
+
+    def rank(self, relation: Relation, column: str, *, into: str = "__rank") -> Relation:
+        """Add the rank of a column's values: each worker sorts and counts a range of them."""
+        from pyspark.sql.functions import col
+
+        relation.require(column, ROW)
+        kept = [name for name in relation.columns if name != into]
+        with self._lock, self._explained():
+            frame = self._frame(relation.query)
+            first = col(_quoted(self._spelling(column))).asc_nulls_last()
+            ordered = frame.orderBy(first, col(_quoted(self._spelling(ROW))))
+            return self._counted_off(ordered, kept, into, 1)
+
+    def _counted_off(self, frame: Any, columns: Sequence[str], into: str, start: int) -> Relation:
+        """Return the rows of a frame held still and numbered in its order. Any: as elsewhere."""
+        import numpy as np
+        import pyarrow as pa
+        from pyspark.sql.functions import monotonically_increasing_id
+
+        marked = frame.withColumn(self._spelling(into), monotonically_increasing_id())
+        held = self._viewed(marked.localCheckpoint(eager=True))
         bits = exp.Literal.number(_PLACE_BITS)
-        part = sql.call("shiftright", sql.column(ROW, "t"), bits)
+        part = sql.call("shiftright", sql.column(into, "t"), bits)
         counted = self.fetch(
             sql.select(
                 sql.subquery(held.query, "t"),
@@ -434,17 +444,16 @@ class Spark(Engine):
             ).group_by(part.copy())
         ).sort_by("part")
         sizes = counted.column("n").to_numpy()
-        starts = self.load(
-            pa.table({"part": counted.column("part"), "start": np.cumsum(sizes) - sizes})
-        )
+        before = np.cumsum(sizes) - sizes + start
+        starts = self.load(pa.table({"part": counted.column("part"), "start": before}))
         place = exp.Sub(
-            this=sql.column(ROW, "t"),
+            this=sql.column(into, "t"),
             expression=sql.call("shiftleft", part.copy(), bits.copy()),
         )
         row = exp.Add(this=sql.column("start", "s"), expression=exp.Paren(this=place))
         query = sql.select(
             sql.subquery(held.query, "t"),
-            [*(sql.column(name, "t") for name in relation.columns), sql.alias(row, ROW)],
+            [*(sql.column(name, "t") for name in columns), sql.alias(row, into)],
         ).join(
             sql.subquery(starts.query, "s"),
             on=exp.EQ(this=part.copy(), expression=sql.column("part", "s")),

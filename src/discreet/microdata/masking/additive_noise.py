@@ -89,6 +89,14 @@ class AdditiveNoise(ColumnMasking):
             root = _correlated(complete.count, complete.covariances)
         else:
             root = np.diag(np.sqrt(np.diagonal(known.covariances)))
+        for name, mean, spread in zip(self.columns, known.means, root.sum(axis=1), strict=True):
+            if not np.isfinite(mean) or not np.isfinite(spread):
+                raise InputError(
+                    f"column {name!r} holds an infinite value",
+                    code="not-finite",
+                    hint="leave such records out or correct them",
+                    column=name,
+                )
         rows = keyed.drawn(held.relation, list(held.relation.columns), rng, times=len(root))
         normals = [
             keyed.normal(engine, sql.column(f"__drawn{place}")) for place in range(len(root))

@@ -124,7 +124,8 @@ class PRAM(ColumnMasking):
         counts = found.column("count").to_numpy().astype(np.float64)
         words = np.array(values.cast("string").to_pylist(), dtype=object)
         tables = AliasTables(values)
-        for own in np.split(order := np.argsort(group, kind="stable"), _ends(group[order])):
+        order = np.lexsort((places, group))  # the same on every engine
+        for own in np.split(order, _ends(group[order])):
             if not tables.holds(len(own)):
                 return None
             matrix = self.transitions(tuple(words[places[own]]), counts[own], column=name)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from discreet.data.frames import Library
 from discreet.errors import InputError
 from discreet.ledger.memory import Memory
+from discreet.microdata.masking._base import IN_MEMORY
 from discreet.microdata.memory import earlier_classes
 from discreet.microdata.permutation.owners import people_in, shared_by
 from discreet.microdata.permutation.partitions import Demand, Partition, Problem
@@ -108,6 +109,10 @@ def permute(
     method: Partition = build(Partition, partition)
     rng = rng or Randomness.secure()
     if ledger is None:
+        if len(data) > IN_MEMORY:
+            large = _permuted_in_engine(data, sensitive, demand, method, rng, attack, progress)
+            if large is not None:
+                return large
         made = _Grouped.of(data, sensitive, demand, method, rng, progress)
         return _released_in(data, made, sensitive, demand, method, rng, progress, attack)
     held = data.numbered()  # rows stand still, so that it is known who is in which group
@@ -163,6 +168,65 @@ def _released_in(
         risk=risk,
         randomness=rng.kind,
         owners=None if owners is None else owners[groups.order],
+    )
+
+
+def _permuted_in_engine(
+    data: Dataset,
+    sensitive: str,
+    demand: Demand,
+    method: Partition,
+    rng: Randomness,
+    attack: bool,
+    progress: Progress,
+) -> Permuted | None:
+    """Return a release whose records never left their engine; nothing if it is made in memory."""
+    from discreet.data.schema import Type
+    from discreet.microdata.frequency_set import owner
+    from discreet.microdata.permutation import in_engine
+    from discreet.microdata.permutation.ordering import require_unpredicted
+    from discreet.microdata.permutation.release import Permuted, facts_of
+    from discreet.microdata.permutation.risk import insiders, sampled
+
+    released, dropped = released_columns(data, sensitive)
+    if owner(data) is not None or data.schema[sensitive].type == Type.NOMINAL:
+        return None
+    progress("grouping", 1, 4)
+    runs = in_engine.runs_of(data, released, sensitive, demand, method, rng)
+    if runs is None:
+        return None
+    facts = facts_of(
+        runs.groups,
+        k=demand.k,
+        e=float(demand.e),
+        cap=demand.cap,
+        partition=method.settings(),
+        missing=runs.missing,
+        dropped=dropped,
+    )
+    assert facts.is_valid, "a partition broke its promise"
+    progress("attacking", 2, 4)
+    some, rows = in_engine.some_groups(runs, sampled(runs.groups, rng), released)
+    chosen = np.arange(len(some))
+    columns = {name: _released(rows.column(name)) for name in released}
+    ordered = require_unpredicted(
+        some, columns, chosen, sensitive=sensitive, vouched=data.schema.vouched, rng=rng
+    )
+    risk = None
+    if attack:
+        risk = _risk(some, columns, chosen, facts.worst_share, demand.k, ordered)
+        # Insiders are counted in all groups, the others are tried on some.
+        risk = dataclasses.replace(risk, insiders=insiders(runs.groups, demand.k))
+    progress("permuting", 3, 4)
+    return Permuted(
+        in_engine.permuted_table(runs, released, rng),
+        in_engine.help_table(runs),
+        name=data.name,
+        sensitive=sensitive,
+        library=Library.for_release(data.library),
+        facts=facts,
+        risk=risk,
+        randomness=rng.kind,
     )
 
 
