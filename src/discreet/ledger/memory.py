@@ -246,7 +246,7 @@ def _share_rows(one: Ints, other: Ints) -> bool:
 def _singles(marks: Ints) -> Ints:
     """Return the marks that stand in a list once."""
     found, times = np.unique(marks, return_counts=True)
-    return found[times == 1]
+    return np.asarray(found[times == 1], dtype=np.int64)
 
 
 def _known_as(name: str, what: str) -> RefusedError:
