@@ -52,7 +52,7 @@ def test_a_table_is_recorded_with_its_manifest(tmp_path: Path, ledger: dc.Ledger
 def test_an_entry_without_files_says_so(
     tmp_path: Path, ledger: dc.Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(self: Recording) -> None:
+    def killed(self: Recording, folder: Path) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Recording, "published", killed)

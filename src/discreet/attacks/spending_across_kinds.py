@@ -30,7 +30,7 @@ class SpendingAcrossKinds(PublicationAttack):
     name: ClassVar[str] = "spending-across-kinds"
     reference: ClassVar[str] = "Dwork and Roth (2014), Algorithmic foundations of DP, 3.5"
 
-    granted: float = parameter(1.0, help="ε that everything together may spend", low=0)
+    granted: float = parameter(1.0, help="ε that everything together may spend", low=0.01)
 
     def run(self, spent: Sequence[Mapping[str, int]]) -> AttackReport:
         """Add up the privacy events of releases; it succeeds if they spend more than was granted."""

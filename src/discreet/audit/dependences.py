@@ -65,7 +65,7 @@ def dependences(
     >>> frame = pd.DataFrame({"year": [24.0, 36.0, 50.0, 61.0], "age": [3, 1, 4, 1]})
     >>> rows = read(frame.assign(month=frame["year"] / 12)).relation
     >>> [str(one) for one in dependences(rows, ["year", "age", "month"])]
-    ['month = 0.0833333333 · year + 0: protected together']
+    ['month = 0.0833333 · year + 0: protected together']
     """
     if len(names) < 2:
         return []

@@ -99,15 +99,15 @@ class JointSets:
         measure, weight = self.facts.quantity
         if measure is None:
             return {}
-        others = {f.measure for _, f in self.memory.linear() if f.quantity[0] is not None}
+        named = {f.quantity[0] for _, f in self.memory.linear()}
         if self.memory.answers and weight is None:
-            others |= answered_measures(self.memory)
-        others = {name for name in others if name is not None} - {measure}
+            named |= answered_measures(self.memory)
+        others = {name for name in named if name is not None} - {measure}
         if not others:
             return {}
         if self.memory.roster.dataset is not None:
             return kin_of(self.memory.roster, measure, others)
-        told = {f.measure for _, f in self.memory.linear() if measure in f.kin}
+        told = {str(f.measure) for _, f in self.memory.linear() if measure in f.kin}
         return dict.fromkeys(sorted(others & {*self.facts.kin, *told}))
 
     # -- the universe ------------------------------------------------------------------------------
@@ -201,7 +201,9 @@ class JointSets:
         own, now = self.facts, self.memory.identity
         return bool(own.near.size) and any(f.near.size and e.snapshot != now for e, f in self.alike)
 
-    def _isolating(self, wanted: Bools) -> tuple[Bools, str]:
+    @functools.cached_property
+    def _learned(self) -> tuple[Auditor, list[tuple[str, Ints]]]:
+        """What was told, and the withheld sets that do not follow from it, with their releases."""
         k = max([self.facts.k, *(told.k for told in self._told)])
         # The auditor counts the sum over everybody as told; with somebody more it tells nothing.
         auditor = Auditor(np.append(self._weights, 4 * k * SCALE), k * SCALE)
@@ -214,6 +216,11 @@ class JointSets:
             for inside in _sets(told, told.withheld, self.atoms)
             if not auditor.decide(inside).known
         ]
+        return auditor, hidden
+
+    def _isolating(self, wanted: Bools) -> tuple[Bools, str]:
+        learned, hidden = self._learned
+        auditor = learned.copy()
         refused = np.zeros(len(wanted), dtype=bool)
         beside = ""
         cells = np.flatnonzero(wanted)

@@ -238,15 +238,15 @@ class Memory:
 
 
 def _share_rows(one: Ints, other: Ints) -> bool:
-    """Whether half of the smaller of two sets of marks are in both; those that are not alone in
-    their set do not count.
-    """
-    singles = []
-    for marks in (one, other):
-        found, times = np.unique(marks, return_counts=True)
-        singles.append(found[times == 1])
-    common = len(np.intersect1d(*singles, assume_unique=True))
+    """Whether half of the smaller of two lists of marks are in both, each once."""
+    common = len(np.intersect1d(_singles(one), _singles(other), assume_unique=True))
     return common >= max(2, min(len(one), len(other)) / 2)
+
+
+def _singles(marks: Ints) -> Ints:
+    """Return the marks that stand in a list once."""
+    found, times = np.unique(marks, return_counts=True)
+    return np.asarray(found[times == 1], dtype=np.int64)
 
 
 def _known_as(name: str, what: str) -> RefusedError:

@@ -56,7 +56,8 @@ def policy_schema() -> dict[str, Any]:
 def _shared(name: str) -> dict[str, Any]:
     """Return what a setting at the top may be, for releases and gateways that do not say it."""
     field = Policy.model_fields[name]
-    shape: dict[str, Any] = pydantic.TypeAdapter(field.annotation).json_schema()
+    said: Any = field.annotation  # Any: what may stand there
+    shape: dict[str, Any] = pydantic.TypeAdapter(said).json_schema()
     return shape | {"description": field.description or ""}
 
 

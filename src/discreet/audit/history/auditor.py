@@ -10,6 +10,7 @@ atoms is therefore found like any other. The decision uses query sets alone, nev
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 from collections.abc import Sequence
@@ -62,6 +63,12 @@ class Auditor:
 
     def __init__(self, counts: npt.NDArray[np.int64], k: int) -> None:
         self._state = blank(counts, k)
+
+    def copy(self) -> Auditor:
+        """Return an auditor with the same history, which goes its own way from here."""
+        other = object.__new__(Auditor)
+        other._state = copy.deepcopy(self._state)
+        return other
 
     @property
     def atoms(self) -> int:
