@@ -55,7 +55,9 @@ def gives_the_central_result(member: type[Protocol]) -> None:
             assert set(found.shown) == set(central), f"{protocol}"
             for name, expected in central.items():
                 scale = max(1.0, float(np.abs(expected).max()))
-                assert np.abs(found.shown[name] - expected).max() <= 1e-3 * scale, f"{protocol} {name}"
+                assert np.abs(found.shown[name] - expected).max() <= 1e-3 * scale, (
+                    f"{protocol} {name}"
+                )
             said = [one.shown for one in found.outcomes.values() if one.shown]
             assert all(str(one) == str(said[0]) for one in said), f"{protocol}: two results"
 

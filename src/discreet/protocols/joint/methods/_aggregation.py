@@ -44,10 +44,7 @@ def _dealt(secret: bytes, owners: int, stay: int) -> list[bytes]:
     """Return one piece for each owner; so many of them give the secret of 32 bytes back."""
     from Crypto.Protocol.SecretSharing import Shamir
 
-    halves = [
-        {place: piece for place, piece in Shamir.split(stay, owners, half)}
-        for half in (secret[:16], secret[16:])
-    ]
+    halves = [dict(Shamir.split(stay, owners, half)) for half in (secret[:16], secret[16:])]
     return [halves[0][place] + halves[1][place] for place in range(1, owners + 1)]
 
 
@@ -113,7 +110,9 @@ def contribute(seat: Seat, own: npt.NDArray[np.int64], stay: int) -> None:
     masked = words(own) + _stream(own_mask, len(own))
     for owner in dealing:
         if owner != seat.name:
-            masked = masked + _between(seat.name, owner, masking, keys[owner][_KEY:], session, len(own))
+            masked = masked + _between(
+                seat.name, owner, masking, keys[owner][_KEY:], session, len(own)
+            )
     wire.send(aggregator, "masked part", masked.astype("<u8").tobytes())
     flags = bytes(wire.receive(aggregator, "who stayed", size=n))
     stayed = _present(flags, owners)
@@ -177,9 +176,7 @@ def _between(
 
 
 # -- the aggregator -----------------------------------------------------------------------------------
-def aggregate(
-    seat: Seat, size: int, stay: int, meaning: str
-) -> tuple[npt.NDArray[np.int64], int]:
+def aggregate(seat: Seat, size: int, stay: int, meaning: str) -> tuple[npt.NDArray[np.int64], int]:
     """Return the sum over the owners that stayed, and how many they are."""
     owners, n = seat.cast.owners, len(seat.cast.owners)
     width = _KEYS + _SIGNATURE

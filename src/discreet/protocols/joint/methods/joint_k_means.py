@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.audit.rules.minimum_frequency import MinimumFrequency
-from discreet.errors import InputError, RefusedError
-from discreet.protocols.arithmetic.comparison import less, numbers
-from discreet.protocols.arithmetic.shares import Shares, stack
+from discreet.errors import RefusedError
+from discreet.protocols.arithmetic.shares import Shares
 from discreet.protocols.joint.judging import judge
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
 from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat
@@ -78,7 +77,9 @@ class JointKMeans(Protocol):
             found = None
             if parts:
                 self._require_size(seat, parts, step)
-                found = seat.open(sum(parts[1:], parts[0]), f"sums and sizes of clusters, step {step + 1}")
+                found = seat.open(
+                    sum(parts[1:], parts[0]), f"sums and sizes of clusters, step {step + 1}"
+                )
             found = seat.tell(found, shape, "opened clusters")
             sizes = found[:, 0].astype(np.float64)
             new = found[:, 1:] / 2.0**_SUMS / np.maximum(sizes, 1)[:, None] * bounds
@@ -114,7 +115,10 @@ class JointKMeans(Protocol):
             nearest = _nearest(whole, centres)
             sizes = np.bincount(nearest, minlength=self.k).astype(np.float64)
             new = np.array(
-                [whole[nearest == c].mean(axis=0) if sizes[c] else centres[c] for c in range(self.k)]
+                [
+                    whole[nearest == c].mean(axis=0) if sizes[c] else centres[c]
+                    for c in range(self.k)
+                ]
             )
             if np.allclose(new, centres, rtol=0, atol=1e-12):
                 break

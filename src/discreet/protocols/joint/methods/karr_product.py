@@ -35,7 +35,9 @@ class KarrProduct(Protocol):
     """
 
     name: ClassVar[str] = "karr-product"
-    reference: ClassVar[str] = "Karr, Lin, Sanil and Reiter (2009), Journal of Official Statistics 25"
+    reference: ClassVar[str] = (
+        "Karr, Lin, Sanil and Reiter (2009), Journal of Official Statistics 25"
+    )
     split: ClassVar[Literal["horizontal", "vertical", "persons"]] = "vertical"
     most: ClassVar[int] = 2
     caution: ClassVar[str] = (
