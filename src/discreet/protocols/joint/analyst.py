@@ -218,7 +218,7 @@ class Joint:
         transcripts = {party: one.fields.get("transcript", {}) for party, one in answers.items()}
         return result_of(name, computation, shown, transcripts)
 
-    def _only(self, protocol: type[Protocol], name: str | None) -> str:
+    def _only(self, protocol: type[Protocol] | tuple[type[Protocol], ...], name: str | None) -> str:
         """Return the name of the one computation of a kind."""
         kinds = {
             one: c
@@ -245,8 +245,9 @@ class Joint:
     def cluster(self, name: str | None = None) -> JointResult:
         """Return the clusters that the owners agreed on; by name where there are several."""
         from discreet.protocols.joint.methods.joint_k_means import JointKMeans
+        from discreet.protocols.joint.methods.vertical_k_means import VerticalKMeans
 
-        return self.run(self._only(JointKMeans, name))
+        return self.run(self._only((JointKMeans, VerticalKMeans), name))
 
     def align(self, name: str | None = None) -> JointResult:
         """Align the persons of two owners; each keeps which of its own the other has too."""

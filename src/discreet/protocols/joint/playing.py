@@ -117,6 +117,7 @@ class Player:
                     hint=f"run the computation {computation.aligned!r} first",
                 )
             records = records[places]
+        computation.protocol.admit(records)
         if computation.protocol.judges_parts and not getattr(computation.protocol, "epsilon", 0):
             require_safe_part(records, self._policy.rules)
         return records, ()

@@ -60,6 +60,9 @@ class Protocol(Member):
         """Whether owners may go away in the middle."""
         return False
 
+    def admit(self, records: Floats) -> None:
+        """Refuse to take part with columns of which a result would tell single records."""
+
     @abc.abstractmethod
     def play(self, seat: Seat) -> Outcome:
         """Do what the party in this seat does, and return what it is left with."""

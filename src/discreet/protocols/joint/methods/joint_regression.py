@@ -23,6 +23,8 @@ __all__ = ["JointRegression"]
 Floats = npt.NDArray[np.float64]
 _MOST_COLUMNS = 20
 _PER_COLUMN = 10
+#: No record may decide more than this of the fit in its owner's columns: three stand behind each.
+_LEVERAGE = 1 / 3
 #: Binary digits of standardised columns divided by √n: sums of their products stay within ±1. What is
 #: cut to fewer digits afterwards must be small: a cut is wrong with a chance of its size / 2^63.
 _FINE = {"gram": 29, "coefficients": 18}
@@ -66,9 +68,29 @@ class JointRegression(Protocol):
         """Masks of products are dealt."""
         return True
 
+    def admit(self, records: Floats) -> None:
+        """Refuse columns that single a record out: the fit would go through it.
+
+        A column that is 1 for one person and 0 for all others has that person's value as its
+        coefficient. The leverage of a record says how far the fit follows it.
+        """
+        if len(records) < 2:
+            return  # refused for its number of records, as everybody is told
+        centred = records - records.mean(axis=0)
+        basis, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+        kept = basis[:, sizes > 1e-10 * max(float(sizes.max(initial=0)), 1e-300)]
+        if (kept**2).sum(axis=1).max(initial=0) > _LEVERAGE:
+            raise RefusedError(
+                "the columns of an owner single out a record",
+                code="high-leverage",
+                hint="leave out columns that few records decide, or cut off their largest values",
+            )
+
     def play(self, seat: Seat) -> Outcome:
         """Return the regression, at the nodes."""
         cast = seat.cast
+        if seat.records is not None:
+            self.admit(seat.records)
         widths = [len(cast.bounds[owner]) for owner in cast.owners]
         size = sum(widths)
         if size < 2 or size > _MOST_COLUMNS + 1:
