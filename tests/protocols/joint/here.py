@@ -20,7 +20,7 @@ from discreet.registry import build
 def here(frames, *, dealer=False, **stated):
     """Yield an analyst's joint whose parties run in threads; `ledgers` are its parties' files."""
     owners = [f"owner{place + 1}" for place in range(len(frames))]
-    nodes = (owners + ["node"])[:3]
+    nodes = [*owners, "node"][:3]
     more = ["dealer"] if dealer else []
     names = list(dict.fromkeys([*owners, *nodes, *more, "analyst"]))
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:

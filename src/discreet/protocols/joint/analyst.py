@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlglot import exp
 
-from discreet.errors import EngineError
+from discreet.errors import EngineError, InputError
 from discreet.protocols.joint.computing import Opened
 from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand, read_demand
+from discreet.protocols.joint.methods._base import Protocol
+from discreet.protocols.joint.outcome import JointResult, read_shown, result_of
 from discreet.protocols.joint.result import JointTable, assembled
 from discreet.protocols.transport.client import request
 from discreet.protocols.transport.frames import Message
@@ -25,6 +27,7 @@ __all__ = ["Joint"]
 
 
 Answer = TypeVar("Answer")
+_RESULT_LIMIT = 1 << 24
 #: Failures that tell less than others of the same run: a party that waited for a lost one left too.
 _FOLLOWS = {"party-timeout": 1, "party-missing": 2, "party-gone": 3}
 
@@ -34,16 +37,38 @@ def quoted(name: str) -> str:
     return exp.to_identifier(name, quoted=True).sql(dialect="postgres")
 
 
+def _disagreeing() -> EngineError:
+    return EngineError(
+        "the parties do not agree on what was opened",
+        code="nodes-disagree",
+        hint="compare their ledgers: discreet joint verify A.db B.db C.db",
+    )
+
+
 def everywhere(
-    pool: ThreadPoolExecutor, work: Callable[[str], Answer], names: Sequence[str]
-) -> list[Answer]:
+    pool: ThreadPoolExecutor,
+    work: Callable[[str], Answer],
+    names: Sequence[str],
+    *,
+    may_leave: Collection[str] = (),
+) -> dict[str, Answer]:
     """Do the same at all parties; of several failures raise the one that the others follow from.
+
+    Parties in `may_leave` that are lost, or take no part, are left out.
 
     Where one party is lost, those who wait for it leave, and are lost to others in turn.
     """
     running = [pool.submit(work, name) for name in names]
     errors = [(one.exception(), name) for one, name in zip(running, names, strict=True)]
-    found = [(error, name) for error, name in errors if error is not None]
+    found = [
+        (error, name)
+        for error, name in errors
+        if error is not None
+        and not (
+            name in may_leave
+            and (isinstance(error, EngineError) or getattr(error, "code", "") == "part-sensitive")
+        )
+    ]
     if found:
         # A party does not report the loss of itself: who names it, is this side.
         raise min(
@@ -53,7 +78,11 @@ def everywhere(
                 one[1] not in str(one[0]),
             ),
         )[0]
-    return [one.result() for one in running]
+    return {
+        name: one.result()
+        for one, name in zip(running, names, strict=True)
+        if one.exception() is None
+    }
 
 
 class Joint:
@@ -113,19 +142,13 @@ class Joint:
         withheld cells in it are safe taken together, since a total tells their sum.
         """
         demand = read_demand(sql, self.policy, totals=totals)
-        session = secrets.token_hex(16)
         names = sorted({*self.policy.owners, *self.policy.nodes})
         cells = len(demand.shown(self.policy))
         rows = len(demand.opened())
         limit = cells * (1 + 8 * rows)
         waits = 3 * self.policy.time_limit
-        links: dict[str, Link] = {}
         with ThreadPoolExecutor(len(names)) as pool, contextlib.ExitStack() as stack:
-
-            def call(name: str) -> None:
-                links[name] = stack.enter_context(
-                    self._contacts.call(name, session=session, purpose="ask")
-                )
+            call, links = self._session(stack)
 
             def ask(name: str, label: str, body: bytes = b"", limit: int = 0) -> Message:
                 fields = {"totals": totals}
@@ -134,7 +157,103 @@ class Joint:
             everywhere(pool, call, names)
             everywhere(pool, lambda name: ask(name, "prepare", sql.encode()), names)
             answers = everywhere(pool, lambda name: ask(name, "run", limit=limit), names)
-        return self._agreed(demand, dict(zip(names, answers, strict=True)), cells, rows)
+        return self._agreed(demand, answers, cells, rows)
+
+    def _session(
+        self, stack: contextlib.ExitStack
+    ) -> tuple[Callable[[str], None], dict[str, Link]]:
+        """Return a function that calls a party in a new session, and the links that it makes."""
+        session = secrets.token_hex(16)
+        links: dict[str, Link] = {}
+
+        def call(name: str) -> None:
+            links[name] = stack.enter_context(
+                self._contacts.call(name, session=session, purpose="ask")
+            )
+
+        return call, links
+
+    def run(self, name: str) -> JointResult:
+        """Return the result of a computation that the owners agreed on, by its name in the policy.
+
+        Where the protocol survives drop-outs, owners that are not there are left out.
+        """
+        computation = self.policy.computations.get(name)
+        if computation is None:
+            raise InputError(
+                f"no computation {name!r} was agreed on",
+                code="unknown-computation",
+                hint="choose one of " + (", ".join(self.policy.computations) or "none"),
+            )
+        protocol = computation.protocol
+        nodes = self.policy.nodes if protocol.needs_nodes else ()
+        dealer = [str(self.policy.dealer)] if protocol.needs_dealer else []
+        names = sorted({*computation.owners, *nodes, *dealer})
+        may_leave = computation.owners if protocol.survives else ()
+        waits = 3 * self.policy.time_limit
+        with ThreadPoolExecutor(len(names)) as pool, contextlib.ExitStack() as stack:
+            call, links = self._session(stack)
+
+            def prepare(party: str) -> None:
+                call(party)
+                fields = {"computation": name}
+                request(links[party], "prepare computation", fields, time_limit=waits)
+
+            there = everywhere(pool, prepare, names, may_leave=may_leave)
+            fields = {"present": sorted(there)}
+            answers = everywhere(
+                pool,
+                lambda party: request(
+                    links[party], "run computation", fields, limit=_RESULT_LIMIT, time_limit=waits
+                ),
+                list(there),
+                may_leave=may_leave,
+            )
+        bodies = {bytes(one.body) for one in answers.values() if one.body}
+        try:
+            (body,) = bodies
+            shown = read_shown(body)
+        except (ValueError, RecursionError):
+            raise _disagreeing() from None
+        transcripts = {party: one.fields.get("transcript", {}) for party, one in answers.items()}
+        return result_of(name, computation, shown, transcripts)
+
+    def _only(self, protocol: type[Protocol] | tuple[type[Protocol], ...], name: str | None) -> str:
+        """Return the name of the one computation of a kind."""
+        kinds = {
+            one: c
+            for one, c in self.policy.computations.items()
+            if isinstance(c.protocol, protocol)
+        }
+        if name is not None and name in kinds:
+            return name
+        if name is not None or len(kinds) != 1:
+            raise InputError(
+                f"the owners agreed on {len(kinds)} computations of this kind"
+                + (f", none of them {name!r}" if name is not None else ""),
+                code="unknown-computation",
+                hint="name one of " + ", ".join(kinds) if kinds else "add it to the policy",
+            )
+        return next(iter(kinds))
+
+    def regress(self, name: str | None = None) -> JointResult:
+        """Return the regression that the owners agreed on; by name where there are several."""
+        from discreet.protocols.joint.methods.joint_regression import JointRegression
+
+        return self.run(self._only(JointRegression, name))
+
+    def cluster(self, name: str | None = None) -> JointResult:
+        """Return the clusters that the owners agreed on; by name where there are several."""
+        from discreet.protocols.joint.methods.joint_k_means import JointKMeans
+        from discreet.protocols.joint.methods.vertical_k_means import VerticalKMeans
+
+        return self.run(self._only((JointKMeans, VerticalKMeans), name))
+
+    def align(self, name: str | None = None) -> JointResult:
+        """Align the persons of two owners; each keeps which of its own the other has too."""
+        from discreet.protocols.joint.methods.alignment import Alignment
+
+        return self.run(self._only(Alignment, name))
 
     def _agreed(
         self, demand: Demand, answers: dict[str, Message], cells: int, rows: int
@@ -145,11 +264,7 @@ class Joint:
                 raise ValueError("bodies")
             opened = Opened.from_bytes(bodies.pop(), cells=cells, rows=rows)
         except ValueError:
-            raise EngineError(
-                "the nodes do not agree on what was opened",
-                code="nodes-disagree",
-                hint="compare their ledgers: discreet joint verify A.db B.db C.db",
-            ) from None
+            raise _disagreeing() from None
         transcripts = {name: answers[name].fields.get("transcript", {}) for name in sorted(answers)}
         ordered = {name: transcripts[name] for name in self.policy.nodes} | transcripts
         return assembled(demand, self.policy, opened.withheld, opened.values, ordered)

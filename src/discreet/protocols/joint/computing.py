@@ -16,6 +16,7 @@ from discreet.protocols.arithmetic.shares import BitShares, Shares, split
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand
 from discreet.protocols.joint.judging import judge
+from discreet.protocols.joint.seat import Ring
 from discreet.protocols.transport.mesh import Mesh
 from discreet.randomness import Randomness
 
@@ -46,25 +47,6 @@ class Opened:
         safe = int((flags == 0).sum())
         values = np.frombuffer(body[cells:], dtype="<i8").reshape(rows, safe)
         return cls(flags.astype(np.bool_), values)
-
-
-class MeshRing:
-    """The two neighbours of a node, reached through its session."""
-
-    def __init__(self, mesh: Mesh, nodes: tuple[str, ...], name: str) -> None:
-        place = nodes.index(name)
-        self._mesh = mesh
-        self._before, self._after = nodes[place - 1], nodes[(place + 1) % len(nodes)]
-
-    def back(self, label: str, body: bytes) -> bytearray:
-        """Send to the node before, receive from the node after."""
-        found = self._mesh.exchange(label, {self._before: body}, {self._after: len(body)})
-        return found[self._after]
-
-    def forward(self, label: str, body: bytes) -> bytearray:
-        """Send to the node after, receive from the node before."""
-        found = self._mesh.exchange(label, {self._after: body}, {self._before: len(body)})
-        return found[self._before]
 
 
 class TableRun:
@@ -150,7 +132,7 @@ class TableRun:
             for owner, part in zip(policy.owners, parts, strict=True)
         ]
         if self._node is None:
-            ring = MeshRing(mesh, policy.nodes, self._name)
+            ring = Ring(mesh, policy.nodes, self._name)
             self._node = Node(policy.nodes.index(self._name), ring, rng=self._rng)
         bits = self._flags(self._node, found, hidden)
         meaning = f"which {what} are withheld"

@@ -15,6 +15,7 @@ from discreet.data.sql import Catalog
 from discreet.data.sql.query import Field
 from discreet.errors import InputError
 from discreet.protocols.arithmetic.fixed_point import require_room
+from discreet.protocols.joint.computation import Computation
 from discreet.protocols.transport.client import address_of
 from discreet.protocols.transport.identity import certificate_pin, read_certificate
 from discreet.protocols.transport.session import Agreement
@@ -91,6 +92,16 @@ class JointPolicy(Record):
     records: int = parameter(
         1 << 31, help="no owner has more records than this", low=1, high=1 << 40
     )
+    dealer: str | None = parameter(
+        None, help="a party without records that deals masks, compares codes, adds masked parts"
+    )
+    computations: Mapping[str, Computation] = parameter(
+        {}, help="what else may be computed, by name: sums, products, regressions, clusters"
+    )
+    budget: float | None = parameter(
+        None, help="epsilon that all noisy computations may cost together", above=0
+    )
+    delta: float = parameter(1e-6, help="delta of that budget", above=0, high=0.1)
     time_limit: float = parameter(60.0, help="seconds to wait for a party", above=0, high=3600)
     #: Where certificates are found: the folder of the policy, never what the policy says.
     folder: str = dataclasses.field(default=".", kw_only=True, repr=False)
@@ -113,7 +124,13 @@ class JointPolicy(Record):
             raise _wrong("owners", f"there are {len(self.owners)}", f"name 2 to {_MOST_OWNERS}")
         if self.collusion >= len(self.owners):
             raise _wrong("collusion", "no owner is left to protect", "tolerate fewer")
-        for name in {*self.owners, *self.nodes}:
+        if self.dealer is not None and (
+            self.dealer not in self.parties or self.dealer in {*self.owners, *self.nodes}
+        ):
+            raise _wrong("dealer", "it is no party, or it is an owner or a node",
+                         "name a party that has no other part")  # fmt: skip
+        dealers = set() if self.dealer is None else {self.dealer}
+        for name in {*self.owners, *self.nodes} | dealers:
             address = self.parties[name].address
             if address is None:
                 raise _wrong("parties", f"{name!r} has no address", "give it as host:port")
@@ -138,6 +155,8 @@ class JointPolicy(Record):
                              "name every measure in one group, or leave it out")  # fmt: skip
         if not self.rules:
             raise _wrong("rules", "there is none", "name at least minimum-frequency")
+        for name, computation in self.computations.items():
+            computation.require(name, self)
         self._require_room()
 
     def _require_room(self) -> None:
@@ -178,8 +197,9 @@ class JointPolicy(Record):
         stated: dict[str, Any] = {
             item.name: plain(getattr(self, item.name))
             for item in self.parameters()
-            if item.name not in ("folder", "parties", "rules")
+            if item.name not in ("folder", "parties", "rules", "computations")
         }
+        stated["computations"] = {name: one.stated() for name, one in self.computations.items()}
         stated["rules"] = [[rule.name, plain(dataclasses.asdict(rule))] for rule in self.rules]
         stated["parties"] = {
             name: [self.parties[name].address, certificate_pin(pem)]

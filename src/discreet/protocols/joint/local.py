@@ -76,6 +76,8 @@ def start(
     request: str | None = None,
     collusion: int = 1,
     time_limit: float = 60.0,
+    computations: Mapping[str, Any] | None = None,
+    budget: float | None = None,
 ) -> Parties:
     """Start an owner process for each dataset, and an independent node where there are two.
 
@@ -88,8 +90,8 @@ def start(
     keys, measures, conditions
         Columns to group by, to sum and to use in WHERE. By default text columns are keys and numbers
         are measures; codes and bounds that are not given are taken from all data.
-    rules, together, unit, request, collusion, time_limit
-        As in the policy.
+    rules, together, unit, request, collusion, time_limit, computations, budget
+        As in the policy. Where a computation needs a dealer, one more process is started.
     """
     datasets = [as_dataset(one) for one in data]
     if len(datasets) < 2:
@@ -103,7 +105,8 @@ def start(
     folder = Path(tempfile.mkdtemp(prefix="discreet-joint-"))
     processes: dict[str, subprocess.Popen[bytes]] = {}
     try:
-        parties = dict.fromkeys([*owners, *nodes, "analyst"])
+        dealers = ["dealer"] if computations else []
+        parties = dict.fromkeys([*owners, *nodes, *dealers, "analyst"])
         ports = free_ports(len(parties))
         for party in parties:
             Identity.new(folder, party)
@@ -128,16 +131,20 @@ def start(
             "request": request,
             "collusion": collusion,
             "time_limit": time_limit,
+            "dealer": "dealer" if dealers else None,
+            "computations": dict(computations or {}),
+            "budget": budget,
         }
         policy = dataclasses.replace(build(JointPolicy, stated), folder=str(folder))
-        for party in [*owners, *(["node"] if "node" in nodes else [])]:
+        for party in [*owners, *(["node"] if "node" in nodes else []), *dealers]:
             file = folder / f"{party}.parquet"
             if party in owners:
                 datasets[owners.index(party)].write(file)
             source = {"data": {"source": file.name}} if party in owners else {}
             text = yaml.safe_dump({**source, "joint": stated})
             (folder / f"{party}.yaml").write_text(text, encoding="utf-8")
-            processes[party] = _process(folder, party, "owner" if party in owners else "node")
+            role = party if party == "dealer" else "owner" if party in owners else "node"
+            processes[party] = _process(folder, party, role)
         made = Parties(policy, folder, processes)
         _await(made)
     except BaseException:

@@ -47,7 +47,7 @@ class NoisePlan:
         Traceback (most recent call last):
         discreet.errors.InputError: each owner would add noise of variance 1, ...
         >>> plan = NoisePlan.of(0.25, [1, 100], shares=2)
-        >>> plan.deviations, round(plan.rho, 12)
+        >>> plan.deviations, round(plan.rho, 9)
         ((4.0, 400.0), 0.03125)
         """
         if shares < 1:
@@ -74,7 +74,8 @@ class NoisePlan:
             loss = min(math.sqrt(direct**2 + tau / 2), direct + tau)
             deviations.append(deviation)
             rho += loss**2 / 2
-        return cls(tuple(deviations), rho)
+        # Rounded up by more than the sums above can be off.
+        return cls(tuple(deviations), rho * (1 + 1e-12))
 
     @property
     def event(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import hmac
+import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,8 @@ from discreet.protocols.joint.computing import TableRun
 from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand, read_demand
+from discreet.protocols.joint.offering import require_computations
+from discreet.protocols.joint.playing import Player, Prepared
 from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
 from discreet.protocols.transport.frames import Message
 from discreet.protocols.transport.link import Link
@@ -62,21 +65,33 @@ class Party:
     ) -> None:
         self._contacts = Contacts(policy, name, key)
         self._is_owner, self._is_node = name in policy.owners, name in policy.nodes
-        if not (self._is_owner or self._is_node):
+        if not (self._is_owner or self._is_node or name == policy.dealer):
             raise InputError(
-                f"{name!r} is neither an owner nor a node",
+                f"{name!r} is neither an owner nor a node nor the dealer",
                 code="unknown-party",
-                hint="start owners and nodes; analysts ask",
+                hint="start owners, nodes and the dealer; analysts ask",
             )
         if self._is_owner:
             if data is None:
                 raise InputError(f"the owner {name!r} has no records", code="no-source")
             require_offer(data, policy)
+            require_computations(data, name, policy)
         self._policy, self._name, self._ledger, self._data = policy, name, ledger, data
         self._secret = ledger.secret("joint inputs", Randomness.secure().bytes(32))
         self._waiting = Waiting()
-        self._prepared: dict[str, tuple[float, str, Demand, npt.NDArray[np.int64] | None]] = {}
         self._lock = threading.Lock()
+        self._player = Player(
+            policy,
+            name,
+            self._contacts,
+            ledger=ledger,
+            data=data,
+            secret=self._secret,
+            waiting=self._waiting,
+            lock=self._lock,
+        )
+        self._ready: dict[str, tuple[float, str, Prepared]] = {}
+        self._prepared: dict[str, tuple[float, str, Demand, npt.NDArray[np.int64] | None]] = {}
         address = policy.parties[name].address
         assert address is not None  # the policy requires it of owners and nodes
         self._server = Server(
@@ -95,6 +110,8 @@ class Party:
             answers: Mapping[str, Callable[[str, str, Message], Message]] = {
                 "prepare": self._prepare,
                 "run": self._run,
+                "prepare computation": self._prepare_computation,
+                "run computation": self._run_computation,
             }
 
             def answer(peer: str, message: Message) -> Message:
@@ -182,6 +199,35 @@ class Party:
             "result", {"transcript": stated}, b"" if opened is None else opened.to_bytes()
         )
 
+    def _prepare_computation(self, analyst: str, session: str, message: Message) -> Message:
+        """Read one's columns for an agreed computation."""
+        prepared = self._player.prepare(str(message.fields.get("computation", "")))
+        with self._lock:
+            now = time.monotonic()
+            fresh = {
+                one: kept
+                for one, kept in self._ready.items()
+                if now - kept[0] < self._policy.time_limit
+            }
+            if len(fresh) >= _MOST_PREPARED or session in fresh:
+                raise RefusedError("too many questions at once", code="busy", hint="ask later")
+            self._ready = {**fresh, session: (now, analyst, prepared)}
+        return Message("prepared")
+
+    def _run_computation(self, analyst: str, session: str, message: Message) -> Message:
+        """Take part, and state what goes to the one who asked."""
+        with self._lock:
+            _, asked, prepared = self._ready.pop(session, (0.0, "", None))
+        if prepared is None or asked != analyst:
+            raise RefusedError("nothing was prepared in this session", code="not-prepared")
+        present = message.fields.get("present")
+        if not isinstance(present, list):
+            raise RefusedError("nobody is said to be present", code="message-malformed")
+        outcome, stated = self._player.run(prepared, analyst, session, [str(p) for p in present])
+        shown = {name: values.tolist() for name, values in outcome.shown.items()}
+        body = json.dumps(shown, allow_nan=False).encode() if shown else b""
+        return Message("result", {"transcript": stated}, body)
+
     def _summarized(
         self, demand: Demand, level: int | None = None, cells: Sequence[tuple[str, ...]] = ()
     ) -> npt.NDArray[np.int64]:
@@ -233,7 +279,13 @@ class Party:
         for entry in self._ledger.entries():
             details = entry.details
             # Whatever name the relation had: the memory belongs to the records behind this ledger.
-            if entry.kind != "joint" or details.get("stage") != "started":
+            if entry.kind != "joint":
+                continue
+            if details.get("stage") == "computing":
+                if details["split"] == "horizontal" and not details["noise"]:
+                    raise _told_before()  # a sum over all tells the one cell that is withheld
+                continue
+            if details.get("stage") != "started":
                 continue
             same = (list(demand.keys), demand.condition) == (details["keys"], details["condition"])
             judged = set(details.get("judged", details["measures"]))
@@ -246,12 +298,7 @@ class Party:
                 same = same and set(demand.judged) <= judged
             known = details["inputs"]
             if not same or any(known.get(name, mark) != mark for name, mark in marks.items()):
-                raise RefusedError(
-                    "together with an earlier joint table this one could disclose a difference",
-                    code="joint-history",
-                    hint="repeat the earlier keys and condition on the same records, with whatever "
-                    "measures that are withheld together",
-                )
+                raise _told_before()
 
     def close(self) -> None:
         """Stop listening."""
@@ -262,6 +309,15 @@ class Party:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _told_before() -> RefusedError:
+    return RefusedError(
+        "together with an earlier joint result this one could disclose a difference",
+        code="joint-history",
+        hint="repeat the earlier keys and condition on the same records, with whatever measures that "
+        "are withheld together",
+    )
 
 
 class Owner(Party):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import hashlib
 import queue
 import threading
 from collections.abc import Mapping, Sequence
@@ -23,7 +25,7 @@ _PATIENCE = 60.0
 _GONE = None
 
 
-class _Died(Exception):
+class _DiedError(Exception):
     """A party that is made to leave in the middle."""
 
 
@@ -41,7 +43,7 @@ class QueueWire:
         """Queue a message."""
         if self._left is not None:
             if self._left == 0:
-                raise _Died
+                raise _DiedError
             self._left -= 1
         self.transcript.sent(peer).add(label.encode(), bytes(body))
         self._queues[self._name, peer].put((label, bytes(body)))
@@ -89,6 +91,11 @@ class Rehearsal:
         return said[0] if said else {}
 
 
+def _note(announced: list[str], meaning: str, cells: int) -> None:
+    del cells
+    announced.append(meaning)
+
+
 def rehearse_protocol(
     protocol: Protocol,
     inputs: Inputs | Mapping[str, Sequence[bytes]],
@@ -124,7 +131,7 @@ def rehearse_protocol(
     def work(seat: Seat) -> None:
         try:
             outcomes[seat.name] = protocol.play(seat)
-        except _Died:
+        except _DiedError:
             pass
         except DiscreetError as error:
             failed[seat.name] = error
@@ -140,7 +147,9 @@ def rehearse_protocol(
             cast,
             wires[name],
             source.spawn(),
-            lambda meaning, cells, name=name: announced[name].append(meaning),  # type: ignore[misc]  # bound now
+            functools.partial(_note, announced[name]),
+            lambda message: hashlib.sha256(message).digest(),
+            lambda _, message, signature: hashlib.sha256(message).digest() == signature,
             records=numbers.get(name),
             persons=persons.get(name, ()),
         )

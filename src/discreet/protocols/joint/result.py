@@ -12,30 +12,13 @@ import numpy.typing as npt
 from discreet.protocols.arithmetic.fixed_point import decode
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand
+from discreet.protocols.joint.learned import Leakage
 from discreet.report import Report, Rows
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = ["JointTable", "Leakage", "leakage"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Leakage(Report):
-    """Who saw what in a joint computation, what follows from it, and what that rests on."""
-
-    parties: tuple[str, ...]
-    sees: tuple[str, ...]
-    infers: tuple[str, ...]
-    assumes: tuple[str, ...]
-
-    def rows(self) -> Rows:
-        """Return one line for each kind of party, and the assumptions."""
-        lines = zip(self.parties, self.sees, self.infers, strict=True)
-        return ("party", "sees", "can infer"), [
-            *lines,
-            *(("assumed", one, "") for one in self.assumes),
-        ]
 
 
 def leakage(policy: JointPolicy) -> Leakage:

@@ -91,10 +91,10 @@ class Seat:
     wire: Wire
     rng: Randomness
     announce: Callable[[str, int], None]
+    sign: Callable[[bytes], bytes]
+    verify: Callable[[str, bytes, bytes], bool]
     records: npt.NDArray[np.float64] | None = None
     persons: tuple[bytes, ...] = ()
-    sign: Callable[[bytes], bytes] = lambda message: b""
-    verify: Callable[[str, bytes, bytes], bool] = lambda peer, message, signature: True
     _node: list[Node] = dataclasses.field(default_factory=list)
 
     @property
@@ -109,7 +109,7 @@ class Seat:
 
     @property
     def node(self) -> Node:
-        """This party among the three nodes; made with the first use, all three at the same time."""
+        """The node that this party is; made with the first use, all three at the same time."""
         if not self._node:
             # Not a cached property: in Python 3.11 those of one class lock each other out.
             ring = Ring(self.wire, self.cast.nodes, self.name)

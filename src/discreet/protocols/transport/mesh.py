@@ -9,7 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from discreet.errors import DiscreetError, EngineError, RefusedError
 from discreet.protocols.transport.frames import Message
@@ -79,6 +79,9 @@ class Mesh:
         Where the links of the others arrive, and under which session.
     time_limit
         Seconds to wait for a party.
+    may_leave
+        Parties whose loss the session survives: what is sent to them is dropped, and what is
+        awaited of them raises an error that the caller may take for an answer.
     """
 
     def __init__(
@@ -90,22 +93,36 @@ class Mesh:
         waiting: Waiting,
         session: str,
         time_limit: float,
+        may_leave: Collection[str] = (),
     ) -> None:
         self.transcript = transcript
+        self._may_leave = frozenset(may_leave)
         self._until = time.monotonic() + time_limit
         self._sending: dict[str, tuple[queue.Queue[Message | None], threading.Thread]] = {}
         self._receiving: dict[str, tuple[Link, threading.Event]] = {}
         self._failed: list[DiscreetError] = []
         try:
             for peer, call in sends.items():
-                link = call()
+                try:
+                    link = call()
+                except EngineError:
+                    if peer in self._may_leave:
+                        continue
+                    raise
                 link.keep(sent=transcript.sent(peer))
                 outgoing: queue.Queue[Message | None] = queue.Queue()
-                thread = threading.Thread(target=self._send_all, args=(link, outgoing), daemon=True)
+                thread = threading.Thread(
+                    target=self._send_all, args=(peer, link, outgoing), daemon=True
+                )
                 thread.start()
                 self._sending[peer] = outgoing, thread
             for peer in receives:
-                link, done = waiting.take(session, peer, until=self._until)
+                try:
+                    link, done = waiting.take(session, peer, until=self._until)
+                except EngineError:
+                    if peer in self._may_leave:
+                        continue
+                    raise
                 link.time_limit = time_limit
                 link.keep(received=transcript.received(peer))
                 self._receiving[peer] = link, done
@@ -113,26 +130,31 @@ class Mesh:
             self.close()
             raise
 
-    def _send_all(self, link: Link, outgoing: queue.Queue[Message | None]) -> None:
+    def _send_all(self, peer: str, link: Link, outgoing: queue.Queue[Message | None]) -> None:
+        failed: list[DiscreetError] = [] if peer in self._may_leave else self._failed
         with link:
             while (message := outgoing.get()) is not _LAST:
-                if self._failed:
+                if failed:
                     continue
                 try:
                     link.send(message)
                 except DiscreetError as error:
-                    self._failed.append(error)
+                    failed.append(error)
 
     def send(self, peer: str, label: str, body: bytes | memoryview = b"") -> None:
         """Queue a message for a party."""
         if self._failed:
             raise self._failed[0]
+        if peer not in self._sending and peer in self._may_leave:
+            return
         self._sending[peer][0].put(Message(label, {}, body))
 
     def receive(self, peer: str, label: str, *, size: int) -> bytearray:
         """Return the body of the next message, which must have this label and size."""
         if self._failed:
             raise self._failed[0]
+        if peer not in self._receiving and peer in self._may_leave:
+            raise EngineError(f"{peer} did not join the session", code="party-missing")
         body = self._receiving[peer][0].receive(label, limit=size).body
         if len(body) != size:
             raise RefusedError(

@@ -21,6 +21,9 @@ _AsOption = Annotated[str, typer.Option("--as", help="Which party of the policy 
 _KeyOption = Annotated[
     Path | None, typer.Option(help="Its private key; by default beside its certificate.")
 ]
+_LearnedOption = Annotated[
+    bool, typer.Option("--learned", help="Also say what each party learned.")
+]
 _LedgerOption = Annotated[
     str, typer.Option(help="Where every run is recorded before anything leaves.")
 ]
@@ -29,7 +32,7 @@ _LedgerOption = Annotated[
 def add(app: typer.Typer) -> None:
     """Register the commands."""
     group = add_group(app, "joint", "Owners compute together and see only what was agreed.")
-    for command in (owner, node, ask, verify):
+    for command in (owner, node, dealer, ask, run, verify):
         group.command()(command)
 
 
@@ -70,6 +73,41 @@ def node(
     _serve(_joint(found, policy), as_, ledger, key, data=None, as_json=as_json)
 
 
+def dealer(
+    policy: _PolicyArgument, as_: _AsOption, ledger: _LedgerOption, key: _KeyOption = None
+) -> None:
+    """Deal masks, compare codes and add masked parts for the owners, until told to stop.
+
+    [bold]discreet joint dealer joint.yaml --as dealer --ledger dealer.db[/bold]
+    """
+    node(policy, as_, ledger, key)
+
+
+def run(
+    policy: _PolicyArgument,
+    computation: Annotated[str, typer.Argument(help="Its name under `computations`.")],
+    as_: _AsOption = "analyst",
+    key: _KeyOption = None,
+    learned: _LearnedOption = False,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Make a computation that the owners agreed on: a sum, a product, a regression, clusters.
+
+    [bold]discreet joint run joint.yaml income-on-age[/bold]
+    """
+    from discreet.app.policy.access import permitted_policy
+    from discreet.protocols.joint.analyst import Joint
+
+    found, _ = permitted_policy(policy)
+    with Joint(_joint(found, policy), as_, key=key) as joint:
+        result = joint.run(computation)
+    console.show(result, as_json=as_json)
+    if learned and not as_json:
+        console.show(result.leakage, as_json=False)
+    if result.caution:
+        console.note(f"caution: {result.caution}")
+
+
 def ask(
     policy: _PolicyArgument,
     sql: Annotated[str, typer.Argument(help="SELECT keys, COUNT, SUM, AVG … GROUP BY keys.")],
@@ -78,9 +116,7 @@ def ask(
     totals: Annotated[
         bool, typer.Option("--totals", help="Also totals over the last key, the last two, ….")
     ] = False,
-    learned: Annotated[
-        bool, typer.Option("--learned", help="Also say what each party learned.")
-    ] = False,
+    learned: _LearnedOption = False,
     as_json: console.JsonOption = False,
 ) -> None:
     """Ask all owners one question; only cells that no rule finds sensitive are opened.

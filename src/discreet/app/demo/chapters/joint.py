@@ -48,3 +48,43 @@ def run(stage: Stage) -> None:
             table=table.leakage.rows(),
         )
     )
+    _regression(stage)
+
+
+def _regression(stage: Stage) -> None:
+    """Let two owners who hold columns of the same persons fit a regression together."""
+    from discreet.protocols.joint.methods.joint_regression import JointRegression
+    from discreet.protocols.joint.rehearsal import rehearse_protocol
+
+    people = stage.people.select(["age", "sex", "salary"]).frame.iloc[:_ROWS]
+    people = people[people.salary > 0].assign(woman=lambda rows: rows.sex == "female")
+    parts = {
+        "clinic": people[["age", "woman"]].to_numpy(dtype=float),
+        # One salary that decides the fit would be refused, since the fit would tell it.
+        "bank": people[["salary"]].clip(upper=people.salary.quantile(0.99)).to_numpy(dtype=float),
+    }
+    protocol = JointRegression()
+    joint = rehearse_protocol(protocol, parts).shown["coefficients"]
+    central = protocol.plain(parts)["coefficients"]
+    lines = [
+        (name, f"{a:,.2f}", f"{b:,.2f}")
+        for name, a, b in zip(("constant", "age", "woman"), joint, central, strict=True)
+    ]
+    header = ("salary on", "on shares", "one curator")
+    stage.say("    One owner has age and sex, another the salary: only coefficients are opened.")
+    stage.show((header, lines))
+    stage.section(
+        Section(
+            "A regression over columns of two owners",
+            text="Solved on numbers that no party can read; beside it what one curator with all "
+            "columns would get.",
+            table=(header, lines),
+        )
+    )
+    stage.section(
+        Section(
+            "What each party learned from the regression",
+            text="Rehearsed here in one process; `discreet joint run` does it between parties.",
+            table=protocol.leakage().rows(),
+        )
+    )

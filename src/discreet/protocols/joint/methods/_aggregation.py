@@ -44,10 +44,7 @@ def _dealt(secret: bytes, owners: int, stay: int) -> list[bytes]:
     """Return one piece for each owner; so many of them give the secret of 32 bytes back."""
     from Crypto.Protocol.SecretSharing import Shamir
 
-    halves = [
-        {place: piece for place, piece in Shamir.split(stay, owners, half)}
-        for half in (secret[:16], secret[16:])
-    ]
+    halves = [dict(Shamir.split(stay, owners, half)) for half in (secret[:16], secret[16:])]
     return [halves[0][place] + halves[1][place] for place in range(1, owners + 1)]
 
 

@@ -55,6 +55,14 @@ class Protocol(Member):
         """Whether a commodity server deals masks or compares codes."""
         return False
 
+    @property
+    def survives(self) -> bool:
+        """Whether owners may go away in the middle."""
+        return False
+
+    def admit(self, records: Floats) -> None:
+        """Refuse to take part with columns of which a result would tell single records."""
+
     @abc.abstractmethod
     def play(self, seat: Seat) -> Outcome:
         """Do what the party in this seat does, and return what it is left with."""

@@ -15,13 +15,13 @@ from discreet.protocols.arithmetic.shares import Shares
 from discreet.protocols.joint.judging import judge
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
 from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat
+from discreet.protocols.joint.methods.vertical_k_means import moved, squares
 from discreet.registry import parameter
 
 __all__ = ["JointKMeans"]
 
 Floats = npt.NDArray[np.float64]
 _SUMS = 20  # binary digits of sums of columns in units of their bounds
-_DISTANCES = 40
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +92,7 @@ class JointKMeans(Protocol):
     @staticmethod
     def _sums(whole: npt.NDArray[np.int64], records: Floats, centres: Floats
               ) -> npt.NDArray[np.int64]:  # fmt: skip
-        nearest = _nearest(records, centres)
+        nearest = squares(records, centres).argmin(axis=1)
         found = np.zeros((len(centres), 1 + whole.shape[1]), dtype=np.int64)
         np.add.at(found, nearest, np.column_stack([np.ones(len(whole), dtype=np.int64), whole]))
         return found
@@ -112,14 +112,9 @@ class JointKMeans(Protocol):
         whole = np.concatenate([np.asarray(one, dtype=np.float64) for one in inputs.values()])
         centres = self.start(tuple(np.abs(whole).max(axis=0, initial=1e-9)))
         for _ in range(self.steps):
-            nearest = _nearest(whole, centres)
+            nearest = squares(whole, centres).argmin(axis=1)
             sizes = np.bincount(nearest, minlength=self.k).astype(np.float64)
-            new = np.array(
-                [
-                    whole[nearest == c].mean(axis=0) if sizes[c] else centres[c]
-                    for c in range(self.k)
-                ]
-            )
+            new = moved(whole, nearest, centres)
             if np.allclose(new, centres, rtol=0, atol=1e-12):
                 break
             centres = new
@@ -134,8 +129,3 @@ class JointKMeans(Protocol):
             ("analyst", "the last centres and sizes", "what these say"),
             assumes=(FOLLOW, NO_TWO_NODES),
         )  # fmt: skip
-
-
-def _nearest(records: Floats, centres: Floats) -> npt.NDArray[np.int64]:
-    distances = ((records[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
-    return np.asarray(distances.argmin(axis=1))

@@ -23,6 +23,8 @@ __all__ = ["JointRegression"]
 Floats = npt.NDArray[np.float64]
 _MOST_COLUMNS = 20
 _PER_COLUMN = 10
+#: No record may decide more than this of the fit in its owner's columns: three stand behind each.
+_LEVERAGE = 1 / 3
 #: Binary digits of standardised columns divided by √n: sums of their products stay within ±1. What is
 #: cut to fewer digits afterwards must be small: a cut is wrong with a chance of its size / 2^63.
 _FINE = {"gram": 29, "coefficients": 18}
@@ -45,7 +47,7 @@ class JointRegression(Protocol):
     >>> y = (x @ [2.0, -1.0] + 5 + rng.normal(0, 1, 200))[:, None]
     >>> found = rehearse_protocol(JointRegression(), {"a": x, "b": y}).shown
     >>> found["coefficients"].round(1).tolist()  # the constant first
-    [5.1, 2.0, -1.0]
+    [5.0, 2.0, -1.0]
     """
 
     name: ClassVar[str] = "joint-regression"
@@ -66,9 +68,29 @@ class JointRegression(Protocol):
         """Masks of products are dealt."""
         return True
 
+    def admit(self, records: Floats) -> None:
+        """Refuse columns that single a record out: the fit would go through it.
+
+        A column that is 1 for one person and 0 for all others has that person's value as its
+        coefficient. The leverage of a record says how far the fit follows it.
+        """
+        if len(records) < 2:
+            return  # refused for its number of records, as everybody is told
+        centred = records - records.mean(axis=0)
+        basis, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+        kept = basis[:, sizes > 1e-10 * max(float(sizes.max(initial=0)), 1e-300)]
+        if (kept**2).sum(axis=1).max(initial=0) > _LEVERAGE:
+            raise RefusedError(
+                "the columns of an owner single out a record",
+                code="high-leverage",
+                hint="leave out columns that few records decide, or cut off their largest values",
+            )
+
     def play(self, seat: Seat) -> Outcome:
         """Return the regression, at the nodes."""
         cast = seat.cast
+        if seat.records is not None:
+            self.admit(seat.records)
         widths = [len(cast.bounds[owner]) for owner in cast.owners]
         size = sum(widths)
         if size < 2 or size > _MOST_COLUMNS + 1:
@@ -142,7 +164,7 @@ class JointRegression(Protocol):
         assert seat.records is not None
         centred = seat.records - seat.records.mean(axis=0)
         unit = centred / np.linalg.norm(centred, axis=0)
-        return np.rint(unit * 2.0**self._fine).astype(np.int64)
+        return np.asarray(np.rint(unit * 2.0**self._fine).astype(np.int64))
 
     @staticmethod
     def _correlations(
@@ -164,8 +186,8 @@ class JointRegression(Protocol):
         if seat.is_owner:
             assert mine is not None
             place = cast.owners.index(seat.name)
-            at = slice(starts[place], starts[place + 1])
-            block[at, at] = mine.view(np.uint64).T @ mine.view(np.uint64)
+            own = slice(starts[place], starts[place + 1])
+            block[own, own] = mine.view(np.uint64).T @ mine.view(np.uint64)
         parts = seat.gather(block if seat.is_owner else None, (size, size))
         return sum(parts[1:], parts[0]) if parts else None
 

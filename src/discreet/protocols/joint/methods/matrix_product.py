@@ -131,7 +131,7 @@ class MatrixProduct(Protocol):
         theirs = np.frombuffer(body, dtype="<u8").reshape(part.shape).astype(np.uint64)
         found = (part + theirs).view(np.int64)
         seat.wire.transcript.open(meaning, found.tobytes(), cells=int(found.size))
-        units = np.outer(*(seat.cast.bounds[owner] for owner in (first, second)))
+        units = np.outer(np.array(seat.cast.bounds[first]), np.array(seat.cast.bounds[second]))
         return Outcome({"product": found / 4.0**bits * units})
 
     def plain(self, inputs: Inputs) -> Mapping[str, npt.NDArray[np.float64]]:

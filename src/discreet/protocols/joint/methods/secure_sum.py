@@ -67,9 +67,16 @@ class SecureSum(Protocol):
         """The aggregator sits in the dealer's seat: it holds no records."""
         return self.by == "aggregator"
 
+    @property
+    def survives(self) -> bool:
+        """Masks of owners that went away are put together by those who stay."""
+        return self.by == "aggregator"
+
     def stay(self, owners: int) -> int:
-        """Return how many owners must stay: more than half, so that no aggregator can ask some of
-        them for one half of an owner's secrets and the rest for the other.
+        """Return how many owners must stay.
+
+        More than half: then no aggregator can ask some of them for the one secret of an owner and
+        the rest for the other.
         """
         most = owners // 2 + 1
         if self.threshold > owners or 0 < self.threshold < most:

@@ -1,0 +1,110 @@
+"""What an owner brings to a computation: its columns, checked against what was agreed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.audit.rules import Rule
+from discreet.data.dataset import Dataset
+from discreet.errors import InputError, RefusedError
+from discreet.protocols.joint.computation import Computation
+from discreet.protocols.joint.declaration import JointPolicy
+
+__all__ = ["numbers_of", "persons_of", "require_computations", "require_safe_part"]
+
+Floats = npt.NDArray[np.float64]
+
+
+def persons_of(data: Dataset, column: str) -> tuple[bytes, ...]:
+    """Return the identifiers of an owner's persons."""
+    found = data.arrow([column]).column(column).to_pylist()
+    if any(one is None for one in found) or len(set(found)) != len(found):
+        raise InputError(
+            f"column {column!r} has an identifier that is missing or occurs twice",
+            code="identifier-twice",
+            column=column,
+            hint="align by a column that names every person once",
+        )
+    return tuple(str(one).encode() for one in found)
+
+
+def numbers_of(data: Dataset, computation: Computation, owner: str, policy: JointPolicy) -> Floats:
+    """Return an owner's columns; where contributors are told apart, their sums in a sum."""
+    names = computation.columns[owner]
+    protocol = computation.protocol
+    units = [policy.unit] if policy.unit is not None and protocol.judges_parts else []
+    table = data.arrow([*names, *(one for one in units if one not in names)])
+    columns = []
+    for name in names:
+        found = np.array(table.column(name).to_pylist(), dtype=object)
+        try:
+            values = found.astype(np.float64)
+        except (TypeError, ValueError):
+            values = np.array([np.nan])
+        bound = computation.bounds[name]
+        least = 0.0 if protocol.judges_parts else -bound
+        # Noisy sums clamp what is too large. Written so that NaN fits nowhere.
+        most = np.inf if getattr(protocol, "epsilon", 0) else bound
+        if not ((values >= least) & (values <= most)).all():
+            raise InputError(
+                f"column {name!r} has a value that is missing, no number, or beyond its bound",
+                code="beyond-bound",
+                column=name,
+                hint="clean the column, or agree on a larger bound",
+            )
+        columns.append(values)
+    rows = np.stack(columns, axis=1)
+    if not units:
+        return rows
+    _, places = np.unique(
+        np.array([str(one) for one in table.column(units[0]).to_pylist()]), return_inverse=True
+    )
+    added = np.zeros((int(places.max(initial=-1)) + 1, len(names)))
+    np.add.at(added, places, rows)
+    return added
+
+
+def require_computations(data: Dataset, owner: str, policy: JointPolicy) -> None:
+    """See, when an owner starts, that its records have what it agreed to offer."""
+    for computation in policy.computations.values():
+        if owner not in computation.columns:
+            continue
+        data.relation.require(*computation.columns[owner])
+        if computation.protocol.split == "persons":
+            persons_of(data, computation.columns[owner][0])
+        else:
+            numbers_of(data, computation, owner, policy)
+
+
+def require_safe_part(records: Floats, rules: Sequence[Rule]) -> None:
+    """Refuse to take part with sums that a rule finds sensitive by themselves.
+
+    Where every part is safe, so is every sum of parts: what others have only adds to the remainder.
+    """
+    if not len(records):
+        return
+    for rule in rules:
+        for values in records.T if records.shape[1] else [np.zeros(len(records))]:
+            if all(_value(form, values) < 0 for form in rule.inequalities()):
+                raise RefusedError(
+                    "the part of this owner is sensitive by itself",
+                    code="part-sensitive",
+                    hint="ask for a joint table, whose rules are judged on all parts together",
+                )
+
+
+def _value(form: Any, values: Floats) -> float:
+    """Return the linear form of a rule for one column of one owner. Any: an inequality."""
+    largest = np.sort(values)[::-1]
+    found = form.constant + form.count * len(values) + form.total * float(values.sum())
+    found += sum(
+        factor * float(largest[place])
+        for place, factor in enumerate(form.largest)
+        if place < len(largest)
+    )
+    # A contributor who asks may be the largest: then the largest must be safe to show.
+    return float(found + form.requested * float(largest[0]))

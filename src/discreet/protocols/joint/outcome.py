@@ -1,0 +1,109 @@
+"""What an agreed computation returns: numbers, what was opened, and what each party learned."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.protocols.joint.computation import Computation
+from discreet.protocols.joint.learned import Leakage
+from discreet.report import Report, Rows
+
+__all__ = ["JointResult", "read_shown"]
+
+_LARGEST = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class JointResult(Report):
+    """The result of a computation over several owners."""
+
+    computation: str
+    protocol: str
+    columns: tuple[str, ...]
+    values: Mapping[str, npt.NDArray[np.float64]]
+    opened: tuple[Mapping[str, Any], ...]
+    leakage: Leakage
+    caution: str
+    transcript: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> npt.NDArray[np.float64]:
+        return self.values[name]
+
+    def rows(self) -> Rows:
+        """Return one line for each number, named by its column where it has one."""
+        lines = [
+            (name, *self._place(name, values.shape, place), float(values[place]))
+            for name, values in self.values.items()
+            for place in np.ndindex(values.shape)
+        ]
+        return ("result", "of", "value"), lines
+
+    def _place(self, name: str, shape: tuple[int, ...], place: tuple[int, ...]) -> tuple[str]:
+        columns = self.columns
+        explained = columns[:-1]
+        if self.protocol == "joint-regression" and name in ("coefficients", "errors"):
+            named = ("constant", *explained) if name == "coefficients" else explained
+            return (named[place[0]],)
+        if len(shape) == 1 and shape[0] == len(columns) and name == "sum":
+            return (columns[place[0]],)
+        if len(shape) == 2 and self.protocol.endswith("product"):
+            return (f"{columns[place[0]]} × {columns[shape[0] + place[1]]}",)
+        if len(shape) == 2 and shape[1] == len(columns):
+            first = columns[place[0]] if shape[0] == shape[1] else str(place[0] + 1)
+            return (f"{first}, {columns[place[1]]}",)
+        return ("" if math.prod(shape) == 1 else ", ".join(str(one + 1) for one in place),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        return {
+            "computation": self.computation,
+            "protocol": self.protocol,
+            "columns": list(self.columns),
+            "values": {name: found.tolist() for name, found in self.values.items()},
+            "opened": [dict(one) for one in self.opened],
+            "leakage": self.leakage.to_dict(),
+            "caution": self.caution,
+            "transcript": dict(self.transcript),
+        }
+
+
+def read_shown(body: bytes) -> dict[str, npt.NDArray[np.float64]]:
+    """Return the numbers that a party states; ValueError where it states something else."""
+    found = json.loads(body)
+    if not isinstance(found, dict) or len(found) > 16:
+        raise ValueError("names")
+    shown = {}
+    for name, values in found.items():
+        numbers = np.asarray(values, dtype=np.float64)
+        if numbers.size > _LARGEST or numbers.ndim > 2 or not np.isfinite(numbers).all():
+            raise ValueError("numbers")
+        shown[str(name)[:64]] = numbers
+    return shown
+
+
+def result_of(
+    name: str,
+    computation: Computation,
+    shown: Mapping[str, npt.NDArray[np.float64]],
+    transcripts: Mapping[str, Any],
+) -> JointResult:
+    """Return the result that numbers and transcripts make."""
+    openings: Sequence[Any] = next((t["opened"] for t in transcripts.values() if t["opened"]), ())
+    protocol = computation.protocol
+    return JointResult(
+        name,
+        protocol.name,
+        computation.listed,
+        shown,
+        tuple(openings),
+        protocol.leakage(),
+        protocol.caution,
+        transcripts,
+    )

@@ -1,0 +1,384 @@
+"""Computations that owners agreed on: sums, products, alignment, regression, clusters."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import discreet as dc
+from discreet.app.cli import main as cli
+from discreet.errors import EngineError, InfeasibleError, InputError, RefusedError
+from discreet.ledger.entry import Draft
+from discreet.ledger.opening import open_ledger
+from discreet.protocols.joint.noise import NoisePlan, lacking
+from discreet.protocols.joint.rehearsal import rehearse_protocol
+from discreet.protocols.joint.verification import verify_ledgers
+from discreet.randomness import Randomness
+from tests.protocols.joint.here import here
+
+
+def costs(owners, seed=1, n=30):
+    rng = np.random.default_rng(seed)
+    return [pd.DataFrame({"cost": rng.integers(1, 100, n).astype(float)}) for _ in range(owners)]
+
+
+def offered(owners, protocol, **more):
+    columns = {f"owner{place + 1}": ["cost"] for place in range(owners)}
+    return {"protocol": protocol, "columns": columns, "bounds": {"cost": 100.0}} | more
+
+
+def test_sums_by_nodes_and_by_an_aggregator_over_tls():
+    frames = costs(4)
+    agreed = {
+        "shares": offered(4, "secure-sum"),
+        "masks": offered(4, {"secure-sum": {"by": "aggregator"}}),
+        "groups": offered(4, {"joint-k-means": {"k": 2}}),
+    }
+    with here(frames, dealer=True, computations=agreed) as joint:
+        for name in ("shares", "masks"):
+            found = joint.run(name)
+            assert found["count"].tolist() == [120]
+            assert found["sum"].tolist() == [pd.concat(frames).cost.sum()]
+        clusters = joint.cluster()
+        assert clusters["sizes"].sum() == 120
+        assert "that record" in clusters.caution
+        checked = verify_ledgers(list(joint.files.values()))
+        assert checked.agrees, checked.findings
+        assert checked.sessions == 3
+        for file in joint.files.values():  # nothing of an owner's part is written anywhere
+            with open_ledger(file, read_only=True) as ledger:
+                text = " ".join(str(entry.details) for entry in ledger.entries())
+            assert all(str(frame.cost.sum()) not in text for frame in frames)
+        # A table of the same records could tell its one withheld cell by the sum.
+        with pytest.raises(InputError):
+            joint.run("nothing")
+        with pytest.raises(InputError):
+            joint.regress()
+
+
+def test_a_sum_after_a_table_and_a_table_after_a_sum_are_refused():
+    frames = [frame.assign(icd="A") for frame in costs(3)]
+    stated = {
+        "keys": {"icd": ["A", "B"]},
+        "measures": {"cost": {"bound": 1e5}},
+        "computations": {"all": offered(3, "secure-sum")},
+    }
+    sql = "SELECT icd, SUM(cost) FROM stays GROUP BY icd"
+    for first, second in (("ask", "run"), ("run", "ask")):
+        with here(frames, dealer=True, **stated) as joint:
+            asked = {"ask": lambda j=joint: j.ask(sql), "run": lambda j=joint: j.run("all")}
+            asked[first]()
+            with pytest.raises(RefusedError) as caught:
+                asked[second]()
+            assert caught.value.code == "joint-history"
+
+
+def test_an_owner_whose_part_is_sensitive_takes_no_part():
+    frames = costs(5)
+    frames[1] = pd.DataFrame({"cost": [5.0, 6.0]})  # two contributors
+    agreed = {
+        "shares": offered(5, "secure-sum"),
+        "masks": offered(5, {"secure-sum": {"by": "aggregator"}}),
+    }
+    with here(frames, dealer=True, computations=agreed) as joint:
+        with pytest.raises(RefusedError) as caught:
+            joint.run("shares")
+        assert caught.value.code == "part-sensitive"
+        found = joint.run("masks")
+        assert found["owners"].tolist() == [4]
+        assert found["sum"].tolist() == [pd.concat([frames[0], *frames[2:]]).cost.sum()]
+
+
+def people(seed=3, n=160):
+    rng = np.random.default_rng(seed)
+    ids = [f"p{place}" for place in range(n)]
+    x = rng.normal(0, 3, (n, 2))
+    y = 4 + x @ [2.0, -1.0] + rng.normal(0, 1, n)
+    bank = pd.DataFrame({"person": ids, "debt": x[:, 0], "income": x[:, 1]})
+    office = pd.DataFrame({"person": ids, "hours": y}).sample(frac=1, random_state=seed)
+    return bank.iloc[10:], office.iloc[: n - 10].reset_index(drop=True)
+
+
+VERTICAL = {
+    "columns": {"owner1": ["debt", "income"], "owner2": ["hours"]},
+    "bounds": {"debt": 40.0, "income": 40.0, "hours": 80.0},
+    "aligned": "persons",
+}
+
+
+@pytest.mark.parametrize("through", ["owners", "dealer"])
+def test_two_owners_align_and_regress(through):
+    bank, office = people()
+    agreed = {
+        "persons": {
+            "protocol": {"alignment": {"through": through}},
+            "columns": {"owner1": ["person"], "owner2": ["person"]},
+        },
+        "fit": {"protocol": "joint-regression", **VERTICAL},
+        "products": {"protocol": "matrix-product", **VERTICAL},
+    }
+    whole = bank.merge(office, on="person")
+    x = np.column_stack([np.ones(len(whole)), whole[["debt", "income"]]])
+    with here([bank, office], dealer=True, computations=agreed) as joint:
+        with pytest.raises(RefusedError) as caught:
+            joint.regress()
+        assert caught.value.code == "not-aligned"
+        assert joint.align()["common"].tolist() == [len(whole)]
+        found = joint.regress()
+        expected = np.linalg.lstsq(x, whole.hours.to_numpy(), rcond=None)[0]
+        assert np.abs(found["coefficients"] - expected).max() < 1e-3
+        assert [line[1] for line in found.rows()[1]][:3] == ["constant", "debt", "income"]
+        products = joint.run("products")["product"]
+        assert np.allclose(products[:, 0], x[:, 1:].T @ whole.hours.to_numpy(), rtol=1e-6)
+        checked = verify_ledgers(list(joint.files.values()))
+        assert checked.agrees, checked.findings
+
+
+def test_noise_is_charged_in_every_ledger_before_anything_leaves():
+    agreed = {"noisy": offered(3, {"secure-sum": {"epsilon": 0.2}})}
+    with here(costs(3), dealer=True, computations=agreed, budget=1.6) as joint:
+        first, second = joint.run("noisy"), joint.run("noisy")
+        # Differences of two draws have deviations of 10 and of 100,000 cents: both are zero in 2 of
+        # 10 million runs.
+        assert (first["sum"], first["count"]) != (second["sum"], second["count"])
+        with pytest.raises(RefusedError) as caught:
+            joint.run("noisy")
+        assert caught.value.code == "budget-exhausted"
+        for name in ("owner1", "owner2", "owner3"):
+            with open_ledger(joint.files[name], read_only=True) as ledger:
+                spent = [e.details["charges"] for e in ledger.entries() if "charges" in e.details]
+            assert len(spent) == 2
+            assert spent[0] == {"dataset": {NoisePlan.of(0.2, [1, 10_000], shares=3).event: 1}}
+
+
+def test_noise_of_all_owners_is_as_large_as_central_noise():
+    plan = NoisePlan.of(0.2, [1], shares=4)
+    assert plan.deviations[0] ** 2 * 4 == pytest.approx((1 / 0.2) ** 2)
+    with pytest.raises(InputError) as caught:
+        NoisePlan.of(1.0, [1], shares=2)
+    assert caught.value.code == "noise-too-small"
+
+
+def test_the_sum_of_discrete_gaussians_is_within_the_bound():
+    # By convolution: how far two parts are from one discrete Gaussian of twice the variance.
+    for variance in (1.0, 2.0):
+        places = np.arange(-60, 61)
+        one = np.exp(-(places**2) / (2 * variance))
+        two = np.convolve(one / one.sum(), one / one.sum(), mode="same")
+        central = np.exp(-(places**2) / (4 * variance))
+        middle = np.abs(places) <= 12
+        ratio = np.abs(np.log(two[middle] / (central / central.sum())[middle])).max()
+        assert 0 < ratio <= lacking(variance, 2)
+
+
+def test_sums_survive_owners_that_leave_at_every_stage():
+    rng = np.random.default_rng(4)
+    parts = {f"o{n}": rng.integers(0, 100, (8, 2)).astype(float) for n in range(5)}
+    protocol = dc.SecureSum(by="aggregator")
+    for first in range(5):
+        for second in range(5):
+            found = rehearse_protocol(protocol, parts, dies_after={"o1": first, "o3": second})
+            stayed = [
+                "o0",
+                "o2",
+                "o4",
+                *(["o1"] if first > 2 else []),
+                *(["o3"] if second > 2 else []),
+            ]
+            assert found.shown["owners"].tolist() == [len(stayed)]
+            assert np.allclose(found.shown["sum"], sum(parts[o].sum(axis=0) for o in stayed))
+    # Three of five leave: nothing is opened.
+    gone = {"o1": 2, "o3": 2, "o4": 2}
+    found = rehearse_protocol(protocol, parts, dies_after=gone)
+    assert not found.shown
+    assert found.failed["dealer"].code == "too-few-owners"
+    assert not found.transcripts["dealer"].opened
+
+
+def test_fewer_than_half_of_the_owners_cannot_be_asked_to_stay():
+    # Else an aggregator could tell some owners that a victim stayed, and the others that it left,
+    # and put both of its secrets together.
+    for threshold in (1, 2, 6):
+        with pytest.raises(InputError):
+            dc.SecureSum(by="aggregator", threshold=threshold).stay(5)
+    assert [dc.SecureSum().stay(n) for n in (2, 3, 4, 5)] == [2, 2, 3, 3]
+
+
+def test_products_are_exact_whatever_the_dealer_sends_is_independent_of_the_records():
+    rng = np.random.default_rng(6)
+    sizes = []
+    for n in (50, 5000):
+        x, y = rng.uniform(-1, 1, (n, 5)), rng.uniform(-1, 1, (n, 6))
+        found = rehearse_protocol(dc.MatrixProduct(), {"a": x, "b": y})
+        assert np.abs(found.shown["product"] - x.T @ y).max() < 1e-6 * n
+        sent = found.transcripts["dealer"].to_dict()["sent"]
+        sizes.append(sum(one["bytes"] for one in sent.values()))
+    assert sizes[0] == sizes[1] < 1000
+
+
+def test_regressions_that_are_not_determined_are_not_opened():
+    rng = np.random.default_rng(7)
+    x = rng.normal(0, 1, (200, 1))
+    parts = {"a": x, "b": x + rng.normal(0, 1e-3, (200, 1)), "c": rng.normal(0, 1, (200, 1))}
+    for way in ("coefficients", "gram"):
+        nearly = parts if way == "coefficients" else parts | {"b": x * 2}
+        with pytest.raises(InfeasibleError):
+            rehearse_protocol(dc.JointRegression(open=way), nearly)
+    with pytest.raises(RefusedError):
+        rehearse_protocol(dc.JointRegression(), {one: v[:20] for one, v in parts.items()})
+
+
+def test_small_clusters_end_the_computation():
+    parts = {one: np.array([[0.1], [0.2], [0.1], [9.0 if one == "a" else 0.2]]) for one in "abc"}
+    with pytest.raises(RefusedError) as caught:
+        rehearse_protocol(dc.JointKMeans(k=2), parts)
+    assert caught.value.code == "small-cluster"
+
+
+def test_two_records_of_one_person_are_not_aligned():
+    with pytest.raises(InputError) as caught:
+        rehearse_protocol(dc.Alignment(), {"a": [b"x", b"x"], "b": [b"x"]})
+    assert caught.value.code == "identifier-twice"
+
+
+def test_the_first_owner_guesses_values_from_karrs_product_and_not_from_masks():
+    # Values 0 and 1 of the second owner, guessed from what arrives at the first.
+    rng = np.random.default_rng(8)
+    n = 400
+    x, y = rng.normal(0, 1, (n, 2)), rng.integers(0, 2, (n, 1)).astype(float)
+    given = {"a": x, "b": y}
+    right = {}
+    for share in (0.1, 0.5, 0.8):
+        rest = rehearse_protocol(dc.KarrProduct(share=share), given, rng=Randomness.seeded(1))
+        guess = rest.outcomes["a"].kept["rest"] > 0.5 * (1 - share)
+        right[share] = float((guess == (y > 0.5)).mean())
+    assert right[0.1] > 0.95
+    assert right[0.1] > right[0.5] > right[0.8] > 0.5
+    found = rehearse_protocol(dc.MatrixProduct(), given, rng=Randomness.seeded(1))
+    masked = next(body for _, label, body in found.views["a"] if label == "masked columns")
+    guess = np.frombuffer(masked, "<i8")[:, None] > 0
+    # 400 coins: six standard errors.
+    assert abs(float((guess == (y > 0.5)).mean()) - 0.5) < 6 * 0.025
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"columns": {"owner1": ["cost"], "nobody": ["cost"]}},
+        {"columns": {"owner1": ["cost"]}},
+        {"columns": {"owner1": ["cost"], "owner2": []}},
+        {"columns": {"owner1": ["cost"], "owner2": ["other"]}},
+        {"bounds": {}},
+        {"aligned": "nothing"},
+        {"protocol": {"secure-sum": {"epsilon": 1}}},
+        {"protocol": "no-such"},
+    ],
+)
+def test_computations_that_cannot_be_made_are_refused(change):
+    with (
+        pytest.raises(InputError),
+        here(costs(2), computations={"c": offered(2, "secure-sum") | change}),
+    ):
+        pass
+    with pytest.raises(InputError), here(costs(2), computations={"c": offered(2, "alignment")}):
+        pass
+
+
+@pytest.mark.parametrize("cost", [None, np.nan, -1.0, 101.0, "text"])
+def test_owners_see_when_they_start_that_columns_do_not_fit(cost):
+    frames = costs(2)
+    frames[0] = frames[0].astype(object)
+    frames[0].loc[0, "cost"] = cost
+    if cost == "text":
+        frames[0] = frames[0].astype(str)
+    with (
+        pytest.raises(InputError) as caught,
+        here(frames, computations={"c": offered(2, "secure-sum")}),
+    ):
+        pass
+    assert caught.value.code == "beyond-bound"
+
+
+def test_changed_records_are_refused_and_the_same_repeated():
+    frames = costs(2)
+    with here(frames, computations={"c": offered(2, "secure-sum")}) as joint:
+        assert joint.run("c")["sum"].tolist() == joint.run("c")["sum"].tolist()
+        with open_ledger(joint.files["owner1"]) as ledger:
+            entry = next(e for e in ledger.entries() if e.details.get("stage") == "computing")
+            details = {**entry.details, "session": "old", "inputs": {"cost": "other"}}
+            ledger.record(Draft("stays", "analyst", "joint", "q", "old", "p", details))
+        with pytest.raises(RefusedError) as caught:
+            joint.run("c")
+        assert caught.value.code == "joint-history"
+
+
+def test_the_commands_run_a_computation_with_processes_that_are_killed():
+    frames = costs(4)
+    agreed = {"sum": offered(4, {"secure-sum": {"by": "aggregator"}})}
+    with dc.Joint.local(
+        frames, name="stays", keys={}, measures={}, computations=agreed, time_limit=20
+    ) as joint:
+        folder = joint._closing.folder
+        joint._closing.processes["owner2"].kill()
+        joint._closing.processes["owner2"].wait()
+        words = ["joint", "run", str(folder / "owner1.yaml"), "sum", "--learned"]
+        done = CliRunner().invoke(cli.build(), words)
+        assert done.exit_code == 0, done.output
+        left = pd.concat([frames[0], *frames[2:]]).cost.sum()
+        assert f"{left:,.0f}" in done.output
+        assert "aggregator" in done.output
+        joint._closing.processes["owner3"].kill()
+        joint._closing.processes["owner3"].wait()
+        with pytest.raises(EngineError) as caught:
+            joint.run("sum")
+        assert caught.value.code == "too-few-owners"
+        assert len(verify_ledgers(joint.ledgers).opened) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_owners_killed_at_random_moments(seed):
+    """The sum is exact for those who stayed, or there is an error and nothing is opened."""
+    rng = np.random.default_rng(seed)
+    frames = costs(5, seed=seed)
+    agreed = {"sum": offered(5, {"secure-sum": {"by": "aggregator"}})}
+    with dc.Joint.local(
+        frames, name="stays", keys={}, measures={}, computations=agreed, time_limit=8
+    ) as joint:
+        victims = rng.choice(5, 2, replace=False)
+        timers = [
+            threading.Timer(rng.uniform(0, 0.4), joint._closing.processes[f"owner{v + 1}"].kill)
+            for v in victims
+        ]
+        for timer in timers:
+            timer.start()
+        found = joint.run("sum")
+        for timer in timers:
+            timer.join()
+        sums = [frame.cost.sum() for frame in frames]
+        possible = [
+            sum(s for place, s in enumerate(sums) if place not in gone)
+            for gone in ([], [victims[0]], [victims[1]], list(victims))
+        ]
+        assert found["sum"][0] in possible
+
+
+def test_keys_that_nobody_signed_are_refused():
+    parts = {f"o{n}": np.ones((4, 1)) for n in range(3)}
+
+    class Forging(dc.SecureSum):
+        def play(self, seat):
+            if seat.name == "o1":
+                seat = dataclasses.replace(seat, sign=lambda message: b"forged")
+            return super().play(seat)
+
+    found = rehearse_protocol(Forging(by="aggregator"), parts, dies_after={"o9": 0})
+    assert not found.shown
+    assert {error.code for name, error in found.failed.items() if name in ("o0", "o2")} == {
+        "wrong-signature"
+    }
