@@ -1,13 +1,16 @@
 """Hierarchies made from values: every value is a leaf, every level nests in the next."""
 
 import datetime
+import random
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import discreet as dc
 from discreet.data.declared import HierarchySource, read_hierarchy
-from discreet.data.hierarchy_builders import quantile_cuts
+from discreet.data.hierarchy_builders import grid_levels, quantile_cuts
 from discreet.data.suggestion import suggest
 from discreet.errors import InputError
 
@@ -122,3 +125,38 @@ def test_pairs_with_any_header_and_with_the_root_found(text, tmp_path):
     assert tree.root == "Land"
     assert set(tree.leaves) == {"N1", "S1"}
     assert tree.generalize("N1", 1) == "North"
+
+
+def test_kmeans_cuts_follow_clusters_and_tell_no_end_of_the_records():
+    rows = pd.DataFrame({"pay": [3.0, 4.0, 5.0] * 20 + [41.0, 43.0] * 10 + [97.0] * 5})
+    tree = HierarchySource(kmeans=3, low=0, high=200).open(
+        "pay", lambda _: dict(rows.pay.value_counts())
+    )
+    assert tree.children("Total") == ("0-22", "23-69", "70-199")
+    told = " ".join(code for code in tree.codes if not tree.is_leaf[tree.index[code]])
+    assert "97" not in told
+    assert "41" not in told
+    with pytest.raises(dc.InputError) as refused:
+        HierarchySource(kmeans=3)
+    assert refused.value.code == "hierarchy-ends"
+
+
+def test_coordinates_become_cells_of_grids_and_are_released_as_such():
+    draw = random.Random(1)
+    rows = pd.DataFrame({name: [draw.uniform(-1, 1) for _ in range(60)] for name in ("lat", "lon")})
+    grid = {"grid": [0.5, 1, 2]}
+    data = dc.read(
+        rows, roles={"lat": "quasi", "lon": "quasi"}, hierarchies={"lat": grid, "lon": grid}
+    )
+    safe = dc.anonymize(data, [dc.KAnonymity(5)], method=dc.Generalization())
+    assert max(safe.frame.groupby(["lat", "lon"]).size()) >= 5
+    cells = set(safe.frame["lat"]) | set(safe.frame["lon"])
+    assert cells <= {"-1 – 0", "0 – 1", "-1 – -0.5", "-0.5 – 0", "0 – 0.5", "0.5 – 1", "-2 – 0",
+                     "0 – 2", "Total", "*"}  # fmt: skip
+
+
+@pytest.mark.parametrize("sizes", [[], [0.3, 1], [-1], [1, 0.1]])
+def test_grids_that_do_not_nest_are_refused(sizes):
+    with pytest.raises(InputError) as refused:
+        grid_levels(["1.5"], sizes, "Total")
+    assert refused.value.code == "hierarchy-grid"

@@ -15,6 +15,8 @@ from discreet.data.codes import code_text
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.hierarchy_builders import (
     date_levels,
+    grid_levels,
+    kmeans_cuts,
     order_levels,
     prefix_levels,
     quantile_cuts,
@@ -42,9 +44,9 @@ Frequencies = Callable[[str], Mapping[Any, int]]
 #: Where a hierarchy comes from; exactly one is declared.
 _SOURCES = (
     *("file", "levels", "widths", "cuts", "rare", "dates", "prefixes", "redact", "standard"),
-    *("order", "quantiles"),
+    *("order", "quantiles", "kmeans", "grid"),
 )
-_LISTS = ("widths", "cuts", "dates", "prefixes", "order")
+_LISTS = ("widths", "cuts", "dates", "prefixes", "order", "grid")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +89,12 @@ class HierarchySource(Record):
     quantiles: int | None = parameter(
         None, help="classes of about equal size, between low and high", low=2, high=1000
     )
+    kmeans: int | None = parameter(
+        None, help="classes of near values (k-means), between low and high", low=2, high=1000
+    )
+    grid: tuple[float, ...] | None = parameter(
+        None, help="sizes of the cells of a grid, for coordinates; one per level, small to large"
+    )
     low: float | None = parameter(None, help="public lower end of the classes")
     high: float | None = parameter(None, help="public upper end of the classes")
     total: str = parameter("Total", help="the name of the root")
@@ -100,7 +108,7 @@ class HierarchySource(Record):
                 hint="write age: {widths: [5, 10]} or region: region.hrc",
             )
         ends = self.low is not None and self.high is not None and self.low < self.high
-        if self.quantiles is not None and not ends:
+        if (self.quantiles is not None or self.kmeans is not None) and not ends:
             raise InputError(
                 "classes made from the records need ends that are public",
                 code="hierarchy-ends",
@@ -115,7 +123,7 @@ class HierarchySource(Record):
     @property
     def is_of_codes(self) -> bool:
         """Whether it groups texts; intervals group numbers, and periods group dates."""
-        numeric = (self.widths, self.cuts, self.quantiles, self.dates)
+        numeric = (self.widths, self.cuts, self.quantiles, self.kmeans, self.grid, self.dates)
         return all(setting is None for setting in numeric)
 
     def open(self, column: str, frequencies: Frequencies) -> Hierarchy:
@@ -145,11 +153,13 @@ class HierarchySource(Record):
                 hint="give its hierarchy by file or levels",
                 column=column,
             )
-        if self.quantiles is not None:
+        for classes, cut in ((self.quantiles, quantile_cuts), (self.kmeans, kmeans_cuts)):
+            if classes is None:
+                continue
             known = {value: counts[value] for value in numbers}
             assert self.low is not None  # checked when it was declared
             assert self.high is not None
-            cuts = quantile_cuts(known, self.quantiles, self.low, self.high)
+            cuts = cut(known, classes, self.low, self.high)
             return Hierarchy.from_intervals(cuts, values=numbers, total=self.total)
         if self.cuts is not None:
             return Hierarchy.from_intervals(self.cuts, values=numbers, total=self.total)
@@ -170,6 +180,8 @@ class HierarchySource(Record):
             return prefix_levels(values, self.prefixes, self.total)
         if self.redact is not None:
             return redaction_levels(values, self.redact, self.total)
+        if self.grid is not None:
+            return grid_levels(values, self.grid, self.total)
         if self.standard is not None:
             return standard_levels(values, self.standard, self.total)
         return None if self.order is None else order_levels(self.order, values, self.total)

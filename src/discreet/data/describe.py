@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from discreet.data.formulas import formula_columns
 from discreet.data.infer import Summary, judge, summaries
 from discreet.data.names import meaning
+from discreet.data.person_names import look_like_names
 from discreet.data.reading import Reading
 from discreet.data.schema import Role
 from discreet.report import Report, Rows, text_table
@@ -19,7 +21,15 @@ if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
     from discreet.data.engines.base import Relation
 
-__all__ = ["Alarm", "ColumnDescription", "Description", "Exposure", "describe", "exposure"]
+__all__ = [
+    "PERSON_NAMES",
+    "Alarm",
+    "ColumnDescription",
+    "Description",
+    "Exposure",
+    "describe",
+    "exposure",
+]
 
 
 #: Characters in a line of a terminal, and of a name in a table of columns.
@@ -28,6 +38,11 @@ _NAME = 20
 #: From this share of different values on, numbers tell most people apart.
 _NEAR_UNIQUE = 0.5
 
+#: Columns with more different texts are not read for names of people.
+_TEXTS = 5_000
+_FORMULA = "some texts begin with =, +, - or @, which spreadsheet programs run as formulas"
+#: Why a column of few texts is held back.
+PERSON_NAMES = "its values look like names of people"
 #: Why a column has its role, where somebody said so.
 GIVEN = "given by the curator"
 
@@ -200,6 +215,13 @@ def describe(dataset: Dataset, *, approximate: bool = False) -> Description:
                 reason=GIVEN if stands else guess.reason,
             )
         )
+    named = _people_named(dataset, columns)
+    columns = [
+        dataclasses.replace(column, role=Role.IDENTIFIER.value, reason=PERSON_NAMES)
+        if column.name in named
+        else column
+        for column in columns
+    ]
     quasi = [column.name for column in columns if column.role == Role.QUASI.value]
     return Description(
         name=dataset.name,
@@ -208,10 +230,32 @@ def describe(dataset: Dataset, *, approximate: bool = False) -> Description:
         unit=dataset.schema.unit or guessed.unit,
         weight=dataset.schema.weight or guessed.weight,
         exposure=exposure(dataset.relation, quasi) if quasi and _any_records(found) else None,
-        alarms=_alarms(dataset, found, columns),
+        alarms=(
+            *(Alarm(name, PERSON_NAMES) for name in named),
+            *_alarms(dataset, found, columns),
+        ),
         reading=dataset.reading,
         approximate=approximate and dataset.engine.estimated(exp.Null()) is not None,
     )
+
+
+def _people_named(dataset: Dataset, columns: Sequence[ColumnDescription]) -> list[str]:
+    """Return columns of few texts that look like names of people, where no role was given.
+
+    A name of the column that says what it holds ("city") is believed: places look like people.
+    """
+    return [
+        column.name
+        for column in columns
+        if column.role == Role.QUASI.value
+        and column.type == "nominal"
+        and column.distinct <= _TEXTS
+        and column.reason != GIVEN
+        and not column.reason.startswith("the name says")
+        and look_like_names(
+            [str(v) for v in dataset.frequencies([column.name]).column(0).to_pylist() if v]
+        )
+    ]
 
 
 def _alarms(
@@ -234,7 +278,9 @@ def _alarms(
         ):
             share = f"{summary.uniqueness:.0%} of the numbers differ"
             alarms.append(Alarm(summary.name, f"{share}: they tell people apart"))
-    return tuple(alarms)
+    told = {alarm.column for alarm in alarms}
+    formulas = formula_columns(dataset.relation)
+    return (*alarms, *(Alarm(name, _FORMULA) for name in formulas if name not in told))
 
 
 def _any_records(found: Sequence[Summary]) -> bool:

@@ -10,6 +10,9 @@ import datetime
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import ROUND_FLOOR, Decimal, InvalidOperation
+
+import numpy as np
 
 from discreet.errors import InputError
 
@@ -17,6 +20,8 @@ __all__ = [
     "DATE_LEVELS",
     "STANDARDS",
     "date_levels",
+    "grid_levels",
+    "kmeans_cuts",
     "order_levels",
     "prefix_levels",
     "quantile_cuts",
@@ -25,6 +30,9 @@ __all__ = [
 ]
 
 Rows = list[list[str]]
+
+#: Steps of k-means, at most.
+_ROUNDS = 100
 
 #: Levels above a day, finest first.
 DATE_LEVELS = ("month", "quarter", "year", "decade")
@@ -159,6 +167,65 @@ def quantile_cuts(
         seen += counts[value]
     inner = [cut for cut in dict.fromkeys(ends) if low < cut < high]
     return [low, *inner, high]
+
+
+def kmeans_cuts(counts: Mapping[float, int], classes: int, low: float, high: float) -> list[float]:
+    """Return cut points between clusters of near values (k-means), between ends that are public.
+
+    As for quantiles, the inner cuts are rounded to two significant digits.
+
+    >>> kmeans_cuts({1.0: 5, 2.0: 5, 50.0: 3, 52.0: 3, 90.0: 1}, 3, 0, 100)
+    [0, 26.0, 70.0, 100]
+    """
+    values = np.array(sorted(counts), dtype=float)
+    weight = np.array([counts[value] for value in sorted(counts)], dtype=float)
+    # Lloyd's method, begun at evenly spaced values: the same records give the same cuts.
+    centres = np.unique(values[np.linspace(0, len(values) - 1, classes).round().astype(int)])
+    for _ in range(_ROUNDS):
+        nearest = np.searchsorted((centres[1:] + centres[:-1]) / 2, values)
+        size = np.bincount(nearest, weight, len(centres))
+        moved = np.bincount(nearest, weight * values, len(centres))[size > 0] / size[size > 0]
+        if len(moved) == len(centres) and np.allclose(moved, centres, rtol=1e-12):
+            break
+        centres = moved
+    ends = [float(f"{cut:.2g}") for cut in (centres[1:] + centres[:-1]) / 2]
+    return [low, *(cut for cut in dict.fromkeys(ends) if low < cut < high), high]
+
+
+def grid_levels(values: Iterable[str], sizes: Sequence[float], total: str) -> Rows:
+    """Return coordinates with the cells of grids around them, from small cells to large.
+
+    Cells begin at multiples of their size, whatever the records hold, so that no cell tells where
+    the records end. A column of latitudes and one of longitudes make a grid together.
+
+    >>> grid_levels(["52.517"], [0.1, 1], "Total")
+    [['52.517', '52.5 – 52.6', '52 – 53', 'Total']]
+    """
+    steps = [Decimal(str(size)) for size in sizes]
+    nested = all(large % small == 0 for small, large in itertools.pairwise(steps))
+    if not steps or min(steps) <= 0 or not nested:
+        raise InputError(
+            "the cells of a grid do not lie within those of the next",
+            code="hierarchy-grid",
+            hint="write positive sizes, each a multiple of the one before: grid: [0.01, 0.1, 1]",
+        )
+    rows = []
+    for value in values:
+        try:
+            place = Decimal(value)
+        except InvalidOperation:
+            raise InputError(
+                "a value of the column is not a coordinate",
+                code="not-a-number",
+                hint="give the column another hierarchy, or correct the records",
+            ) from None
+        rows.append([value, *(_cell(place, step) for step in steps), total])
+    return rows
+
+
+def _cell(place: Decimal, step: Decimal) -> str:
+    low = (place / step).to_integral_value(ROUND_FLOOR) * step
+    return f"{low.normalize():f} – {(low + step).normalize():f}"
 
 
 def _section(starts: Sequence[tuple[str, str]]) -> Callable[[str], str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
@@ -25,6 +26,8 @@ __all__ = ["Summary", "infer_schema", "judge", "summaries"]
 #: Records judged from where a dataset is only being opened; `describe` looks at all.
 SAMPLE = 50_000
 _FEW = 50
+#: Columns in one question: PostgreSQL answers with at most 1,664 values.
+_ASKED = 200
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}")
 _INTERVAL = re.compile(r"[<>≤≥]?=?\s*[\[(]?-?\d+([.,]\d+)?\s*([-–,+].*)?")
 
@@ -89,14 +92,22 @@ def summaries(
 ) -> tuple[Summary, ...]:
     """Return the aggregates of every column, asked for in one query where that is quickest.
 
-    `approximate` lets the engine estimate how many values differ. An estimate of nearly all is
-    taken as all, which at worst protects a column that need not be.
+    Wide files are asked in several. `approximate` lets the engine estimate how many values differ.
+    An estimate of nearly all is taken as all, which at worst protects a column that need not be.
     """
+    fields = [field for field in relation.schema if field.name != ROW]
+    return tuple(
+        summary
+        for start in range(0, len(fields), _ASKED)
+        for summary in _summaries(relation, fields[start : start + _ASKED], rows, approximate)
+    )
+
+
+def _summaries(
+    relation: Relation, fields: Sequence[pa.Field], rows: int | None, approximate: bool
+) -> tuple[Summary, ...]:
     from discreet.data.engines import sql
 
-    fields = [field for field in relation.schema if field.name != ROW]
-    if not fields:
-        return ()
     query = relation.query if rows is None else _head(relation, rows)
     wanted: list[exp.Expression] = [sql.alias(exp.Count(this=exp.Star()), "n")]
     apart: list[exp.Expression] = []
@@ -222,6 +233,9 @@ def _role(summary: Summary) -> tuple[Role, str]:
             continue  # notes are not marks, and may name people whatever the column is called
         if word is not None and not (role is Role.IDENTIFIER and summary.kind == "boolean"):
             return role, f"the name says {word!r}"
+    word = meaning(summary.name, "staff")
+    if word is not None and summary.kind == "text":
+        return Role.IDENTIFIER, f"the name says {word!r}: its values may name people"
     word = meaning(summary.name, "place")
     if word is not None and summary.kind == "number":
         return Role.QUASI, f"the name says {word!r}: where somebody is"

@@ -50,6 +50,12 @@ _STEMS: dict[str, str] = {
     "place": "LAT LON LNG LONG latitud longitud breitengrad laengengrad latitude longitude coordina",
     "ordinal": "level stufe nivel niveau grade rank rang stage class klasse clase rating size score",
     "person": "person patient respond individual client customer kunde employee pupil student member",
+    "staff": (
+        "doctor physician arzt aerzt hausarzt medico medecin nurse surgeon chirurg therapist teacher "
+        "lehrer judge richter lawyer anwalt abogado author manager supervisor officer caseworker "
+        "sachbearbeit contact ansprechpartner referrer consultant examiner interviewer reviewer agent "
+        "operator midwife hebamme practitioner GP attending signed signatory responsable"
+    ),
     "group": "holding enterprise group konzern company firm unternehmen empresa entreprise owner",
 }
 _KNOWN = {kind: stems.split() for kind, stems in _STEMS.items()}

@@ -25,6 +25,7 @@ from discreet.data.addresses import database_file
 from discreet.data.atomic import atomic_directory, written_files
 from discreet.data.dataset import Dataset
 from discreet.data.files import require_file
+from discreet.data.formulas import formula_caution, formula_columns, is_formula
 from discreet.data.job import Job
 from discreet.data.keys import read_key_file
 from discreet.dp.caution import cautions
@@ -197,6 +198,7 @@ def run_policy(
     for name, job in chosen.items():  # every mistake shows before anything is released
         job.check(opened[name])
     done: list[Done] = []
+    warnings: list[str] = []
     with atomic_directory(output) as stage:
         kept = _kept(Path(output), stage, policy, chosen) if only else None
         for number, (name, job) in enumerate(chosen.items()):
@@ -210,8 +212,10 @@ def run_policy(
             _finish(job, result, stage / REPORTS)
             _hand_over(policy, name, job, result, stage)
             done.append(Done(name, job.name, job.verdict(result), str(Path(output) / where)))
+            warnings += [f"{name}: {text}" for text in _formulas(job, result)]
         used = (policy.data, *chosen.values())
         record = _record(path, access, used, done, key=fingerprint_key)
+        record = dataclasses.replace(record, cautions=(*record.cautions, *warnings))
         record = _with_earlier(record, kept, policy)
         (stage / _COPY).write_text(published_text(read_policy(path)), encoding="utf-8")
         record = dataclasses.replace(record, files=tuple(written_files(stage)))
@@ -234,6 +238,21 @@ def _hand_over(policy: Policy, name: str, job: Job, result: Any, stage: Path) ->
     page = handover_page(name, result, about=policy.about, source=policy.data, folder=folder)
     (stage / HANDOVER).mkdir(exist_ok=True)
     write_handover(page, stage / HANDOVER, name, pdf=policy.about.pdf)
+
+
+def _formulas(job: Job, result: Any) -> list[str]:
+    """Return a caution where released texts may be run by who opens them. Any: see `Job.run`."""
+    if job.section != "releases":
+        return []
+    released = getattr(result, "dataset", None)
+    found: list[str] = []
+    if isinstance(released, Dataset):
+        found = formula_columns(released.relation)
+    for part in getattr(result, "releases", (result,)):
+        for dimension in getattr(getattr(part, "table", None), "dimensions", ()):
+            if any(map(is_formula, dimension.codes)):
+                found.append(dimension.name)
+    return [formula_caution(list(dict.fromkeys(found)))] if found else []
 
 
 def _jobs(policy: Policy) -> dict[str, Job]:

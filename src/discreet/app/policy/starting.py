@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.data.addresses import without_passwords
-from discreet.data.describe import Description, describe
+from discreet.data.describe import PERSON_NAMES, ColumnDescription, Description, describe
 from discreet.data.names import meaning
 from discreet.data.schema import Role
 from discreet.data.suggestion import suggest_hierarchy
@@ -25,7 +25,6 @@ from discreet.errors import InputError
 from discreet.report import Report, Rows
 
 if TYPE_CHECKING:
-    from discreet.data.dataset import Dataset
     from discreet.data.source import Source
 
 __all__ = [
@@ -124,32 +123,36 @@ def examine(source: Source) -> Examined:
         raise InputError(
             f"{len(dataset.columns):,} columns are too many to suggest a role for each",
             code="too-many-columns",
-            hint=f"keep the at most {_WIDEST} columns that are to leave in a file of their own",
+            hint=f"write the at most {_WIDEST} columns that are to leave into a file of their own, "
+            "such as with pandas: pd.read_csv(FILE, usecols=[…]).to_csv('chosen.csv', index=False)",
         )
     found = describe(dataset)
     if found.unit is None:
-        found = dataclasses.replace(found, unit=_owner(dataset, found))
+        found = dataclasses.replace(found, unit=_owner(found))
     roles, to_decide = _roles(found)
     quasi = [name for name, role in roles.items() if role == Role.QUASI.value]
     trees = {name: suggest_hierarchy(dataset, name) for name in quasi}
     return Examined(source, found, roles, tuple(to_decide), trees)
 
 
-def _owner(dataset: Dataset, found: Description) -> str | None:
+def _owner(found: Description) -> str | None:
     """Return the column that says whose a record is, where somebody has several.
 
     Classes that count records would take the many records of one person for many people. Of several
-    such columns the one with the most values is taken.
+    such columns the one with the most values is taken; doctors and others who serve many people
+    own no record.
     """
-    named = [c.name for c in found.columns if c.role == Role.IDENTIFIER.value]
-    named += [c.name for c in found.columns if c.role != Role.IDENTIFIER.value and _is_who(c.name)]
-    several: dict[str, int] = {}
-    for name in named:
-        values = dataset.arrow([name]).column(0).drop_null()
-        distinct = len(values.unique())
-        if 1 < distinct < len(values):
-            several[name] = distinct
+    several = {
+        column.name: column.distinct
+        for column in found.columns
+        if (_is_who(column.name) or (column.role == Role.IDENTIFIER.value and not _serves(column)))
+        and 1 < column.distinct < found.records - column.missing
+    }
     return max(several, key=lambda name: several[name]) if several else None
+
+
+def _serves(column: ColumnDescription) -> bool:
+    return column.reason == PERSON_NAMES or meaning(column.name, "staff") is not None
 
 
 def _is_who(name: str) -> bool:
@@ -204,6 +207,8 @@ def _roles(found: Description) -> tuple[dict[str, str], list[tuple[str, str]]]:
         is_known = why.startswith(_NAMED)
         if role == Role.IDENTIFIER.value or column.name in (found.unit, found.weight):
             roles[column.name] = Role.IDENTIFIER.value
+            if _serves(column) and column.name != found.unit:
+                to_decide.append((column.name, why))
             if column.name == found.weight:
                 to_decide.append((column.name, "a weight: say `weight:` if records are weighted"))
             continue

@@ -172,9 +172,17 @@ def require_enough(records: int, models: Sequence[Model], *, word: str = "record
                 f"{model.name} needs classes of at least {model.smallest:,} {word} and the file "
                 f"has {records:,}",
                 code="too-few-records",
-                hint=f"ask for at most {records:,}" if records else "the file is empty",
+                hint=_enough(records, model.name, word),
                 feasible=records,
             )
+
+
+def _enough(records: int, name: str, word: str) -> str:
+    if not records:
+        return "the file is empty"
+    if records == 1:
+        return f"nobody can be hidden among one of the {word}: add records, or publish counts"
+    return f"ask {name} for classes of at most {records:,}, or add records"
 
 
 def most_within(counts: Numbers, caps: Numbers, share: float) -> Numbers:

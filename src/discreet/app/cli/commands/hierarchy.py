@@ -41,7 +41,8 @@ def add(app: typer.Typer) -> None:
             typer.Option(
                 "--as",
                 help="prefixes=3,2 · dates=month,year · widths=5,10 · rare=5 · redact=3 · "
-                "standard=icd-10 · order=low,mid,high · 'quantiles=5 low=0 high=100'; suggested "
+                "standard=icd-10 · order=low,mid,high · 'quantiles=5 low=0 high=100' · "
+                "'kmeans=5 low=0 high=100' · grid=0.01,0.1,1 (coordinates); suggested "
                 "from the values if left out.",
             ),
         ] = None,

@@ -103,4 +103,6 @@ def add(app: typer.Typer) -> None:
                 fingerprint_key=key,
                 progress=progress,
             )
+        for warning in record.cautions:
+            console.note(f"caution: {warning}")
         console.show(record, as_json=as_json)
