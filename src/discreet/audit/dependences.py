@@ -22,7 +22,16 @@ from discreet.data.engines.base import Relation
 from discreet.data.sql.query import from_clause
 from discreet.data.sql.total import total
 
-__all__ = ["Dependence", "dependences", "families"]
+__all__ = [
+    "EXACTLY",
+    "NEARLY",
+    "Dependence",
+    "centred",
+    "column_tree",
+    "dependences",
+    "families",
+    "straight",
+]
 
 Floats = npt.NDArray[np.float64]
 #: A column follows from others if what they leave of its deviation is less than this share.
@@ -108,7 +117,7 @@ class _Search:
         declared: Dependence | None = None
         for given in dict.fromkeys(map(tuple, sets)):
             for trimmed in (False, True):
-                moments = self._moments(tuple(sorted((column, *given))), trimmed) if given else None
+                moments = self.moments(tuple(sorted((column, *given))), trimmed) if given else None
                 if moments is None or moments.scale(column) == 0.0:
                     continue  # a constant tells nothing of others
                 factors, left = moments.explained(column, given)
@@ -119,9 +128,10 @@ class _Search:
                     declared = made
         return declared
 
-    def _moments(self, names: tuple[str, ...], trimmed: bool) -> _Moments | None:
+    def moments(self, names: tuple[str, ...], trimmed: bool) -> _Moments | None:
+        """Return the moments of columns; None where too few records have them, or none is far."""
         if (names, trimmed) not in self._seen:
-            first = self._moments(names, False) if trimmed else None
+            first = self.moments(names, False) if trimmed else None
             made = None
             if not trimmed or (first is not None and first.has_far):
                 made = _Moments.of(self._data, names, first)
@@ -177,16 +187,15 @@ class _Moments:
         )
 
 
-def families(found: Sequence[Dependence]) -> dict[str, str]:
-    """Return for each column in a dependence the name that its whole family goes by.
+def families(found: Sequence[Dependence], pairs: Sequence[tuple[str, str]] = ()) -> dict[str, str]:
+    """Return for each column in a dependence or a pair the name that its whole family goes by.
 
     >>> made = [Dependence("total", {"salary": 1.0, "bonus": 1.0}, 0.0, (0.0, 0.0))]
     >>> families(made)
     {'bonus': 'bonus', 'salary': 'bonus', 'total': 'bonus'}
     """
     groups: list[set[str]] = []
-    for one in found:
-        joined = {one.column, *one.factors}
+    for joined in [*({one.column, *one.factors} for one in found), *map(set, pairs)]:
         apart = [g for g in groups if not g & joined]
         groups = [*apart, joined.union(*(g for g in groups if g & joined))]
     return {name: min(group) for group in groups for name in sorted(group)}
@@ -203,7 +212,25 @@ def _explained(matrix: Floats, place: int, given: Sequence[int]) -> tuple[Floats
     return np.asarray(factors), float(np.sqrt(max(left, 0.0) / own)) if own > 0 else 1.0
 
 
-def _column(name: str) -> exp.Expression:
+def straight(data: Relation, column: str, given: Sequence[str]) -> tuple[float, tuple[str, ...]]:
+    """Return the share of a column's deviation that a line through others leaves, and which it uses.
+
+    The smaller share of all records and of those that are not far from the others.
+    """
+    search = _Search(data)
+    best: tuple[float, tuple[str, ...]] = (1.0, ())
+    for trimmed in (False, True):
+        moments = search.moments(tuple(sorted((column, *given))), trimmed)
+        if moments is None or moments.scale(column) == 0.0:
+            continue
+        factors, left = moments.explained(column, given)
+        used = tuple(n for n, f in zip(given, factors, strict=True) if abs(f) > max(EXACTLY, left))
+        best = min(best, (left, used))
+    return best
+
+
+def column_tree(name: str) -> exp.Expression:
+    """Return a column as a number that no arithmetic on it makes fail."""
     added = exp.Add(this=exp.column(name, quoted=True), expression=exp.Literal.number(0))
     return exp.Paren(this=total(added))
 
@@ -242,7 +269,7 @@ def _present(
 def _near(name: str, middle: float, scale: float) -> exp.Expression:
     reach = _FAR * (scale or 1.0)
     return exp.Between(
-        this=_column(name), low=_number(middle - reach), high=_number(middle + reach)
+        this=column_tree(name), low=_number(middle - reach), high=_number(middle + reach)
     )
 
 
@@ -252,10 +279,10 @@ def _scales(
     """Return means and deviations, whether a record is far from the others, and their number."""
     wanted: dict[str, exp.Expression] = {"n": exp.Count(this=exp.Star())}
     for place, name in enumerate(names):
-        wanted[f"a{place}"] = exp.Avg(this=_column(name))
-        wanted[f"s{place}"] = exp.StddevPop(this=_column(name))
-        wanted[f"l{place}"] = exp.Min(this=_column(name))
-        wanted[f"h{place}"] = exp.Max(this=_column(name))
+        wanted[f"a{place}"] = exp.Avg(this=column_tree(name))
+        wanted[f"s{place}"] = exp.StddevPop(this=column_tree(name))
+        wanted[f"l{place}"] = exp.Min(this=column_tree(name))
+        wanted[f"h{place}"] = exp.Max(this=column_tree(name))
     row = _fetch(data, wanted, where)
     middles, scales, low, high = (
         np.array([row[f"{letter}{place}"] or 0.0 for place in range(len(names))])
@@ -270,8 +297,9 @@ def _number(value: float) -> exp.Expression:
     return exp.Neg(this=literal) if value < 0 else literal
 
 
-def _centred(name: str, middle: float, scale: float) -> exp.Expression:
-    away = exp.Paren(this=exp.Sub(this=_column(name), expression=_number(middle)))
+def centred(name: str, middle: float, scale: float) -> exp.Expression:
+    """Return a column less its mean and over its deviation."""
+    away = exp.Paren(this=exp.Sub(this=column_tree(name), expression=_number(middle)))
     return exp.Paren(this=exp.Div(this=away, expression=_number(scale or 1.0)))
 
 
@@ -283,9 +311,7 @@ def _products(
     where: exp.Expression,
 ) -> npt.NDArray[np.float64]:
     """Return the sums of products of the columns, each less its mean and over its deviation."""
-    parts = [
-        _centred(n, float(m), float(s)) for n, m, s in zip(names, middles, scales, strict=True)
-    ]
+    parts = [centred(n, float(m), float(s)) for n, m, s in zip(names, middles, scales, strict=True)]
     pairs = list(itertools.combinations_with_replacement(range(len(names)), 2))
     wanted: dict[str, exp.Expression] = {
         f"p{i}_{j}": exp.Sum(this=exp.Mul(this=parts[i].copy(), expression=parts[j].copy()))
@@ -314,9 +340,9 @@ def _measured(
     own = {names[g]: _rounded(float(f * scales[place] / scales[g])) for g, f in kept}
     shift = float(middles[place] - sum(own[names[g]] * middles[g] for g, _ in kept))
     shift = 0.0 if abs(shift) < EXACTLY * float(scales[place]) else _rounded(shift)
-    rest: exp.Expression = exp.Sub(this=_column(names[place]), expression=_number(shift))
+    rest: exp.Expression = exp.Sub(this=column_tree(names[place]), expression=_number(shift))
     for name, factor in own.items():
-        part = exp.Mul(this=_column(name), expression=_number(factor))
+        part = exp.Mul(this=column_tree(name), expression=_number(factor))
         rest = exp.Sub(this=rest, expression=exp.Paren(this=part))
     ends: dict[str, exp.Expression] = {"low": exp.Min(this=rest), "high": exp.Max(this=rest.copy())}
     row = _fetch(data, ends, where)

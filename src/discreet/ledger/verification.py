@@ -171,7 +171,7 @@ def _wrong(row: Sequence[Any], number: int, before: str) -> str:
 def _reads_whole(row: Sequence[Any]) -> bool:
     """Return whether only the spelling of an entry's details differs. Any: a driver's row."""
     try:
-        return chained(read_entry(row)) == row[12]
+        return chained(read_entry(row)) == str(row[12])
     except ValueError:
         return False
 

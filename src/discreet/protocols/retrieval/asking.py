@@ -313,8 +313,8 @@ class Retrieval:
         ]
         sums = self._turn(state, part, aims, 1)
         values = [
-            proven(state, part, *one, found["filter"], self._reader)
-            for *one, found in zip(targets, standings, aims, sums, strict=True)
+            proven(state, part, target, standing, aim, found["filter"], self._reader)
+            for target, standing, aim, found in zip(targets, standings, aims, sums, strict=True)
         ]
         return values[: len(keys)]
 

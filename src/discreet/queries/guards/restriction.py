@@ -27,6 +27,7 @@ from discreet.queries.guards._base import (
 )
 from discreet.queries.guards._dependences import dependences
 from discreet.queries.guards._few_values import few_values, telling
+from discreet.queries.guards._followed import Followed, bent, followed
 from discreet.queries.guards._margin import known_bounds
 from discreet.queries.guards._nearby import covering, nearest_answered
 from discreet.queries.guards._partition import partition
@@ -71,9 +72,10 @@ class Restriction(Guard):
 
     A sum of zeros says that all of them are: counts, sums and means of a confidential column of
     texts or truths, and of numbers declared `categorical`, are refused, unless `tells="accepted"`.
-    Numbers that are few and not declared keep the gateway from opening. Confidential columns that
-    follow from each other (found when the gateway opens, or declared as `dependent`) are audited
-    as one: a sum of any of them counts as a sum of all.
+    Numbers that are few, or that follow from public columns as a salary does from its grade, and are
+    not declared keep the gateway from opening. Confidential columns that follow from each other
+    (along a straight line or rising together, found when the gateway opens, or declared as
+    `dependent`) are audited as one: a sum of any of them counts as a sum of all.
 
     Examples
     --------
@@ -117,7 +119,9 @@ class Restriction(Guard):
         "which tell everybody's value where a group is all alike",
     )
     categorical: tuple[str, ...] = parameter(
-        (), help="confidential columns of numbers that have few values, such as zeros and ones"
+        (),
+        help="confidential columns of numbers that have few values, such as zeros and ones, or that "
+        "follow from public columns",
     )
     dependent: dict[str, tuple[str, ...]] = parameter(
         {}, help="confidential columns that follow from others, and from which"
@@ -204,22 +208,29 @@ class _Keeper(Keeper):
         # Users of other guards may tell what they heard: all answers together keep the smallest k.
         self._floor = _floor(guard, data, ledger)
         self._joint: dict[str, Auditor] = {}
-        found = dependences(data, guard.dependent)
-        self._family = families(found)
-        if found and guard.interval is not None:
+        found, pairs = dependences(data, guard.dependent), bent(data)
+        straight = families(found)
+        pairs = [(a, b) for a, b in pairs if a not in straight or straight[a] != straight.get(b)]
+        self._family = families(found, pairs)
+        if self._family and guard.interval is not None:
+            column = found[0].column if found else pairs[0][1]
             raise InputError(
-                f"{found[0].column!r} follows from other confidential columns: an interval of one "
+                f"{column!r} follows from other confidential columns: an interval of one "
                 "would not be kept by the other",
                 code="dependent-interval",
-                column=found[0].column,
+                column=column,
                 hint="leave one of them out of the data, or leave out interval",
             )
         data.relation.require(*guard.categorical)
-        self._few = self._categorical(few_values(data))
+        told = followed(data)
+        few = few_values(data)
+        self._few = self._categorical(few, told)
         crowd = self._profiles.crowd(data.count)
         self.notices = (
             *(() if crowd is None else (crowd,)),
             *(str(one) for one in found),
+            *(f"{a} and {b} follow from each other: protected together" for a, b in pairs),
+            *(str(one) for one in told if one.column not in few),
             *(telling(data, column, guard.k) for column in sorted(self._few)),
         )
         #: What everybody knows of each column that has an interval to keep.
@@ -244,11 +255,12 @@ class _Keeper(Keeper):
             return _Ready(groups, order, error)
         return _Ready(groups, order, rows, packed(rows))
 
-    def _categorical(self, found: frozenset[str]) -> frozenset[str]:
+    def _categorical(self, found: frozenset[str], told: Sequence[Followed]) -> frozenset[str]:
         """Return the columns that are not answered exactly: what was declared, not what is found.
 
         A refusal that followed from the values would tell something of them. So numbers that turn
-        out to be few are said to the curator, who declares them; nobody is answered before.
+        out to be few, or to follow from public columns, are said to the curator, who declares them;
+        nobody is answered before.
         """
         guard, data = self._guard, self._data
         numbers = {name for name in found if data.catalog[name].is_number}
@@ -262,6 +274,16 @@ class _Keeper(Keeper):
                 hint=f"declare categorical: [{', '.join(undeclared)}], which refuses them, "
                 "or tells: accepted",
             )
+        for one in told:
+            if one.exactly and one.column not in guard.categorical and guard.tells == "refused":
+                raise InputError(
+                    f"column {one.column!r} follows from {', '.join(one.by)}, which everybody may "
+                    "know: exact answers would tell it of everybody",
+                    code="follows-from-public",
+                    column=one.column,
+                    hint=f"declare categorical: [{one.column}], which refuses them, "
+                    "or tells: accepted; or answer under Perturbation",
+                )
         return found | set(guard.categorical)
 
     def attributes(self, query: Query) -> list[str]:
@@ -351,7 +373,8 @@ class _Keeper(Keeper):
                 )
             if measure.column in self._few and self._guard.tells == "refused":
                 raise RefusedError(
-                    f"{measure.column!r} has few values: exact answers about it would tell them",
+                    f"{measure.column!r} has few values, or others tell them: exact answers about "
+                    "it would tell whose they are",
                     code="tells-values",
                     hint="ask a gateway with Perturbation, or the curator for tells: accepted",
                 )
