@@ -4,10 +4,13 @@ import itertools
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import discreet as dc
 from discreet.audit.intervals import audit_table
+from discreet.audit.sliding import with_verdicts
+from discreet.tables.suppression import efforts
 from discreet.tables.suppression.engine import suppress
 from discreet.tables.suppression.task import Scale
 
@@ -64,6 +67,65 @@ def test_tables_of_thousands_of_cells(sizes, shape, seed):
     table = BENCHMARK["generate"](sizes, shape, kind=kind, density=density, seed=seed)
     for attacker, objective in CHOICES:
         require(table, attacker, objective, ["balanced"])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "shape", "seeds"),
+    [
+        ((9, 8), "nested", range(2)),
+        ((12, 9), "uneven", range(2)),
+        pytest.param((9, 8), "nested", range(2, 12), marks=pytest.mark.slow),
+        pytest.param((12, 9), "uneven", range(2, 12), marks=pytest.mark.slow),
+        pytest.param((6, 4, 3), "nested", range(6), marks=pytest.mark.slow),
+        pytest.param((14, 12), "flat", range(6), marks=pytest.mark.slow),
+    ],
+)
+def test_fast_is_never_dearer_than_twice_balanced(sizes, shape, seeds):
+    for seed in seeds:
+        kind, density = ("amounts", "counts")[seed % 2], (0.75, 0.4, 0.95)[seed % 3]
+        table = BENCHMARK["generate"](sizes, shape, kind=kind, density=density, seed=seed)
+        for attacker, objective in CHOICES:
+            settings = {"objective": objective, "attacker": attacker}
+            try:
+                quick = suppress(table, effort="fast", **settings)
+            except dc.InfeasibleError:
+                continue
+            assert quick.cost <= 2 * suppress(table, effort="balanced", **settings).cost
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attacker", ["outsider", "contributors"])
+@pytest.mark.parametrize("sizes", [(100, 20, 7), (110, 22, 7)])
+def test_tens_of_thousands_of_live_cells_are_never_refused(sizes, attacker):
+    """Uneven hierarchies of four levels, as of the instance testW_ind4, fast and by value."""
+    table = BENCHMARK["generate"](sizes, "uneven", seed=3)
+    found = suppress(table, effort="fast", objective="value", attacker=attacker)
+    assert found.audit.safe
+
+
+@pytest.mark.parametrize("missed", range(7))
+@pytest.mark.parametrize("large", [100, 30_000])
+def test_what_an_audit_misses_is_mended_by_another_search(monkeypatch, missed, large):
+    """However often the auditor does not believe a pattern, by corners or by programs."""
+    table = BENCHMARK["generate"]((9, 8), "uneven", seed=1)
+    audits = []
+
+    def audited(*args):
+        audit = original(*args)
+        audits.append(audit)
+        refused = len(audits) <= missed
+        return with_verdicts(audit, np.zeros(audit.sensitive, bool)) if refused else audit
+
+    original = efforts.audited
+    monkeypatch.setattr(efforts, "audited", audited)
+    settings = {"effort": "fast", "objective": "value", "attacker": "outsider"}
+    if missed == 6:  # also with all that may be withheld
+        with pytest.raises(dc.InfeasibleError):
+            suppress(table, scale=Scale(large=large, tiny=10), **settings)
+        return
+    found = suppress(table, scale=Scale(large=large, tiny=10), **settings)
+    assert found.audit.safe
+    assert len(audits) == missed + 1
 
 
 @pytest.mark.parametrize("attacker", ["outsider", "contributors"])
