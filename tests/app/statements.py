@@ -92,8 +92,12 @@ def jobs_of(family: str, entry, folder: Path) -> Iterator[tuple[str, dict[str, A
     people = source(folder).open()
     for name, cls in members(family).items():
         last: Exception | None = None
-        for settings in settings_of(cls, str(folder / "people.csv")):
-            declared = entry({name: settings} if settings else name)
+        tried = (
+            declared
+            for settings in settings_of(cls, str(folder / "people.csv"))
+            for declared in entry({name: settings} if settings else name)
+        )
+        for declared in tried:
             try:
                 job(declared).run(people)
             except dc.DiscreetError as error:

@@ -32,14 +32,17 @@ PLAIN = {
                                "sweep": False},
 }  # fmt: skip
 SALARIES = {"kind": "table", **PLAIN["table"], "measure": "pay", "request": "asked"}
-#: Where the members of a family are put in a job, as a policy writes it.
+#: Where the members of a family are put in a job, as a policy writes it; the first that can be run.
 FAMILIES = {
-    "table-method": lambda one: {**SALARIES, "method": one},
-    "rule": lambda one: {**SALARIES, "rules": [one]},
-    "masking": lambda one: {"kind": "mask", "methods": [one]},
-    "model": lambda one: {"kind": "anonymize", "models": [one]},
-    "anonymization": lambda one: {"kind": "anonymize", **PLAIN["anonymize"], "method": one},
-    "partition": lambda one: {"kind": "permutation", **PLAIN["permutation"], "partition": one},
+    "table-method": lambda one: [
+        {**SALARIES, "method": one},
+        {"kind": "table", "by": ["region", "sex"], "method": one},
+    ],
+    "rule": lambda one: [{**SALARIES, "rules": [one]}],
+    "masking": lambda one: [{"kind": "mask", "methods": [one]}],
+    "model": lambda one: [{"kind": "anonymize", "models": [one]}],
+    "anonymization": lambda one: [{"kind": "anonymize", **PLAIN["anonymize"], "method": one}],
+    "partition": lambda one: [{"kind": "permutation", **PLAIN["permutation"], "partition": one}],
 }
 
 
@@ -53,6 +56,7 @@ def folder(tmp_path, monkeypatch):
 
     monkeypatch.setattr("discreet.tables.methods.dp_table_noise.add_laplace", noise)
     monkeypatch.setattr("discreet.microdata.masking.dp_noise._laplace", noise)
+    monkeypatch.setattr("discreet.dp.hierarchical.measurement.add_gaussian", noise)
     for picture in ("bars", "scatter", "paired_bars", "heat_map", "curve"):
         monkeypatch.setattr(f"discreet.microdata.pictures.{picture}", lambda *_, **__: "")
     return tmp_path

@@ -98,8 +98,14 @@ def accuracy(
     """Return the share of right guesses, or of variance explained, of a model on other records."""
     if values.size < 10 or test.size == 0:
         return 0.0
+    # Columns without two values to tell records apart teach nothing, and the learner refuses them.
+    varied = [np.unique(column[~np.isnan(column)]).size > 1 for column in rows.T]
+    rows, test = rows[:, varied], test[:, varied]
     if np.unique(values).size < 2:
         guess = np.full(true.size, values[0])
+    elif not any(varied):
+        common = values.mean() if numeric else np.bincount(values.astype(int)).argmax()
+        guess = np.full(true.size, float(common))
     else:
         guess = learner(numeric=numeric).fit(rows, values).predict(test)
     if not numeric:
