@@ -147,7 +147,7 @@ def kill_sessions(url: str) -> int:
 
     with psycopg.connect(url, autocommit=True) as server:
         found = server.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity "  # and wait for its end
             "WHERE pid <> pg_backend_pid() AND datname = current_database()"
         ).fetchall()
     return len(found)
