@@ -93,7 +93,7 @@ def test_no_database_is_left_alone(attacker: str) -> None:
 
 
 def test_without_memory_at_least_a_tenth_leak() -> None:
-    wrong, counted = judged(range(30), remember=False)
+    wrong, counted = judged(range(24), remember=False)
     assert len(wrong) >= counted / 10 > 2
 
 
