@@ -43,7 +43,8 @@ def build(words: Sequence[str] | None = None) -> typer.Typer:
         no_args_is_help=True,
         # Tracebacks with local variables would print records.
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        # `discreet man` describes all commands, also those that these words do not need.
+        context_settings={"help_option_names": ["-h", "--help"], "obj": build},
     )
 
     @app.callback()

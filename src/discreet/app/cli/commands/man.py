@@ -15,6 +15,7 @@ def add(app: typer.Typer) -> None:
 
     @app.command()
     def man(
+        context: typer.Context,
         output: Annotated[
             Path | None, typer.Option("--output", "-o", help="Write it to this file: discreet.1.")
         ] = None,
@@ -25,11 +26,10 @@ def add(app: typer.Typer) -> None:
         [bold]discreet man | man -l -[/bold]; to install it:
         [bold]discreet man -o ~/.local/share/man/man1/discreet.1[/bold]
         """
-        from discreet.app.cli.main import build
         from discreet.app.cli.man import declared, man_page
         from discreet.data.atomic import atomic_file
 
-        root = typer.main.get_command(build())
+        root = typer.main.get_command(context.find_root().obj())
         if output is not None:
             with atomic_file(output) as file:
                 file.write_text(man_page(root), encoding="utf-8")
