@@ -382,3 +382,22 @@ def test_keys_that_nobody_signed_are_refused():
     assert {error.code for name, error in found.failed.items() if name in ("o0", "o2")} == {
         "wrong-signature"
     }
+
+
+@pytest.mark.parametrize(
+    ("way", "columns", "error"),
+    [
+        ("gram", [["AGI", "EMCONTRB", "FEDTAX"], ["STATETAX", "PTOTVAL", "POTHVAL"]], 1e-6),
+        ("coefficients", [["AFNLWGT", "EMCONTRB", "FEDTAX"], ["STATETAX", "POTHVAL"]], 1e-3),
+    ],
+)
+def test_a_regression_on_the_census_split_by_columns(data_folder, way, columns, error):
+    census = pd.read_csv(data_folder / "casc" / "census.csv")
+    parts = {f"o{n}": census[names].to_numpy(float) for n, names in enumerate(columns)}
+    parts["last"] = census[["FICA"]].to_numpy(float)
+    found = rehearse_protocol(dc.JointRegression(open=way), parts).shown["coefficients"]
+    x = np.column_stack([np.ones(len(census)), *list(parts.values())[:-1]])
+    central = np.linalg.lstsq(x, census["FICA"].to_numpy(float), rcond=None)[0]
+    # In units of standardised columns: dollars against weights say little of precision.
+    scale = x.std(axis=0) / census["FICA"].std()
+    assert np.abs((found - central) * scale)[1:].max() < error
