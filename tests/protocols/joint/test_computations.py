@@ -304,6 +304,29 @@ def test_owners_see_when_they_start_that_columns_do_not_fit(cost):
     assert caught.value.code == "beyond-bound"
 
 
+def test_records_of_one_person_are_one_contribution():
+    # Five records of two persons: rules and noise see two contributors.
+    frames = [
+        pd.DataFrame({"who": ["a", "a", "a", "b", "b"], "cost": [10.0, 20, 30, 5, 5]}),
+        pd.DataFrame({"who": list("cdefgh"), "cost": [1.0, 2, 3, 4, 5, 6]}),
+    ]
+    agreed = {"c": offered(2, "secure-sum")}
+    with here(frames, unit="who", computations=agreed) as joint:
+        with pytest.raises(RefusedError) as caught:
+            joint.run("c")
+        assert caught.value.code == "part-sensitive"
+    with here(frames[1:] * 2, unit="who", computations=agreed) as joint:
+        assert joint.run("c")["count"].tolist() == [12]
+    tight = {"c": offered(2, "secure-sum", bounds={"cost": 40.0})}
+    with pytest.raises(InputError), here(frames, unit="who", computations=tight):
+        pass
+    with (
+        pytest.raises(InputError),
+        here(frames, unit="who", computations={"c": offered(2, "joint-k-means")}),
+    ):
+        pass
+
+
 def test_changed_records_are_refused_and_the_same_repeated():
     frames = costs(2)
     with here(frames, computations={"c": offered(2, "secure-sum")}) as joint:

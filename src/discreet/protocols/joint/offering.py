@@ -81,11 +81,17 @@ def numbers_of(
         return rows[[places[one] for one in persons]]
     if not units:
         return rows
-    _, places = np.unique(
-        np.array([str(one) for one in table.column(units[0]).to_pylist()]), return_inverse=True
-    )
-    added = np.zeros((int(places.max(initial=-1)) + 1, len(names)))
-    np.add.at(added, places, rows)
+    units_of = np.array([str(one) for one in table.column(units[0]).to_pylist()])
+    _, whose = np.unique(units_of, return_inverse=True)
+    added = np.zeros((int(whose.max(initial=-1)) + 1, len(names)))
+    np.add.at(added, whose, rows)
+    limits = np.array([computation.bounds[name] for name in names])
+    if not getattr(protocol, "epsilon", 0) and (added > limits).any():
+        raise InputError(
+            "the records of a contributor add up to more than the bound",
+            code="beyond-bound",
+            hint="agree on a larger bound: it holds for all records of a contributor together",
+        )
     return added
 
 
