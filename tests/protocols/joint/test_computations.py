@@ -304,6 +304,29 @@ def test_owners_see_when_they_start_that_columns_do_not_fit(cost):
     assert caught.value.code == "beyond-bound"
 
 
+def test_records_of_one_person_are_one_contribution():
+    # Five records of two persons: rules and noise see two contributors.
+    frames = [
+        pd.DataFrame({"who": ["a", "a", "a", "b", "b"], "cost": [10.0, 20, 30, 5, 5]}),
+        pd.DataFrame({"who": list("cdefgh"), "cost": [1.0, 2, 3, 4, 5, 6]}),
+    ]
+    agreed = {"c": offered(2, "secure-sum")}
+    with here(frames, unit="who", computations=agreed) as joint:
+        with pytest.raises(RefusedError) as caught:
+            joint.run("c")
+        assert caught.value.code == "part-sensitive"
+    with here(frames[1:] * 2, unit="who", computations=agreed) as joint:
+        assert joint.run("c")["count"].tolist() == [12]
+    tight = {"c": offered(2, "secure-sum", bounds={"cost": 40.0})}
+    with pytest.raises(InputError), here(frames, unit="who", computations=tight):
+        pass
+    with (
+        pytest.raises(InputError),
+        here(frames, unit="who", computations={"c": offered(2, "joint-k-means")}),
+    ):
+        pass
+
+
 def test_changed_records_are_refused_and_the_same_repeated():
     frames = costs(2)
     with here(frames, computations={"c": offered(2, "secure-sum")}) as joint:
@@ -382,3 +405,22 @@ def test_keys_that_nobody_signed_are_refused():
     assert {error.code for name, error in found.failed.items() if name in ("o0", "o2")} == {
         "wrong-signature"
     }
+
+
+@pytest.mark.parametrize(
+    ("way", "columns", "error"),
+    [
+        ("gram", [["AGI", "EMCONTRB", "FEDTAX"], ["STATETAX", "PTOTVAL", "POTHVAL"]], 1e-6),
+        ("coefficients", [["AFNLWGT", "EMCONTRB", "FEDTAX"], ["STATETAX", "POTHVAL"]], 1e-3),
+    ],
+)
+def test_a_regression_on_the_census_split_by_columns(data_folder, way, columns, error):
+    census = pd.read_csv(data_folder / "casc" / "census.csv")
+    parts = {f"o{n}": census[names].to_numpy(float) for n, names in enumerate(columns)}
+    parts["last"] = census[["FICA"]].to_numpy(float)
+    found = rehearse_protocol(dc.JointRegression(open=way), parts).shown["coefficients"]
+    x = np.column_stack([np.ones(len(census)), *list(parts.values())[:-1]])
+    central = np.linalg.lstsq(x, census["FICA"].to_numpy(float), rcond=None)[0]
+    # In units of standardised columns: dollars against weights say little of precision.
+    scale = x.std(axis=0) / census["FICA"].std()
+    assert np.abs((found - central) * scale)[1:].max() < error

@@ -86,6 +86,11 @@ class Computation(Record):
             raise wrong("owners offer different columns", "name the same columns for each")
         if protocol.split == "vertical" and len(set(self.listed)) < len(self.listed):
             raise wrong("two owners offer a column of one name", "rename one of them")
+        if policy.unit is not None and protocol.split == "horizontal" and not protocol.judges_parts:
+            raise wrong(
+                "it counts records, and contributors may have several",
+                "leave out unit where each record is one contributor",
+            )
         other = None if self.aligned is None else policy.computations.get(self.aligned)
         if self.aligned is not None and (
             other is None or other.protocol.split != "persons" or set(other.owners) != set(owners)

@@ -32,12 +32,22 @@ def persons_of(data: Dataset, column: str) -> tuple[bytes, ...]:
     return tuple(str(one).encode() for one in found)
 
 
-def numbers_of(data: Dataset, computation: Computation, owner: str, policy: JointPolicy) -> Floats:
-    """Return an owner's columns; where contributors are told apart, their sums in a sum."""
+def numbers_of(
+    data: Dataset,
+    computation: Computation,
+    owner: str,
+    policy: JointPolicy,
+    persons: Sequence[bytes] | None = None,
+) -> Floats:
+    """Return an owner's columns; where contributors are told apart, their sums in a sum.
+
+    With `persons`, the records of these persons in this order: a database keeps none of its own.
+    """
     names = computation.columns[owner]
     protocol = computation.protocol
     units = [policy.unit] if policy.unit is not None and protocol.judges_parts else []
-    table = data.arrow([*names, *(one for one in units if one not in names)])
+    named = [] if persons is None else [_identifier(computation, owner, policy)]
+    table = data.arrow(list(dict.fromkeys([*names, *units, *named])))
     columns = []
     for name in names:
         found = np.array(table.column(name).to_pylist(), dtype=object)
@@ -58,14 +68,37 @@ def numbers_of(data: Dataset, computation: Computation, owner: str, policy: Join
             )
         columns.append(values)
     rows = np.stack(columns, axis=1)
+    if persons is not None:
+        listed = table.column(named[0]).to_pylist()
+        places = {str(one).encode(): place for place, one in enumerate(listed)}
+        if len(places) != len(listed) or not all(one in places for one in persons):
+            raise InputError(
+                f"column {named[0]!r} names other persons than when they were aligned",
+                code="not-aligned",
+                column=named[0],
+                hint="align them again",
+            )
+        return rows[[places[one] for one in persons]]
     if not units:
         return rows
-    _, places = np.unique(
-        np.array([str(one) for one in table.column(units[0]).to_pylist()]), return_inverse=True
-    )
-    added = np.zeros((int(places.max(initial=-1)) + 1, len(names)))
-    np.add.at(added, places, rows)
+    units_of = np.array([str(one) for one in table.column(units[0]).to_pylist()])
+    _, whose = np.unique(units_of, return_inverse=True)
+    added = np.zeros((int(whose.max(initial=-1)) + 1, len(names)))
+    np.add.at(added, whose, rows)
+    limits = np.array([computation.bounds[name] for name in names])
+    if not getattr(protocol, "epsilon", 0) and (added > limits).any():
+        raise InputError(
+            "the records of a contributor add up to more than the bound",
+            code="beyond-bound",
+            hint="agree on a larger bound: it holds for all records of a contributor together",
+        )
     return added
+
+
+def _identifier(computation: Computation, owner: str, policy: JointPolicy) -> str:
+    """Return the column that names an owner's persons in the alignment."""
+    assert computation.aligned is not None
+    return policy.computations[computation.aligned].columns[owner][0]
 
 
 def require_computations(data: Dataset, owner: str, policy: JointPolicy) -> None:

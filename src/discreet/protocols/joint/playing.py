@@ -67,7 +67,7 @@ class Player:
         self._policy, self._name, self._contacts = policy, name, contacts
         self._ledger, self._data, self._secret = ledger, data, secret
         self._waiting, self._lock = waiting, lock
-        self._places: dict[str, npt.NDArray[np.int64]] = {}
+        self._aligned: dict[str, tuple[bytes, ...]] = {}
         key = serialization.load_pem_private_key(contacts.identity.key.read_bytes(), None)
         assert isinstance(key, ec.EllipticCurvePrivateKey)  # as `discreet key new` writes it
         self._key = key
@@ -100,7 +100,14 @@ class Player:
         try:
             if computation.protocol.split == "persons":
                 return None, persons_of(self._data, computation.columns[self._name][0])
-            records = numbers_of(self._data, computation, self._name, self._policy)
+            persons = None if computation.aligned is None else self._aligned[computation.aligned]
+            records = numbers_of(self._data, computation, self._name, self._policy, persons)
+        except KeyError:
+            raise RefusedError(
+                "the records of the owners are not aligned yet",
+                code="not-aligned",
+                hint=f"run the computation {computation.aligned!r} first",
+            ) from None
         except DiscreetError:
             # What an engine says of a failure may quote a record.
             raise EngineError(
@@ -108,15 +115,6 @@ class Player:
                 code="owner-failed",
                 hint="ask that owner to look at its database",
             ) from None
-        if computation.aligned is not None:
-            places = self._places.get(computation.aligned)
-            if places is None or places.max(initial=-1) >= len(records):
-                raise RefusedError(
-                    "the records of the owners are not aligned yet",
-                    code="not-aligned",
-                    hint=f"run the computation {computation.aligned!r} first",
-                )
-            records = records[places]
         computation.protocol.admit(records)
         if computation.protocol.judges_parts and not getattr(computation.protocol, "epsilon", 0):
             require_safe_part(records, self._policy.rules)
@@ -179,7 +177,8 @@ class Player:
                 )
             )
         if "places" in outcome.kept:
-            self._places[prepared.name] = outcome.kept["places"].astype(np.int64)
+            common = outcome.kept["places"].astype(np.int64).tolist()
+            self._aligned[prepared.name] = tuple(prepared.persons[place] for place in common)
         stated = transcript.to_dict()
         self._record(analyst, session, prepared, "finished", {"transcript": stated})
         return outcome, stated

@@ -95,7 +95,7 @@ def _compared(
     said: dict[str, set[str]] = {}
     for listed in shown.values():
         for one in listed:
-            said.setdefault(one["meaning"], set()).add(one["digest"])
+            said.setdefault(str(one.get("meaning")), set()).add(str(one.get("digest")))
     findings += [
         f"{session}: parties state different contents of: {meaning}"
         for meaning, digests in said.items()

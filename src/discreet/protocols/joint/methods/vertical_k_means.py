@@ -147,10 +147,10 @@ class VerticalKMeans(Protocol):
         """Return what Lloyd's algorithm finds from the same start."""
         whole = np.concatenate(list(inputs.values()), axis=1)
         centres = self.start(np.abs(whole).max(axis=0, initial=1e-9).tolist())
-        nearest = None
-        for _ in range(self.steps):
+        nearest = np.zeros(len(whole), dtype=np.int64)
+        for step in range(self.steps):
             found = squares(whole, centres).argmin(axis=1)
-            if nearest is not None and np.array_equal(found, nearest):
+            if step and np.array_equal(found, nearest):
                 break
             nearest = found
             centres = moved(whole, nearest, centres)
