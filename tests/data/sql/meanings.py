@@ -58,7 +58,16 @@ def table(rng, records=120):
             "d": drawn(cents, pa.decimal128(12, 2)),
             "e": drawn(fine, pa.decimal128(5, 4)),
             "t": drawn(_TEXTS, pa.string()),
-            "w": drawn([Decimal("0.1"), Decimal("123456789012345678.00000000000000000001"), Decimal("-7"), Decimal("9007199254740993.5"), Decimal("0.30000000000000000001")], pa.decimal128(38, 20)),
+            "w": drawn(
+                [
+                    Decimal("0.1"),
+                    Decimal("123456789012345678.00000000000000000001"),
+                    Decimal(-7),
+                    Decimal("9007199254740993.5"),
+                    Decimal("0.30000000000000000001"),
+                ],
+                pa.decimal128(38, 20),
+            ),
             "u": drawn(_TEXTS[:24], pa.string()),
             "day": drawn(days, pa.date32()),
             "at": drawn(times, pa.timestamp("us")),

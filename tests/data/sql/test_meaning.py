@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from sqlglot import exp
+from tests.data.sql import meanings
 
 import discreet as dc
 from discreet.data.engines.meaning import meant
 from discreet.data.sql.letters import LOWER, UPPER
-from tests.data.sql import meanings
 
 ENGINES = ("duckdb", "postgres", "spark")
 
@@ -88,7 +88,7 @@ def test_a_word_left_to_the_engines_would_be_found(engines, monkeypatch):
 
 
 # -- under every guard -------------------------------------------------------------------------------
-ROLES = {name: "quasi" for name in ("n", "s", "x", "d", "t", "day", "at", "z", "b")}
+ROLES = dict.fromkeys(("n", "s", "x", "d", "t", "day", "at", "z", "b"), "quasi")
 #: Noise of a scale of a millionth: the count is another one with a probability below 1e-400000.
 GUARDS = {
     "restriction": lambda _: dc.Restriction(k=2),
