@@ -18,9 +18,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
+from benchmarks.engine_cells import BY, records
 
 import discreet as dc
-from benchmarks.engine_cells import BY, records
 from discreet.data.describe import describe
 from discreet.data.engines import connect
 from discreet.data.engines.cells import cells_of
@@ -89,7 +89,7 @@ class Place:
         """Print what both cost, in turns."""
         best = {mine: float("inf"), theirs: float("inf")}
         for _ in range(repeats):
-            for work in best:
+            for work in (mine, theirs):
                 before = self.cpu()
                 work()
                 best[work] = min(best[work], self.cpu() - before)
@@ -133,7 +133,7 @@ def measured(place: Place, repeats: int) -> None:
 
 
 def asked(place: Place, repeats: int) -> None:
-    """A gateway's GROUP BY, never the same question twice: the condition is on a secret column."""
+    """Ask a gateway for groups, never the same twice: the condition is on a secret column."""
     roles = {**dict.fromkeys(BY, "quasi"), "unit": "other", "x": "confidential"}
     data = dc.read(f"{place.name}://#t", engine=place.engine, roles=roles, name="t")
     guard = dc.Perturbation(

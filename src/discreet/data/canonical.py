@@ -3,8 +3,8 @@
 A number that is none (NaN) is a missing value, minus zero is zero, and texts are composed (Unicode
 NFC). Everything else stays apart: "01" and "1", an empty text and a missing one. Rows take this
 form where they are read and again where methods changed them, so that a promise counted in an
-engine holds for the bytes of the file. Spark has no function that composes texts, so there texts
-stay as they are.
+engine holds for the bytes of the file. A PostgreSQL database that does not hold Unicode keeps its
+texts as they are.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 __all__ = ["cells_of"]
 
-#: So many contributions, each to every cell above it, are summed at a time: about a gigabyte.
-AT_ONCE = 16_000_000
+#: So many contributions, each to every cell above it, are summed at a time: under a gigabyte.
+AT_ONCE = 8_000_000
 
 
 def cells_of(

@@ -460,6 +460,20 @@ class Spark(Engine):
         )
         return self.relation(query)
 
+    def composed(self, value: exp.Expr) -> exp.Expr | None:
+        """Return a text in Unicode's composed form: by the library that Spark collates with."""
+        plain = exp.EQ(this=exp.ByteLength(this=value), expression=exp.Length(this=value.copy()))
+        known = exp.Coalesce(this=value.copy(), expressions=[sql.text("")])  # Java takes no null
+        composed = sql.call(
+            "reflect",
+            sql.text("com.ibm.icu.text.Normalizer"),
+            sql.text("compose"),
+            known,
+            exp.false(),
+        )
+        missing = exp.Is(this=value.copy(), expression=exp.Null())
+        return exp.Case().when(missing, exp.Null()).when(plain, value.copy()).else_(composed)
+
     #: Several exact distinct counts in one query make Spark write each row once for each of them.
     counts_together = False
 

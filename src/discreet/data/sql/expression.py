@@ -13,6 +13,7 @@ import dataclasses
 import datetime
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -209,9 +210,10 @@ def literal(value: Any) -> Typed:
     if isinstance(value, str):
         if "\x00" in value:
             raise refuse("text may not hold a zero byte", "malformed-literal", "leave it out")
-        text = exp.Literal.string(value)
-        text.type = "text"  # compared with texts, byte by byte
-        return Typed(text, "text")
+        # Composed, as the records are, and compared with texts byte by byte.
+        words = exp.Literal.string(unicodedata.normalize("NFC", value))
+        words.type = "text"
+        return Typed(words, "text")
     try:
         size = float(value)
     except (TypeError, ValueError, OverflowError):
