@@ -55,7 +55,7 @@ def main() -> None:
             spent = time.process_time() - start
             levels = table.upper[table.status == 2].sum()
             share = np.abs(moved.value - table.value).sum() / levels
-            line += f" | {spent:.2f}, {share:.2f}, {moved.facts['gap']:.4f}"
+            line += f" | {spent:.2f}, {share:.2f}, {moved.confidential['gap']:.4f}"
         print(line, flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"memory peak {peak:.0f} MB")

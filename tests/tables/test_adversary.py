@@ -11,6 +11,8 @@ import pytest
 from tests.tables import verifier
 
 import discreet as dc
+from discreet.audit.rules import FAMILY as RULES
+from discreet.tables.methods import FAMILY as METHODS
 
 #: One in eight cannot be protected as asked: 6,000 give more than 5,000 releases.
 NORMAL, SLOW = 60, 6000
@@ -309,8 +311,8 @@ def test_every_rule_and_method_is_generated():
         rules |= {rule.name for rule in given} | (
             {"group-disclosure"} if case.confidential else set()
         )
-    assert rules == {rule.name for rule in dc.audit.rules.FAMILY.members()}
-    assert {m.name for m in dc.tables.methods.FAMILY.members()} - methods == {"top-down"}
+    assert rules == set(RULES.members())
+    assert set(METHODS.members()) - methods == {"top-down"}
 
 
 def test_contributors_of_linked_tables_with_losses(tmp_path):
