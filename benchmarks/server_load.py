@@ -75,6 +75,8 @@ async def _serve(kind: str, place: str, ready: Any, warmed: Any, stop: Any) -> N
             "camouflage": dc.Camouflage(bound=0.3),
             "perturbation": dc.Perturbation(epsilon=1e6, per_query=0.5, bounds={"salary": (0, 1_000_000)}, complete=("salary",)),
         }  # fmt: skip
+        for mark in Path(place).parent.glob(f"{Path(place).name}*.ledger-mark"):
+            mark.unlink()  # the guard before this one had a ledger of its own, and is no more
         gate = dc.Gateway(people, guard=guards[kind], ledger=folder / "ledger.db")
         gate.prepare()  # as `discreet serve` does
         speaker = Desk({"people": gate}, rate=Rate(1e9, 10**9), metrics=Metrics())
@@ -109,7 +111,7 @@ class Constant:
         table = pa.table({"sex": ["female", "male"], "n": [5, 6], "mean": [1.5, 2.5]})
         self._reply = Reply(table, "exact", ("exact",))
 
-    def recall(self, *_: Any) -> Any:
+    def recall(self, *_: Any, **__: Any) -> Any:
         """Return the constant."""
         return self._reply
 

@@ -554,4 +554,4 @@ def test_batches_of_weighted_questions_stay_above_the_bound():
 
 @pytest.mark.slow
 def test_a_hundred_thousand_weighted_questions_stay_above_the_bound():
-    print(weigh_batches(60, 200_000, 10, seed=2))  # noqa: T201  # figures
+    print(weigh_batches(60, 100_000, 10, seed=2))  # noqa: T201  # figures
