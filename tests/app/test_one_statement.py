@@ -56,7 +56,8 @@ def folder(tmp_path, monkeypatch):
 
     monkeypatch.setattr("discreet.tables.methods.dp_table_noise.add_laplace", noise)
     monkeypatch.setattr("discreet.microdata.masking.dp_noise._laplace", noise)
-    monkeypatch.setattr("discreet.dp.hierarchical.measurement.add_gaussian", noise)
+    for place in ("dp.hierarchical.measurement", "tables.simulation"):
+        monkeypatch.setattr(f"discreet.{place}.add_gaussian", noise)
     for picture in ("bars", "scatter", "paired_bars", "heat_map", "curve"):
         monkeypatch.setattr(f"discreet.microdata.pictures.{picture}", lambda *_, **__: "")
     return tmp_path
