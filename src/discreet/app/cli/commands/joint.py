@@ -74,13 +74,17 @@ def node(
 
 
 def dealer(
-    policy: _PolicyArgument, as_: _AsOption, ledger: _LedgerOption, key: _KeyOption = None
+    policy: _PolicyArgument,
+    as_: _AsOption,
+    ledger: _LedgerOption,
+    key: _KeyOption = None,
+    as_json: console.JsonOption = False,
 ) -> None:
     """Deal masks, compare codes and add masked parts for the owners, until told to stop.
 
     [bold]discreet joint dealer joint.yaml --as dealer --ledger dealer.db[/bold]
     """
-    node(policy, as_, ledger, key)
+    node(policy, as_, ledger, key, as_json=as_json)
 
 
 def run(
