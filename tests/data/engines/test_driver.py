@@ -111,7 +111,8 @@ def test_jobs_say_beforehand_what_they_fetch():
     with metering() as meter:
         said = classes.rows_out(data)
     assert [(p.kind, p.rows) for p in said.parts] == [("frequency sets", 90)]
-    assert all(part.kind == "aggregates" for part in meter.outflow().parts)
+    # Texts of a column that leaves as it is are looked at once each; no record is fetched.
+    assert {part.kind for part in meter.outflow().parts} <= {"aggregates", "frequency sets"}
 
 
 def test_what_a_job_says_is_what_it_fetches():
