@@ -18,6 +18,11 @@ SMALL = rng.normal(0, 100, ROWS)
 WRONG = rng.random(ROWS) < 0.01
 
 
+def told(gate) -> list[str]:
+    """What opening says of columns that follow from others; not how many profiles are kept."""
+    return [notice for notice in gate.notices if "follow" in notice]
+
+
 def people(**confidential):
     public = {
         "grade": GRADE,
@@ -65,7 +70,7 @@ def test_numbers_that_public_columns_tell_are_not_answered_exactly(salary):
 def test_numbers_that_public_columns_nearly_tell_are_said_to_the_curator():
     for salary in (1000 * GRADE + SMALL, 1000 * GRADE**2 + SMALL):
         with opened(people(salary=salary)) as gate:
-            (notice,) = gate.notices
+            (notice,) = told(gate)
             assert notice.startswith("salary follows from grade, nearly")
 
 
@@ -80,7 +85,7 @@ def test_numbers_that_public_columns_nearly_tell_are_said_to_the_curator():
 )
 def test_numbers_of_their_own_are_answered(salary):
     with opened(people(salary=salary)) as gate:
-        assert gate.notices == ()
+        assert told(gate) == []
         assert gate.ask("SELECT SUM(salary) FROM people").kind == "exact"
 
 
