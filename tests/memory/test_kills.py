@@ -80,7 +80,7 @@ def inspect(ledger: str, folder: Path) -> tuple[int, int]:
     return len(published), charges
 
 
-@pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.slow)])
 def test_kills_lose_nothing(tmp_path: Path, kills: int) -> None:
     ledger = str(tmp_path / "ledger.db")
     folder = tmp_path / "out"
@@ -92,7 +92,7 @@ def test_kills_lose_nothing(tmp_path: Path, kills: int) -> None:
     assert inspect(ledger, folder)[0] >= 8
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [2, pytest.param(200, marks=pytest.mark.slow)])
 def test_kills_lose_nothing_in_postgresql(
     tmp_path: Path, postgres_database: str, kills: int
 ) -> None:

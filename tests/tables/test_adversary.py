@@ -305,6 +305,8 @@ def test_generated_releases(start, tmp_path):
 def test_every_rule_and_method_is_generated():
     methods, rules = set(), set()
     for seed in (*range(NORMAL), *range(1000, 1100)):
+        if rules == set(RULES.members()) and set(METHODS.members()) - methods == {"top-down"}:
+            break
         rng, case = generated(seed)
         method, given = chosen(rng, case)
         methods.add(method.name)
