@@ -82,6 +82,10 @@ def test_release_writes_everything_and_its_record(folder):
 def test_the_release_folder_is_enough_to_do_it_again(folder):
     first, second = folder / "out", folder / "again"
     key = write_key_file(folder / "fingerprints.key")
+    # Which cells are withheld beside the sensitive ones is drawn, or decided by a key.
+    write_key_file(folder / "ties.key")
+    keyed = POLICY.replace("measure: salary\n", "measure: salary\n    key: ties.key\n")
+    (folder / "policy.yaml").write_text(keyed)
     run("release", folder / "policy.yaml", "-o", first, "--fingerprint-key", key)
     place = json.loads((first / "record.json").read_text())["folder"]
     run("release", first / "policy.yaml", "--folder", place, "-o", second, "--fingerprint-key", key)
