@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
+import re
+from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["code_text"]
+__all__ = ["code_text", "in_order"]
+
+_FIRST = re.compile(r"^\s*[<>≤≥\[(]*\s*(-?\d+(?:[.,]\d+)?)")
 
 
 def code_text(value: Any) -> str:
@@ -25,3 +30,18 @@ def code_text(value: Any) -> str:
     if isinstance(value, datetime.date):
         return value.isoformat()
     return str(value)
+
+
+def in_order(codes: Sequence[str]) -> list[str]:
+    """Return classes by their first number, open lower ends first; other texts by the alphabet.
+
+    >>> in_order(["250+", "<10", "50-249", "10-49"])
+    ['<10', '10-49', '50-249', '250+']
+    """
+
+    def place(code: str) -> tuple[float, int, str]:
+        found = _FIRST.match(code)
+        number = float(found.group(1).replace(",", ".")) if found else math.inf
+        return number, 0 if code.lstrip().startswith(("<", "≤")) else 1, code
+
+    return sorted(codes, key=place)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from discreet.data.codes import code_text
+from discreet.data.codes import code_text, in_order
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.hierarchy_builders import (
     date_levels,
@@ -132,11 +132,14 @@ class HierarchySource(Record):
             return read_hierarchy(self.file, format=self.format, total=self.total)
         if self.levels is not None:
             return Hierarchy.from_levels({self.total: self.levels})
-        counts = frequencies(column)
+        # Engines give groups in any order; the same records make the same tree.
+        given = frequencies(column)
+        found = {code_text(value): value for value in given if value is not None}
+        counts = {found[code]: given[found[code]] for code in in_order(list(found))}
         if self.rare is not None:
-            named = {str(value): count for value, count in counts.items() if value is not None}
+            named = {str(value): count for value, count in counts.items()}
             return Hierarchy.from_rare(named, self.rare, total=self.total)
-        rows = self._rows([code_text(value) for value in counts if value is not None])
+        rows = self._rows([code_text(value) for value in counts])
         if rows is not None:
             if not rows:
                 raise InputError(

@@ -8,19 +8,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from discreet.data.codes import code_text
+from discreet.data.codes import code_text, in_order
 from discreet.data.hierarchy_builders import DATE_LEVELS, date_levels
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
 
-__all__ = ["in_order", "suggest", "suggest_hierarchy"]
+__all__ = ["suggest", "suggest_hierarchy"]
 
 _ICD10 = re.compile(r"[A-Z]\d\d(\.?[\dA-Z]{0,4})?")
 _NACE = re.compile(r"\d{2}\.\d{1,2}")
 _NUTS = re.compile(r"[A-Z]{2}[0-9A-Z]{1,3}")
-_FIRST = re.compile(r"^\s*[<>≤≥\[(]*\s*(-?\d+(?:[.,]\d+)?)")
 _CLASS = re.compile(
     r"\s*([<>≤≥]=?\s*-?\d+|[\[(]?-?\d+([.,]\d+)?\s*([-–…,]|to)\s*-?\d+.*|-?\d+\s*\+)\s*"
 )
@@ -99,18 +98,3 @@ def _are_dates(codes: Sequence[str]) -> bool:
     except InputError:
         return False
     return any("-" in code for code in codes)
-
-
-def in_order(codes: Sequence[str]) -> list[str]:
-    """Return classes by their first number, open lower ends first; other texts by the alphabet.
-
-    >>> in_order(["250+", "<10", "50-249", "10-49"])
-    ['<10', '10-49', '50-249', '250+']
-    """
-
-    def place(code: str) -> tuple[float, int, str]:
-        found = _FIRST.match(code)
-        number = float(found.group(1).replace(",", ".")) if found else math.inf
-        return number, 0 if code.lstrip().startswith(("<", "≤")) else 1, code
-
-    return sorted(codes, key=place)

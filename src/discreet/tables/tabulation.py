@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from discreet.data.codes import in_order
 from discreet.data.dataset import Dataset
 from discreet.data.decisions import require_shared_codes
 from discreet.data.engines.cells import cells_of
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.schema import Type
-from discreet.data.suggestion import in_order
 from discreet.data.table import Dimension, Floats, Ints, Table
 from discreet.errors import InputError
 
