@@ -136,6 +136,17 @@ def test_indexes_that_are_none(tmp_path):
     assert caught.value.code == "unknown-table"
 
 
+@pytest.mark.parametrize("made", ["a, b UNINDEXED", "a, content=''", 'a, content=""'])
+def test_indexes_that_cannot_be_looked_through_at_home_are_refused(tmp_path, made):
+    """Without its documents nothing would be found, and other columns would find too much."""
+    with sqlite3.connect(tmp_path / "x.db") as base:
+        base.execute(f"CREATE VIRTUAL TABLE t USING fts5({made})")
+    base.close()
+    with pytest.raises(InputError) as caught:
+        FullTextIndex(tmp_path / "x.db")
+    assert caught.value.code == "unsuitable-index"
+
+
 @pytest.fixture
 def service():
     """An engine that answers like OpenSearch, keeps its log, and can be made to misbehave."""

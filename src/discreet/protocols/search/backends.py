@@ -42,6 +42,10 @@ def any_of(terms: Sequence[str]) -> str:
     return " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
 
 
+#: Tables whose documents cannot be looked through at home as the index itself does.
+_APART = re.compile(r"""\bunindexed\b|\bcontent\s*=\s*(''|"")""", re.IGNORECASE)
+
+
 class Backend(abc.ABC):
     """A search engine, and how it would find a term in documents."""
 
@@ -98,6 +102,13 @@ class FullTextIndex(Backend):
                 else f"the file has no full-text table {table!r}",
                 code="unknown-table",
                 hint=f"name one of {', '.join(map(repr, known)) or 'none'}",
+                file=self._file,
+            )
+        if _APART.search(known[chosen]):
+            raise InputError(
+                f"the full-text table {chosen!r} keeps no documents, or does not index all columns",
+                code="unsuitable-index",
+                hint="search in a table that keeps its documents and indexes every column",
                 file=self._file,
             )
         told = _TOKENIZER.search(known[chosen])
