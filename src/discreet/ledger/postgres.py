@@ -42,8 +42,10 @@ class _Cursor:
 class PostgresLedger(Ledger):
     """A ledger in a PostgreSQL database; commits wait for the disk whatever the server's default."""
 
-    def __init__(self, address: str, *, read_only: bool = False) -> None:
-        super().__init__()
+    def __init__(
+        self, address: str, *, read_only: bool = False, checkpoint_every: int = 1_000
+    ) -> None:
+        super().__init__(checkpoint_every=checkpoint_every)
         try:
             import psycopg
         except ImportError:

@@ -26,8 +26,8 @@ PATIENCE = 60.0
 class SqliteLedger(Ledger):
     """A ledger in a file, with a write-ahead log that is flushed to disk at each commit."""
 
-    def __init__(self, path: str | Path) -> None:
-        super().__init__()
+    def __init__(self, path: str | Path, *, checkpoint_every: int = 1_000) -> None:
+        super().__init__(checkpoint_every=checkpoint_every)
         self.path = str(path)
         self._lock = threading.RLock()
         try:
