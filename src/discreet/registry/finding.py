@@ -13,7 +13,7 @@ import importlib.metadata
 import pkgutil
 import re
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ __all__ = [
     "families",
     "find_class",
     "members",
+    "names_of",
 ]
 
 
@@ -139,6 +140,15 @@ def members(family: str, enable: Sequence[str] = ()) -> dict[str, type[Member]]:
     for folder in families()[family]:
         found |= folder.members(enable)
     return dict(sorted(found.items()))
+
+
+def names_of(family: str) -> Callable[[], Iterable[str]]:
+    """Return what finds the names of a family's members, for parameters that choose one by name.
+
+    >>> sorted(names_of("mechanism")())
+    ['gaussian', 'laplace']
+    """
+    return functools.partial(members, family)
 
 
 def class_file(name: str) -> str:

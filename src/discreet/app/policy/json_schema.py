@@ -139,9 +139,11 @@ def _parameter(item: Parameter) -> dict[str, Any]:
     }
     shape |= {key: limit for key, limit in limits.items() if limit is not None}
     if item.choices is not None:
-        shape = {k: v for k, v in shape.items() if k in ("description", "default")}
+        kept = {k: v for k, v in shape.items() if k in ("description", "default")}
         optional = type(None) in get_args(item.type) and None not in item.choices
-        shape["enum"] = [*item.choices, *([None] if optional else [])]
+        one = {"enum": [*item.choices, *([None] if optional else [])]}
+        several = get_origin(item.type) is tuple
+        shape = kept | ({"anyOf": [{"type": "array", "items": one}, one]} if several else one)
     return shape
 
 

@@ -24,7 +24,9 @@ PolicyOption = Annotated[
 TableOption = Annotated[
     str | None, typer.Option("--table", "-t", help="Which table, if there are several.")
 ]
-SchemeOption = Annotated[str, typer.Option(help="auto, dpf, chor, simple-pir or whole-table.")]
+SchemeOption = Annotated[
+    str, typer.Option(help="auto, or one that `discreet methods scheme` lists.")
+]
 _POLICY = Path("policy.yaml")
 
 
