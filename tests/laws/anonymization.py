@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
+from sqlglot import exp
 
 import discreet as dc
 from discreet.data.dataset import Dataset
@@ -175,9 +176,26 @@ class ByPlace(_Stars):
         return {**super().columns(dataset), "region": halves}
 
 
+@dataclasses.dataclass(frozen=True)
+class Emptying(_Stars):
+    """Takes a record out of the table that the dataset reads."""
+
+    name: ClassVar[str] = "emptying"
+
+    def anonymize(self, dataset: Dataset, *given: Any, **named: Any) -> Outcome:
+        made = super().anonymize(dataset.materialize(), *given, **named)
+        engine: Any = dataset.engine
+        table = next(dataset.relation.query.find_all(exp.Table)).name
+        rows = engine._connection.table(table).to_arrow_table()
+        engine._connection.unregister(table)
+        engine._connection.register(table, rows.slice(1))
+        return made
+
+
 BROKEN = {
     Idle: the_promise_holds_in_the_file,
     Narrow: the_promise_holds_in_the_file,
+    Emptying: the_input_is_not_touched,
     Moving: values_it_does_not_generalise_stay,
     ByPlace: the_order_of_rows_does_not_matter,
 }
