@@ -404,17 +404,7 @@ def read(
     if limit is not None:
         engine = _engine_of_its_own(source, engine)
     trees = declared(hierarchies)
-    made = {c: several for c, several in trees.items() if _is_made(several)}
-    # Codes of a hierarchy are texts, so the columns that have one are read as texts, unless the
-    # hierarchy cuts numbers.
-    coded = {
-        c: Type.NOMINAL for c, several in trees.items() if c not in made and _of_codes(several)
-    }
-    types = coded | dict(types or {})
-    texts = [
-        *made,
-        *(column for column, kind in types.items() if kind in (Type.NOMINAL, Type.ORDINAL)),
-    ]
+    types, texts = _read_as(trees, types or {})
     if isinstance(source, Dataset):
         rows, library, found = source.relation, source.library, source.name
         schema, file_kind, origin = source.schema, source.format, source.origin
@@ -491,6 +481,25 @@ def _file_name(name: str) -> str:
             parameter="name",
         )
     return name
+
+
+def _read_as(
+    trees: Mapping[str, Declared], types: Mapping[str, Type | str]
+) -> tuple[dict[str, Type | str], list[str]]:
+    """Return the types that hierarchies imply, with those given, and the columns to read as text.
+
+    Codes of a hierarchy are texts, so a column that has one is read as text, unless the hierarchy
+    cuts numbers into intervals.
+    """
+    made = [column for column, several in trees.items() if _is_made(several)]
+    coded: dict[str, Type | str] = {
+        column: Type.NOMINAL
+        for column, several in trees.items()
+        if column not in made and _of_codes(several)
+    }
+    known = coded | dict(types)
+    named = [column for column, kind in known.items() if kind in (Type.NOMINAL, Type.ORDINAL)]
+    return known, [*made, *named]
 
 
 def _is_made(several: Declared) -> TypeGuard[tuple[Hierarchy, ...]]:

@@ -34,7 +34,7 @@ FORMATS = {
 }
 #: Suffixes of files that hold another one, compressed.
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
-#: Formats by name that no suffix tells.
+#: Formats that can be named; no suffix says fixed-width.
 _NAMED = (*dict.fromkeys(FORMATS.values()), "fixed-width")
 
 

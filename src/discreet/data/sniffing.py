@@ -33,9 +33,9 @@ from discreet.errors import InputError
 
 __all__ = ["CsvFormat", "sniff"]
 
-# How dates end that have the year last, with or without a time.
+# Ends of the patterns of dates with the year last, with or without a time.
 _DAY_OR_MONTH = ("%Y", "%Y %H:%M", "%Y %H:%M:%S")
-# Records that a walk through a whole file holds at a time.
+# Records held in memory at a time when a whole file is read.
 _PIECE = 50_000
 
 
@@ -302,7 +302,7 @@ def _judge(
         )
 
     types = [typed(place, dates) for place in range(width)]
-    # Where one column shows which of day and month comes first, it does for all.
+    # If one column shows whether day or month comes first, the same order is taken for all.
     orders = {kind.partition(":")[2][:2] for kind in types if kind.endswith(_DAY_OR_MONTH)}
     if UNSURE in types and len(orders) == 1:
         order = "day" if orders == {"%d"} else "month"

@@ -16,7 +16,7 @@ from discreet.ledger.witness import Noted, Witness
 
 __all__ = ["PostgresLedger", "PostgresWitness"]
 
-#: All writers of ledgers in a database take this advisory lock, so the chain has one end.
+#: Every writer takes this advisory lock, so that no two entries follow the same one.
 LOCK = 0x64697363726574
 #: Connections kept open; more threads wait for one.
 CONNECTIONS = 4

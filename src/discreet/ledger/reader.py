@@ -14,11 +14,12 @@ from discreet.ledger.tables import Cursor
 
 __all__ = ["TELLING", "LedgerReader"]
 
-#: Answers whose differences over changed records tell of single ones; noisy ones do not.
+#: Kinds of answers that may be about one state of the records only: the difference between answers
+#: before and after a change would disclose the changed records. Noisy answers may be about several.
 TELLING = ("exact", "interval")
 #: Entries that hold an answer, not a refusal or a charge made before the answer is computed.
 _ANSWERED = "kind NOT IN ('refused', 'charged')"
-#: Entries by which the ledger keeps its own house: they tell nobody anything.
+#: Kinds of entries that hold no answer: the ledger's own bookkeeping.
 _HOUSE = ("refused", "charged", "snapshot", "roster", "grant", "published")
 
 
@@ -77,7 +78,7 @@ class LedgerReader(abc.ABC):
         ]
 
     def told(self, dataset: str) -> str | None:
-        """Return the identity of the one snapshot that exact and interval answers are about."""
+        """Return the identity of the snapshot that all exact and interval answers are about."""
         with self.reading() as cursor:
             return self._told(cursor, dataset)
 

@@ -50,7 +50,7 @@ from discreet.ledger.witness import Noted, Witness
 
 __all__ = ["TELLING", "Ledger"]
 
-#: What else makes a decision on an answer or a release stale, besides others of its kind.
+#: Kinds of entries, besides its own, that make a decision of a kind stale.
 _JUDGED_WITH = {
     "exact": ("release",),
     "interval": ("release",),
@@ -66,13 +66,13 @@ class Ledger(LedgerReader):
         self._queue = Queue(self.commit)
         self._identity = ""
         self._witness: Witness | None = None
-        #: The last entry that is recorded here and not noted, and when one was noted last.
+        #: The last entry that the witness has not noted yet, and when it noted one last.
         self._newest: tuple[int, str] | None = None
         self._noted = 0.0
-        #: What is verified or was recorded here without a gap, and up to where it is kept.
+        #: How far the chain is verified, and the entry of the last checkpoint that was written.
         self._reached: Checkpoint | None = None
         self._kept = 0
-        #: Snapshots that all exact and interval answers about a dataset are known to be of.
+        #: Datasets with the one snapshot that all their exact and interval answers are about.
         self._agreed: set[tuple[str, str]] = set()
 
     @property
@@ -153,7 +153,7 @@ class Ledger(LedgerReader):
         if draft.kind != "refused":
             known = self._find(cursor, *name)
             if known is None and draft.kind == "charged":
-                # An earlier attempt was charged and came to nothing.
+                # An earlier attempt was charged but failed before it was answered: not charged again.
                 known = self._find(cursor, *name, "kind = 'charged'")
             if known is not None:
                 return known, False

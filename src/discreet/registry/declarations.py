@@ -162,7 +162,7 @@ class Declaration:
         for item in self.parameters():
             value = getattr(self, item.name)
             if isinstance(value, list) and fits(tuple(value), item.type):
-                # People write lists; what is frozen keeps what nobody can change.
+                # Callers pass lists; a frozen object keeps a tuple, which nobody can change.
                 value = tuple(value)
                 object.__setattr__(self, item.name, value)
             item.require(value, owner=self.declared_name())
@@ -295,7 +295,7 @@ class Member(Declaration):
         from discreet.report import plain
 
         fields = {
-            # Evidence leaves: it names a file, not where the curator keeps it.
+            # Evidence is published, so it holds the name of a file and not its path.
             item.name: _file_name(value) if item.file and isinstance(value, str) else value
             for item in self.parameters()
             for value in [getattr(self, item.name)]
@@ -327,7 +327,7 @@ def _parts(value: Any) -> Iterator[Any]:
         yield value
 
 
-#: Addresses of databases; whatever else a text looks like, it is a path.
+#: How addresses of databases begin; every other text is a path.
 _ADDRESS = re.compile(r"(duckdb|postgres|postgresql|spark|sc)://", re.IGNORECASE)
 
 
@@ -363,7 +363,7 @@ def _changed(value: Any, item: Parameter, change: Callable[[str, str], str]) -> 
 def _parameters(cls: type[Declaration]) -> tuple[Parameter, ...]:
     hints = typing.get_type_hints(cls)
     found = []
-    # What every member of a family inherits by keyword comes after what is its own.
+    # Keyword-only parameters, which base classes declare, come after those of the member itself.
     for field in sorted(dataclasses.fields(cls), key=lambda field: bool(field.kw_only)):
         if not field.init:
             continue

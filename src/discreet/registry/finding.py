@@ -56,7 +56,7 @@ class Family(typing.Generic[Base]):
             for thing in vars(module).values():
                 if self._is_member(thing) and thing.__module__ == module.__name__:
                     found[thing.name] = thing
-        # Looking for extensions reads the metadata of every installed package: only when wanted.
+        # Finding extensions reads the metadata of all installed packages, so only when asked for.
         entries = importlib.metadata.entry_points(group=f"discreet.{self.name}") if enable else ()
         for entry in entries:
             if entry.name in enable:
@@ -176,7 +176,7 @@ def find_class(name: str) -> type[Member] | None:
     definition = re.compile(rf"^class {re.escape(name)}\(", re.MULTILINE)
     for package in (package for packages in _declared().values() for package in packages):
         folder = _ROOT.joinpath(*package.split(".")[1:])
-        # The file is mostly named after the class; `table.py` holding `TableJob` is not.
+        # Most files are named after their class, so those are read first; `table.py` holds `TableJob`.
         files = sorted(folder.glob("[!_]*.py"), key=lambda file: file.stem != class_file(name))
         for file in files:
             if definition.search(file.read_text(encoding="utf-8")):
