@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
-from sqlglot import exp
 
 import discreet as dc
 from discreet.data.dataset import Dataset
@@ -178,18 +177,16 @@ class ByPlace(_Stars):
 
 @dataclasses.dataclass(frozen=True)
 class Emptying(_Stars):
-    """Takes a record out of the table that the dataset reads."""
+    """Takes a record out of every table of the engine."""
 
     name: ClassVar[str] = "emptying"
 
     def anonymize(self, dataset: Dataset, *given: Any, **named: Any) -> Outcome:
-        made = super().anonymize(dataset.materialize(), *given, **named)
         engine: Any = dataset.engine
-        table = next(dataset.relation.query.find_all(exp.Table)).name
-        rows = engine._connection.table(table).to_arrow_table()
-        engine._connection.unregister(table)
-        engine._connection.register(table, rows.slice(1))
-        return made
+        found = engine._connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        for (table,) in found:
+            engine._connection.execute(f'DELETE FROM "{table}" WHERE rowid = 0')
+        return super().anonymize(dataset, *given, **named)
 
 
 BROKEN = {
