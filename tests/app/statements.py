@@ -32,7 +32,11 @@ DATA: dict[str, Any] = {
         "age": {"widths": [10, 40]},
         "sex": {"rare": 1},
     },
-}
+    # Private methods need values and bounds that are known without the records.
+    "domains": {"region": ["N1", "N2", "S1", "S2"], "sex": ["f", "m"],
+                "job": ["clerk", "cook", "smith"], "asked": ["true", "false"]},
+    "bounds": {"household": [0, 12], "age": [0, 100], "pay": [0, 2000]},
+}  # fmt: skip
 #: What is tried for a parameter without a default, by its type.
 TEXTS = ["job", "household", "pay", "age", "region"]
 LISTS = [["age"], ["pay"], ["job"], ["region"], ["f/N1"]]
@@ -139,25 +143,30 @@ def typed(declared: dict[str, Any], folder: Path) -> list[str]:
         option = item.option.split("/")[0] or ("-" if len(item.name) == 1 else "--") + item.name
         if given is True:
             words.append(option)
-        elif "registry" in str(getattr(_base(item.type), "__mro__", "")):
+        elif base_of(item.type) is not None:
             for one in given if isinstance(given, list) else [given]:
                 words += [option, member_text(one)]
+        elif isinstance(given, list) and given and isinstance(given[0], list):
+            words += [word for one in given for word in (option, _listed(one))]
         elif isinstance(given, list):
-            words += [option, ",".join(map(str, given))]
+            words += [option, _listed(given)]
         else:
             words += [option, str(folder / given if item.file else given)]
     for column, role in DATA["roles"].items():
         words += ["--role", f"{column}={role}"]
     words += ["--hierarchy", f"region={folder / 'region.hrc'}", "--hierarchy", "age widths=10,40"]
     words += ["--hierarchy", "sex rare=1"]
+    for option in ("domains", "bounds"):
+        for column, values in DATA[option].items():
+            words += [f"--{option}", f"{column}={_listed(values)}"]
     return [*words[: len(cls.command.split())], *arguments, *words[len(cls.command.split()) :]]
 
 
-def _base(kind: Any) -> Any:
-    for option in (kind, *get_args(kind), *(i for o in get_args(kind) for i in get_args(o))):
-        if isinstance(option, type) and hasattr(option, "parameters"):
-            return option
-    return None
+def base_of(kind: Any) -> Any:
+    """Return the base class of the family whose members a parameter takes; None if it takes none."""
+    if isinstance(kind, type) and hasattr(kind, "family_name"):
+        return kind
+    return next((base for one in get_args(kind) if (base := base_of(one)) is not None), None)
 
 
 def member_text(written: Any) -> str:

@@ -183,6 +183,21 @@ def test_help_imports_no_job():
         assert done.stderr.strip().splitlines()[-1] == "[]", words
 
 
+def test_a_table_without_a_ledger_loads_no_compiler(tmp_path):
+    # The auditor of ledgers is compiled, and loading a compiler takes as long as all the rest.
+    (tmp_path / "rows.csv").write_text("a,b\n" + "x,p\ny,q\nx,q\ny,p\n" * 20)
+    code = (
+        "import sys; sys.argv = ['discreet', *sys.argv[1:]]\n"
+        "from discreet.app.cli.main import main\n"
+        "try: main()\nexcept SystemExit as end: assert not end.code\n"
+        "heavy = ('numba', 'scipy.optimize', 'discreet.ledger', 'discreet.queries')\n"
+        "print([m for m in heavy if m in sys.modules], file=sys.stderr)"
+    )
+    words = ["table", str(tmp_path / "rows.csv"), "--by", "a,b", "--rule", "minimum-frequency=3"]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+    assert done.stderr.strip().splitlines()[-1] == "[]", done.stderr[-500:]
+
+
 def test_a_command_imports_its_own_jobs_alone():
     code = (
         "import sys\nfrom discreet.app.cli.main import build\nbuild(['permute', 'people.csv'])\n"

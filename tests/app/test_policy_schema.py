@@ -101,6 +101,14 @@ def written(family: str) -> st.SearchStrategy:
     return st.sampled_from(list(members(family).items())).flatmap(of)
 
 
+def test_where_one_member_is_taken_the_schema_allows_no_other():
+    validator = jsonschema.Draft202012Validator(
+        {"$ref": "#/$defs/family-synthesizer", "$defs": SCHEMA["$defs"]}
+    )
+    assert validator.is_valid({"partially-synthetic": {"columns": ["age"], "by": {"cart": 5}}})
+    assert not validator.is_valid({"partially-synthetic": {"columns": ["age"], "by": {"aim": 1}}})
+
+
 @pytest.mark.parametrize("family", [name for name in families() if name != "job"])
 def test_what_the_schema_allows_the_loader_reads_and_the_other_way_round(family):
     if not members(family):

@@ -28,11 +28,12 @@ def test_a_link_that_leaves_the_folder_is_refused(tmp_path):
     assert code_of(folder / "*.csv") == "not-allowed"
 
 
-def test_an_archive_cannot_fill_the_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr(parts, "_LEAST", 1000)
+def test_an_archive_cannot_fill_the_disk(tmp_path):
     bomb = tmp_path / "a.csv.gz"
     bomb.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 100_000))
-    assert code_of(bomb) == "too-large"
+    with pytest.raises(InputError) as refused, parts.plain_files([bomb], always=1000):
+        pass
+    assert refused.value.code == "too-large"
 
 
 def test_names_in_an_archive_do_not_become_paths(tmp_path):

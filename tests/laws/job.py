@@ -101,4 +101,18 @@ class Reticent(Job):
         raise NotImplementedError
 
 
-BROKEN = {Reticent: its_settings_say_all}
+@dataclasses.dataclass(frozen=True)
+class Grabbing(Reticent):
+    """Takes a column away from whoever gave it the data."""
+
+    name: ClassVar[str] = "grabbing"
+
+    def open(self, data: Any) -> Any:
+        object.__setattr__(data, "relation", data.select(data.columns[:-1]).relation)
+        return data
+
+
+BROKEN = {
+    Reticent: its_settings_say_all,
+    Grabbing: it_looks_at_data_without_touching_it,
+}

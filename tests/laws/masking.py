@@ -258,11 +258,50 @@ class Naming(ColumnMasking):
         return dict.fromkeys(self.columns, rows.column("name").combine_chunks())
 
 
+@dataclasses.dataclass(frozen=True)
+class Overwriting(_Shift):
+    """Masks the dataset it was given, too."""
+
+    name: ClassVar[str] = "overwriting"
+
+    def mask(self, dataset: Dataset, **given: Any) -> Dataset:
+        made = super().mask(dataset, **given)
+        object.__setattr__(dataset, "relation", made.select(dataset.columns).relation)
+        return made
+
+
+@dataclasses.dataclass(frozen=True)
+class Standing(_Shift):
+    """Calls itself the next stronger method."""
+
+    name: ClassVar[str] = "standing"
+
+    def stronger(self) -> Any:
+        return self
+
+
+@dataclasses.dataclass(frozen=True)
+class Tolerant(_Shift):
+    """Leaves out columns that are not there, without a word."""
+
+    name: ClassVar[str] = "tolerant"
+
+    def require(self, dataset: Dataset) -> None:
+        pass
+
+    def mask(self, dataset: Dataset, **given: Any) -> Dataset:
+        there = tuple(name for name in self.columns if name in dataset.columns)
+        return dataclasses.replace(self, columns=there).mask(dataset, **given) if there else dataset
+
+
 BROKEN = {
     Spilling: only_what_it_changes_is_changed,
     Harmless: something_is_changed,
     Inventing: missing_values_stay_missing,
     OwnNoise: what_is_drawn_comes_from_the_source,
     ByPlace: the_order_of_rows_does_not_matter,
+    Overwriting: the_input_is_not_touched,
+    Standing: it_says_how_to_grow,
+    Tolerant: an_unknown_column_is_named,
     Naming: the_file_holds_what_was_released,
 }

@@ -89,7 +89,27 @@ def says_how_far_it_reaches(member: type[Mechanism]) -> None:
             assert abs(drawn.mean()) <= SURE * max(noise.deviation, 1e-9) / math.sqrt(DRAWS)
 
 
-LAWS = (hides_a_change, costs_what_is_asked, costs_add_up, says_how_far_it_reaches)
+def states_one_cost_to_every_accountant(member: type[Mechanism]) -> None:
+    """Guards share budgets by `is_concentrated`; the convolved event hides a change as well."""
+    for mechanism in examples(member):
+        for epsilon, sensitivity in BUDGETS:
+            noise = mechanism.noise(epsilon=epsilon, sensitivity=sensitivity)
+            assert noise.event.startswith("zcdp ") == member.is_concentrated, noise.event
+            delta = 1e-2
+            stated = Accountant("pld", delta).epsilon({noise.convolved_event: 1})
+            here, there = (noise.draw([x] * DRAWS) for x in (10, 10 + sensitivity))
+            for one, two in ((here, there), (there, here)):
+                found = excess(one, two, stated, delta)
+                assert found < SURE, f"{mechanism} tells more than {noise.convolved_event}"
+
+
+LAWS = (
+    hides_a_change,
+    costs_what_is_asked,
+    costs_add_up,
+    says_how_far_it_reaches,
+    states_one_cost_to_every_accountant,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,10 +168,31 @@ class Modest(Laplace):
         return dataclasses.replace(stated, tail=lambda chance: 1)
 
 
+@dataclasses.dataclass(frozen=True)
+class Understated(Laplace):
+    """States a tenth of its cost to the accountant that convolves losses."""
+
+    name: ClassVar[str] = "understated"
+
+    def noise(self, *, epsilon: float, sensitivity: int) -> Noise:
+        stated = super().noise(epsilon=epsilon, sensitivity=sensitivity)
+        return dataclasses.replace(stated, convolved_event=f"pure {epsilon / 10!r}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Confused(Gaussian):
+    """Says that its concentrated cost is pure."""
+
+    name: ClassVar[str] = "confused"
+    is_concentrated: ClassVar[bool] = False
+
+
 BROKEN = {
     TooQuiet: hides_a_change,
     TooNarrow: hides_a_change,
     Overspending: costs_what_is_asked,
     Exhausted: costs_add_up,
     Modest: says_how_far_it_reaches,
+    Understated: states_one_cost_to_every_accountant,
+    Confused: states_one_cost_to_every_accountant,
 }

@@ -197,9 +197,45 @@ class Silent(Chor):
     assumption: ClassVar[str] = ""
 
 
+@dataclasses.dataclass(frozen=True)
+class Hurried(Chor):
+    """Gives everybody in a batch the answer to the first question."""
+
+    name: ClassVar[str] = "hurried"
+
+    def answer(self, shape, block, questions) -> list[bytes]:
+        return super().answer(shape, block, questions[:1]) * len(questions)
+
+
+@dataclasses.dataclass(frozen=True)
+class Telling(Chor):
+    """Asks longer questions for later slots."""
+
+    name: ClassVar[str] = "telling"
+
+    def ask(self, shape, slots, *, rng, public=None) -> Asked:
+        asked = super().ask(shape, slots, rng=rng, public=public)
+        longer = tuple(question + bytes(slots[0]) for question in asked.questions)
+        return dataclasses.replace(asked, questions=longer)
+
+
+@dataclasses.dataclass(frozen=True)
+class Lenient(Chor):
+    """Reads the beginning of a question that is too long."""
+
+    name: ClassVar[str] = "lenient"
+
+    def answer(self, shape, block, questions) -> list[bytes]:
+        size = self.question_size(shape)
+        return super().answer(shape, block, [question[:size] for question in questions])
+
+
 BROKEN = {
     ReusedVector: one_view_tells_nothing,
     ReusedSecret: one_view_tells_nothing,
     Neighbour: gives_the_selected_slots,
+    Hurried: answers_a_batch_as_one_by_one,
+    Telling: sizes_tell_nothing,
+    Lenient: refuses_what_does_not_fit,
     Silent: states_its_assumption,
 }

@@ -197,8 +197,49 @@ class FirstRows(_Broken):
         return _Kept(dataset.arrow(self.names(dataset)), self.rows)
 
 
+@dataclasses.dataclass(frozen=True)
+class Inventing(_Broken):
+    """Gives everybody an illness that nobody has."""
+
+    name: ClassVar[str] = "inventing"
+
+    def fit(self, dataset: Dataset, *, rng: Randomness, progress: Any = None) -> Fitted:
+        rows = dataset.arrow(self.names(dataset))
+        place = rows.column_names.index("ill")
+        ill = pa.array(["dropsy"] * rows.num_rows, rows.schema.field("ill").type)
+        return _Kept(rows.set_column(place, "ill", ill), self.rows)
+
+
+@dataclasses.dataclass(frozen=True)
+class Once(_Broken):
+    """Draws once and gives the same file again."""
+
+    name: ClassVar[str] = "once"
+
+    def fit(self, dataset: Dataset, *, rng: Randomness, progress: Any = None) -> Fitted:
+        rows = dataset.arrow(self.names(dataset)).sort_by("bonus")
+        kept = self.rows(rng, rows.num_rows, rows.num_rows)
+        return _Kept(rows, lambda _, many, n: kept[:n])
+
+
+@dataclasses.dataclass(frozen=True)
+class Labelled(_Broken):
+    """Writes people's names into another column."""
+
+    name: ClassVar[str] = "labelled"
+
+    def fit(self, dataset: Dataset, *, rng: Randomness, progress: Any = None) -> Fitted:
+        rows = dataset.arrow([*self.names(dataset), "name"])
+        named = rows.column("name").cast(rows.schema.field("job").type)
+        place = rows.column_names.index("job")
+        return _Kept(rows.set_column(place, "job", named).drop_columns(["name"]), self.rows)
+
+
 BROKEN = {
     Verbatim: what_is_drawn_comes_from_the_source,
     Named: columns_and_types_are_those_of_the_file,
+    Inventing: values_are_possible_ones,
+    Once: files_differ_and_are_refused_when_seeded,
+    Labelled: nobody_is_named,
     FirstRows: the_order_of_rows_does_not_matter,
 }

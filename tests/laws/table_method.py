@@ -312,10 +312,22 @@ class Noiseless(Changing):
         return Protected(table, table.value.copy(), changed(table))
 
 
+@dataclasses.dataclass(frozen=True)
+class Shifted(Changing):
+    """Tells intervals that begin above the truth."""
+
+    name: ClassVar[str] = "shifted"
+
+    def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
+        made = super().hide(table, rng=rng, progress=progress)
+        return dataclasses.replace(made, lower=table.value + 1.0, upper=table.value + 2.0)
+
+
 BROKEN = {
     PrimaryOnly: what_is_called_safe_is_safe_in_the_file,
     Noiseless: what_is_called_safe_is_safe_in_the_file,
     Talkative: nothing_withheld_is_in_the_files,
     Changing: totals_are_sums_where_it_says_so,
+    Shifted: the_truth_lies_in_what_it_tells,
     Secretive: the_input_is_not_touched,
 }

@@ -217,10 +217,9 @@ def test_spent_is_the_sum_of_first_answers_and_within_the_limit(asked):
         ),
     ],
 )
-def test_changes_before_the_checkpoint_show_at_opening(tmp_path, monkeypatch, tampering, reason):
-    monkeypatch.setattr("discreet.ledger.store._APART", 10)
+def test_changes_before_the_checkpoint_show_at_opening(tmp_path, tampering, reason):
     path = tmp_path / "ledger.db"
-    with open_ledger(path) as ledger:
+    with open_ledger(path, checkpoint_every=10) as ledger:
         for number in range(40):
             ledger.record(draft(f"q{number}"), [charge("dataset", 1, 100)])
     with sqlite3.connect(path) as raw:
@@ -233,11 +232,10 @@ def test_changes_before_the_checkpoint_show_at_opening(tmp_path, monkeypatch, ta
     assert failure.value.code == "ledger-not-whole"
 
 
-def test_chain_rewritten_before_the_checkpoint_shows_at_opening(tmp_path, monkeypatch):
+def test_chain_rewritten_before_the_checkpoint_shows_at_opening(tmp_path):
     # Whoever writes the file can hash anew, but has to meet the hash of the checkpoint.
-    monkeypatch.setattr("discreet.ledger.store._APART", 10)
     path = tmp_path / "ledger.db"
-    with open_ledger(path) as ledger:
+    with open_ledger(path, checkpoint_every=10) as ledger:
         for number in range(10):
             ledger.record(draft(f"q{number}"))
         entries = list(ledger.entries())

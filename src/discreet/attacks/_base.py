@@ -89,6 +89,13 @@ class Interrogation:
             return None
         return float(row[0]), float(row[-1])
 
+    def sum(
+        self, victim: Victim, condition: str, *, column: str | None = None, user: str = "attacker"
+    ) -> tuple[float, float] | None:
+        """Return what the sum over a condition is said to be, of the victim's column by default."""
+        what = f"SELECT SUM({column or victim.column}) FROM {victim.relation}"  # noqa: S608 - the attacker writes SQL
+        return self.value(f"{what} WHERE {condition}", user)
+
     def fails(self, sql: str, user: str = "attacker") -> bool:
         """Whether a statement is not answered, for whatever reason; only that is looked at."""
         self.asked += 1

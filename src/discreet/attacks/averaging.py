@@ -18,11 +18,7 @@ class Averaging(GatewayAttack):
 
     Examples
     --------
-    >>> from discreet.attacks import RawDatabase, Victim
-    >>> from discreet.demo import salaries
-    >>> who = "sector = 'Fin' AND region = 'TGN'"
-    >>> victim = Victim("people", "salary", who, "region = 'TGN'", "sector = 'IT'")
-    >>> Averaging(times=3).run(RawDatabase(salaries()), victim, truth=150_000).succeeded
+    >>> Averaging(times=3).control().succeeded
     True
     """
 

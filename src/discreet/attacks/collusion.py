@@ -17,11 +17,7 @@ class Collusion(GatewayAttack):
 
     Examples
     --------
-    >>> from discreet.attacks import RawDatabase, Victim
-    >>> from discreet.demo import salaries
-    >>> who = "sector = 'Fin' AND region = 'TGN'"
-    >>> victim = Victim("people", "salary", who, "region = 'TGN'", "sector = 'IT'")
-    >>> Collusion().run(RawDatabase(salaries()), victim, truth=150_000).succeeded
+    >>> Collusion().control().succeeded
     True
     """
 
@@ -32,7 +28,6 @@ class Collusion(GatewayAttack):
 
     def conclude(self, interrogation: Interrogation, victim: Victim) -> tuple[float, float] | None:
         """Ask for the whole, and for the rest in two halves, each as somebody else."""
-        start = f"SELECT SUM({victim.column}) FROM {victim.relation} WHERE "  # noqa: S608 - the attacker writes SQL
         rest = f"NOT ({victim.condition})"
         inside, outside = f"({victim.other}) AND {rest}", f"NOT ({victim.other}) AND {rest}"
         parts = [
@@ -41,7 +36,7 @@ class Collusion(GatewayAttack):
             (-1, outside),
         ]
         found = [
-            (sign, interrogation.value(start + what, user=f"colluder{n % self.users}"))
+            (sign, interrogation.sum(victim, what, user=f"colluder{n % self.users}"))
             for n, (sign, what) in enumerate(parts)
         ]
         return combination(found)

@@ -20,11 +20,7 @@ class Dependence(GatewayAttack):
 
     Examples
     --------
-    >>> from discreet.attacks import RawDatabase, Victim
-    >>> from discreet.demo import salaries
-    >>> who = "sector = 'Fin' AND region = 'TGN'"
-    >>> victim = Victim("people", "salary", who, "region = 'TGN'", "sector = 'IT'")
-    >>> Dependence().run(RawDatabase(salaries()), victim, truth=150_000).succeeded
+    >>> Dependence().control().succeeded
     True
     """
 
@@ -40,20 +36,10 @@ class Dependence(GatewayAttack):
     def conclude(self, interrogation: Interrogation, victim: Victim) -> tuple[float, float] | None:
         """Take the others and the rest of the group off the total."""
         group, rest = victim.group, f"({victim.group}) AND NOT ({victim.condition})"
-        parts = [(1, self._sum(interrogation, victim, self.total or victim.column, group))]
-        parts += [(-1, self._sum(interrogation, victim, other, group)) for other in self.others]
+        parts = [(1, interrogation.sum(victim, group, column=self.total))]
+        parts += [(-1, interrogation.sum(victim, group, column=other)) for other in self.others]
         whole = combination(parts)
         if whole is None:
             return None
         scaled = whole[0] / self.factor, whole[1] / self.factor
-        return combination(
-            [(1, scaled), (-1, self._sum(interrogation, victim, victim.column, rest))]
-        )
-
-    @staticmethod
-    def _sum(
-        interrogation: Interrogation, victim: Victim, column: str, condition: str
-    ) -> tuple[float, float] | None:
-        return interrogation.value(
-            f"SELECT SUM({column}) FROM {victim.relation} WHERE {condition}"  # noqa: S608 - the attacker writes SQL
-        )
+        return combination([(1, scaled), (-1, interrogation.sum(victim, rest))])

@@ -16,11 +16,7 @@ class Difference(GatewayAttack):
 
     Examples
     --------
-    >>> from discreet.attacks import RawDatabase, Victim
-    >>> from discreet.demo import salaries
-    >>> who = "sector = 'Fin' AND region = 'TGN'"
-    >>> victim = Victim("people", "salary", who, "region = 'TGN'", "sector = 'IT'")
-    >>> Difference().run(RawDatabase(salaries()), victim, truth=150_000).succeeded
+    >>> Difference().control().succeeded
     True
     """
 
@@ -29,10 +25,10 @@ class Difference(GatewayAttack):
 
     def conclude(self, interrogation: Interrogation, victim: Victim) -> tuple[float, float] | None:
         """Ask twice."""
-        total = f"SELECT SUM({victim.column}) FROM {victim.relation} WHERE {victim.group}"  # noqa: S608 - the attacker writes SQL
+        rest = f"{victim.group} AND NOT ({victim.condition})"
         return combination(
             [
-                (1, interrogation.value(total)),
-                (-1, interrogation.value(f"{total} AND NOT ({victim.condition})")),
+                (1, interrogation.sum(victim, victim.group)),
+                (-1, interrogation.sum(victim, rest)),
             ]
         )

@@ -19,11 +19,7 @@ class Homogeneity(GatewayAttack):
 
     Examples
     --------
-    >>> from discreet.attacks import RawDatabase, Victim
-    >>> from discreet.demo import salaries
-    >>> who = "sector = 'Fin' AND region = 'TGN'"
-    >>> victim = Victim("people", "salary", who, "region = 'TGN'", "sector = 'IT'")
-    >>> Homogeneity().run(RawDatabase(salaries()), victim, truth=150_000).succeeded
+    >>> Homogeneity().control().succeeded
     True
     """
 

@@ -23,11 +23,7 @@ class LinearSystem(GatewayAttack):
 
     Examples
     --------
-    >>> from discreet.attacks import RawDatabase, Victim
-    >>> from discreet.demo import salaries
-    >>> who = "sector = 'Fin' AND region = 'TGN'"
-    >>> victim = Victim("people", "salary", who, "region = 'TGN'", "sector = 'IT'")
-    >>> LinearSystem().run(RawDatabase(salaries()), victim, truth=150_000).succeeded
+    >>> LinearSystem().control().succeeded
     True
     """
 
@@ -52,8 +48,7 @@ class LinearSystem(GatewayAttack):
         for size in range(self.least, len(cells) + 1):
             for chosen in itertools.combinations(range(len(cells)), size):
                 what = " OR ".join(cells[c] for c in chosen)
-                sql = f"SELECT SUM({victim.column}) FROM {victim.relation} WHERE {what}"  # noqa: S608 - the attacker writes SQL
-                ends = interrogation.value(sql)
+                ends = interrogation.sum(victim, what)
                 if ends is not None:
                     rows.append([float(c in chosen) for c in range(len(cells))])
                     low.append(ends[0])

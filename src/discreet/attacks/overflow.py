@@ -23,11 +23,7 @@ class Overflow(GatewayAttack):
 
     Examples
     --------
-    >>> from discreet.attacks import RawDatabase, Victim
-    >>> from discreet.demo import salaries
-    >>> who = "sector = 'Fin' AND region = 'TGN'"
-    >>> victim = Victim("people", "salary", who, "region = 'TGN'", "sector = 'IT'")
-    >>> report = Overflow().run(RawDatabase(salaries()), victim, truth=150_000)
+    >>> report = Overflow().control()
     >>> report.succeeded, report.asked
     (True, 25)
     """

@@ -20,11 +20,7 @@ class Tracker(GatewayAttack):
 
     Examples
     --------
-    >>> from discreet.attacks import RawDatabase, Victim
-    >>> from discreet.demo import salaries
-    >>> who = "sector = 'Fin' AND region = 'TGN'"
-    >>> victim = Victim("people", "salary", who, "region = 'TGN'", "sector = 'IT'")
-    >>> Tracker().run(RawDatabase(salaries()), victim, truth=150_000).succeeded
+    >>> Tracker().control().succeeded
     True
     """
 
@@ -35,7 +31,6 @@ class Tracker(GatewayAttack):
 
     def conclude(self, interrogation: Interrogation, victim: Victim) -> tuple[float, float] | None:
         """Ask with the tracker and without."""
-        start = f"SELECT SUM({victim.column}) FROM {victim.relation} WHERE "  # noqa: S608 - the attacker writes SQL
         who, tracker = f"({victim.condition})", f"({victim.other})"
         if self.kind == "individual":
             parts = [(1, victim.group), (-1, f"({victim.group}) AND NOT {who}")]
@@ -46,4 +41,4 @@ class Tracker(GatewayAttack):
                 (-1, tracker),
                 (-1, f"NOT {tracker}"),
             ]
-        return combination([(sign, interrogation.value(start + what)) for sign, what in parts])
+        return combination([(sign, interrogation.sum(victim, what)) for sign, what in parts])

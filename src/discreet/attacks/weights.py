@@ -20,11 +20,7 @@ class Weights(GatewayAttack):
 
     Examples
     --------
-    >>> from discreet.attacks import RawDatabase, Victim
-    >>> from discreet.demo import salaries
-    >>> who = "sector = 'Fin' AND region = 'TGN'"
-    >>> victim = Victim("people", "salary", who, "region = 'TGN'", "sector = 'IT'")
-    >>> Weights().run(RawDatabase(salaries()), victim, truth=150_000).succeeded
+    >>> Weights().control().succeeded
     True
     """
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import html
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -24,7 +23,14 @@ from discreet.data.frames import to_library
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.origin import Origin, origin_of
 from discreet.data.reading import Reading
-from discreet.data.schema import Column, Role, Schema, Type
+from discreet.data.row_schema import (
+    fitted_schema,
+    inferred_schema,
+    require_names,
+    undecided_schema,
+)
+from discreet.data.schema import Role, Schema, Type
+from discreet.data.weights import require_weights
 from discreet.errors import InputError
 from discreet.randomness import Randomness
 from discreet.registry import is_address
@@ -174,7 +180,7 @@ class Dataset:
         Any: `roles`, `types`, `hierarchies`, `unit` and `weight`, as `Schema.replace` takes them.
         """
         rows = relation or self.relation
-        columns = schema or _fitted(self.schema, rows)
+        columns = schema or fitted_schema(self.schema, rows)
         return Dataset(
             rows,
             columns.replace(**changes) if changes else columns,
@@ -398,31 +404,21 @@ def read(
     if limit is not None:
         engine = _engine_of_its_own(source, engine)
     trees = declared(hierarchies)
-    made = {c: several for c, several in trees.items() if _is_made(several)}
-    # Codes of a hierarchy are texts, so the columns that have one are read as texts, unless the
-    # hierarchy cuts numbers.
-    coded = {
-        c: Type.NOMINAL for c, several in trees.items() if c not in made and _of_codes(several)
-    }
-    types = coded | dict(types or {})
-    texts = [
-        *made,
-        *(column for column, kind in types.items() if kind in (Type.NOMINAL, Type.ORDINAL)),
-    ]
+    types, texts = _read_as(trees, types or {})
     if isinstance(source, Dataset):
         rows, library, found = source.relation, source.library, source.name
         schema, file_kind, origin = source.schema, source.format, source.origin
         reading = source.reading
         if wanted is not None:
             rows = source.select(wanted).relation
-            schema = _fitted(schema, rows)
+            schema = fitted_schema(schema, rows)
     else:
         rows, library, found, reading = open_source(source, engine, format, options, texts, wanted)
         if wanted is not None and rows.columns != tuple(wanted):
             rows = rows.engine.project(rows, wanted)
         require_names(rows.columns)
         file_kind, origin = source_format(source, format), origin_of(source)
-        schema = _left_out(rows) if roles or rest is not None else _inferred(rows)
+        schema = undecided_schema(rows) if roles or rest is not None else inferred_schema(rows)
     if limit is not None:
         rows.engine.driver_limit = limit
     schema = schema.replace(
@@ -438,7 +434,7 @@ def read(
     known = found if name is None else _file_name(name)
     dataset = Dataset(rows, schema, known, library, file_kind, origin, reading)
     if weight is not None:
-        require_weights(dataset)
+        require_weights(rows, weight)
     if not trees:
         return dataset
     opened = {column: _opened(several, column, dataset) for column, several in trees.items()}
@@ -487,60 +483,23 @@ def _file_name(name: str) -> str:
     return name
 
 
-def require_names(columns: Sequence[str]) -> None:
-    """Refuse columns with the name that rows are numbered by."""
-    if ROW in columns:
-        raise InputError(
-            f"the data has a column {ROW!r}, by which rows are numbered here",
-            code="name-taken",
-            hint="rename it",
-            column=ROW,
-        )
+def _read_as(
+    trees: Mapping[str, Declared], types: Mapping[str, Type | str]
+) -> tuple[dict[str, Type | str], list[str]]:
+    """Return the types that hierarchies imply, with those given, and the columns to read as text.
 
-
-def require_weights(dataset: Dataset) -> None:
-    """Refuse sampling weights that are negative, infinite or missing."""
-    import pyarrow as pa
-
-    from discreet.data.engines import sql
-
-    name = dataset.schema.weight
-    assert name is not None
-    kind = dataset.relation.schema.field(name).type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        raise _bad_weight(name, "it holds no numbers")
-    own = sql.column(name)
-    wanted = {
-        "n": exp.Count(this=exp.Star()),
-        "k": exp.Count(this=own),
-        "low": exp.Min(this=sql.double(own.copy())),
-        "high": exp.Max(this=sql.double(own.copy())),
+    Codes of a hierarchy are texts, so a column that has one is read as text, unless the hierarchy
+    cuts numbers into intervals.
+    """
+    made = [column for column, several in trees.items() if _is_made(several)]
+    coded: dict[str, Type | str] = {
+        column: Type.NOMINAL
+        for column, several in trees.items()
+        if column not in made and _of_codes(several)
     }
-    query = sql.select(
-        sql.subquery(dataset.relation.query, "t"), [sql.alias(v, n) for n, v in wanted.items()]
-    )
-    found = dataset.engine.fetch(query).to_pylist()[0]
-    ends = [value for value in (found["low"], found["high"]) if value is not None]
-    wrong = (
-        "missing"
-        if found["n"] != found["k"]
-        else "infinite"
-        if not all(map(math.isfinite, ends))
-        else "negative"
-        if ends and ends[0] < 0
-        else None
-    )
-    if wrong is not None:
-        raise _bad_weight(name, f"some are {wrong}")
-
-
-def _bad_weight(name: str, why: str) -> InputError:
-    return InputError(
-        f"column {name!r} is said to hold sampling weights, and {why}",
-        code="bad-weight",
-        hint="a weight says for how many people a record stands: correct it or leave out weight",
-        column=name,
-    )
+    known = coded | dict(types)
+    named = [column for column, kind in known.items() if kind in (Type.NOMINAL, Type.ORDINAL)]
+    return known, [*made, *named]
 
 
 def _is_made(several: Declared) -> TypeGuard[tuple[Hierarchy, ...]]:
@@ -572,65 +531,3 @@ def as_dataset(data: Any) -> Dataset:
         return data
     inner = getattr(data, "dataset", None)
     return inner if isinstance(inner, Dataset) else read(data)
-
-
-def _inferred(rows: Relation) -> Schema:
-    from discreet.data.infer import infer_schema
-
-    # A guessed unit or weight would change numbers silently; `describe` suggests them instead.
-    return dataclasses.replace(infer_schema(rows), unit=None, weight=None)
-
-
-def _left_out(rows: Relation) -> Schema:
-    """Return the columns as they are where the curator named roles for some of them.
-
-    Columns left out have none, for a guess must not add to what the curator said, and are not
-    released; one whose name says that it identifies somebody is one of those that never leave.
-    """
-    from discreet.data.names import meaning
-
-    columns = []
-    for column in _schema_of_types(rows).columns:
-        word = meaning(column.name, "identifier")
-        if word is not None:
-            reason = f"left out, and the name says {word!r}"
-            column = dataclasses.replace(column, role=Role.IDENTIFIER, reason=reason)
-        columns.append(column)
-    return Schema(tuple(columns))
-
-
-def _schema_of_types(rows: Relation) -> Schema:
-    return Schema(
-        tuple(
-            Column(f.name, type=_type(f.type), decided=False) for f in rows.schema if f.name != ROW
-        )
-    )
-
-
-def _type(kind: pa.DataType) -> Type:
-    import pyarrow as pa
-
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return Type.NUMERIC
-    return Type.DATE if pa.types.is_temporal(kind) else Type.NOMINAL
-
-
-def _retyped(column: Column, found: Type) -> Column:
-    """Return a column whose numbers became names, as recodes make them, as what it now is."""
-    if column.type is Type.NUMERIC and found is not Type.NUMERIC:
-        return dataclasses.replace(column, type=found)
-    return column
-
-
-def _fitted(schema: Schema, rows: Relation) -> Schema:
-    """Return a schema for the columns that rows have: known ones kept, new ones by their type."""
-    known = {column.name: column for column in schema.columns}
-    columns = tuple(_retyped(known.get(c.name, c), c.type) for c in _schema_of_types(rows).columns)
-    if len(columns) == len(known) and all(known.get(c.name) is c for c in columns):
-        return schema
-    names = {column.name for column in columns}
-    return Schema(
-        columns,
-        schema.unit if schema.unit in names else None,
-        schema.weight if schema.weight in names else None,
-    )

@@ -24,8 +24,8 @@ from discreet.errors import InputError
 
 __all__ = ["is_several", "part_files", "plain_files"]
 
-#: An archive may hold so many times its own size, or this many bytes if that is more.
-_RATIO, _LEAST = 200, 1 << 28
+#: An archive may hold so many times its own size.
+_RATIO = 200
 _OPENERS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
@@ -88,8 +88,11 @@ def _kind(file: Path) -> str | None:
 
 
 @contextlib.contextmanager
-def plain_files(files: Sequence[Path]) -> Iterator[list[Path]]:
-    """Yield the files, those in archives unpacked for as long as they are read."""
+def plain_files(files: Sequence[Path], *, always: int = 1 << 28) -> Iterator[list[Path]]:
+    """Yield the files, those in archives unpacked for as long as they are read.
+
+    An archive that holds far more than its own size, and more than `always` bytes, is refused.
+    """
     packed = [file for file in files if file.suffix.lower() in COMPRESSED]
     if not packed:
         yield list(files)
@@ -102,12 +105,12 @@ def plain_files(files: Sequence[Path]) -> Iterator[list[Path]]:
                 continue
             inner = Path(folder) / str(place)
             inner.mkdir()
-            found += _unpacked(require_file(file), inner)
+            found += _unpacked(require_file(file), inner, always)
         yield found
 
 
-def _unpacked(file: Path, folder: Path) -> list[Path]:
-    limit = max(_LEAST, file.stat().st_size * _RATIO)
+def _unpacked(file: Path, folder: Path, always: int) -> list[Path]:
+    limit = max(always, file.stat().st_size * _RATIO)
     limit = min(limit, shutil.disk_usage(folder).free // 2)
     try:
         if file.suffix.lower() == ".zip":

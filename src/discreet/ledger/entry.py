@@ -17,7 +17,7 @@ __all__ = [
     "Verification", "added", "chained_row", "read_entry", "read_page", "read_rows",
 ]  # fmt: skip
 
-#: What the first entry follows.
+#: The hash that the first entry names as its predecessor.
 GENESIS = "0" * 64
 #: Columns of the table of entries, in the order of the fields of `Entry`.
 FIELDS = (
@@ -76,9 +76,9 @@ class Seen:
     """
 
     number: int = 0
-    #: Something they counted on was not recorded: all of them must be made again.
+    #: Whether an entry that decisions relied on failed to be recorded: all must be decided again.
     lost: bool = False
-    #: How many of them are not known to be recorded.
+    #: Number of decisions that are not yet known to be recorded.
     pending: int = 0
 
 
@@ -145,7 +145,7 @@ class Verification(Report):
     #: Number of the first entry that is wrong.
     first_wrong: int | None = None
     reason: str = ""
-    #: What the ledger cannot notice.
+    #: What the ledger cannot detect, in words.
     notes: tuple[str, ...] = ()
 
 

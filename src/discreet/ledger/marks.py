@@ -49,7 +49,7 @@ def marked_by(origin: Origin, engine: Engine, ledger: str) -> str | None:
     file = mark_file(origin)
     assert file is not None
     content = json.dumps({"ledger": ledger, "note": _NOTE}) + "\n"
-    # Written apart and linked into its place: whoever comes first has it, and it is never half.
+    # Written under another name and then linked: the first process wins, and no reader sees half a file.
     draft = file.with_name(f"{file.name}.{os.getpid()}.{ledger[:8]}.new")
     try:
         if (known := read_mark(origin)) is not None:

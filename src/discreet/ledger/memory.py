@@ -100,7 +100,7 @@ class Memory:
         except BaseException:
             self.close()
             raise
-        #: Releases that were recorded when it was read, and the number of the last entry.
+        #: Releases recorded when the memory was read, and the number of the last entry then.
         self.after = 0
         self.earlier: tuple[Earlier, ...] = ()
         self.answers: tuple[Entry, ...] = ()

@@ -34,7 +34,7 @@ class Proof(Report):
     hash: str
     #: How many entries lie under the root.
     entries: int
-    #: Hashes beside the way from the entry up to the root.
+    #: Hashes of the siblings on the path from the entry up to the root.
     path: tuple[str, ...]
     root: str
 

@@ -16,12 +16,14 @@ def open_ledger(
     *,
     read_only: bool = False,
     head: str | Path | Witness | None = None,
+    checkpoint_every: int = 1_000,
 ) -> Ledger:
     """Return the ledger at a path (SQLite) or an address `postgresql://…`.
 
     It is verified, from the last checkpoint on; `head` says where its last entry is noted, so that an
     older copy is noticed: a file, `postgresql://…` or `command:PROGRAM`. Opened to be read only,
-    nothing is written or verified, and what is no ledger is an InputError.
+    nothing is written or verified, and what is no ledger is an InputError. A checkpoint, from which
+    the next opening verifies, is written after `checkpoint_every` entries.
 
     Examples
     --------
@@ -38,7 +40,7 @@ def open_ledger(
     """
     if isinstance(place, Ledger):
         return place
-    ledger = _connected(str(place), read_only=read_only)
+    ledger = _connected(str(place), read_only, checkpoint_every)
     if not read_only:
         try:
             ledger.open(None if head is None else open_witness(head))
@@ -48,11 +50,11 @@ def open_ledger(
     return ledger
 
 
-def _connected(text: str, *, read_only: bool) -> Ledger:
+def _connected(text: str, read_only: bool, checkpoint_every: int) -> Ledger:
     if text.startswith(("postgresql://", "postgres://")):
         from discreet.ledger.postgres import PostgresLedger
 
-        return PostgresLedger(text, read_only=read_only)
+        return PostgresLedger(text, read_only=read_only, checkpoint_every=checkpoint_every)
     if "://" in text:
         raise InputError(
             f"there is no ledger at {text.split('://', maxsplit=1)[0]}://",
@@ -61,7 +63,9 @@ def _connected(text: str, *, read_only: bool) -> Ledger:
         )
     from discreet.ledger.sqlite import SqliteLedger, SqliteReader
 
-    return SqliteReader(text) if read_only else SqliteLedger(text)
+    if read_only:
+        return SqliteReader(text)
+    return SqliteLedger(text, checkpoint_every=checkpoint_every)
 
 
 def open_witness(place: str | Path | Witness) -> Witness:

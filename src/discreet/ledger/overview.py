@@ -15,7 +15,7 @@ from discreet.report import Rows
 
 __all__ = ["datasets", "facts", "proof_of", "releases", "write_proof"]
 
-#: How far a release came.
+#: States of a release: recorded, or recorded and published.
 PUBLISHED, PERHAPS = "published", "recorded, perhaps not published"
 
 

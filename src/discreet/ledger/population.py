@@ -33,11 +33,11 @@ __all__ = ["Population", "open_population", "require_unmarked"]
 class Population:
     """Records whose history the ledger holds."""
 
-    #: The snapshot that they are; None for a ledger that forgets.
+    #: The snapshot of these records; None for a ledger in memory.
     snapshot: Snapshot | None = None
     #: Whether it is the first of its dataset: only then may earlier answers be repeated.
     first: bool = True
-    #: What the curator should know.
+    #: Notes for the curator.
     notices: tuple[str, ...] = ()
     #: A file that is read for each question, and its stamp when it was opened.
     file: str = ""

@@ -16,7 +16,7 @@ from discreet.ledger.witness import Noted, Witness
 
 __all__ = ["PostgresLedger", "PostgresWitness"]
 
-#: All writers of ledgers in a database take this advisory lock, so the chain has one end.
+#: Every writer takes this advisory lock, so that no two entries follow the same one.
 LOCK = 0x64697363726574
 #: Connections kept open; more threads wait for one.
 CONNECTIONS = 4
@@ -42,8 +42,10 @@ class _Cursor:
 class PostgresLedger(Ledger):
     """A ledger in a PostgreSQL database; commits wait for the disk whatever the server's default."""
 
-    def __init__(self, address: str, *, read_only: bool = False) -> None:
-        super().__init__()
+    def __init__(
+        self, address: str, *, read_only: bool = False, checkpoint_every: int = 1_000
+    ) -> None:
+        super().__init__(checkpoint_every=checkpoint_every)
         try:
             import psycopg
         except ImportError:

@@ -72,7 +72,7 @@ class Queue:
         try:
             self._commit(batch)
         except BaseException as error:
-            # Nothing of it is durable, whatever was written before the failure.
+            # The transaction was rolled back, so none of its answers is recorded.
             told = error if isinstance(error, DiscreetError) else None
             for ticket in batch:
                 ticket.found = None

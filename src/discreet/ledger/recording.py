@@ -22,7 +22,7 @@ from discreet.verification.manifest import MANIFEST, file_digests, written
 
 __all__ = ["Recording", "standing_in"]
 
-#: A release that others overtake is judged again, so many times.
+#: How often a release is judged again when others were recorded meanwhile.
 _RETRIES = 20
 #: The format of manifests.
 _FORMAT = 1
@@ -34,7 +34,7 @@ def standing_in(memory: Memory, charged: int | None = None) -> Standing:
 
 
 class Recording:
-    """A release on its way into a ledger and out of the house.
+    """A release that is being recorded in a ledger and then published.
 
     `record` is called with the folder while nobody can see it, `published` when it is in its place.
     A run that is killed between the two leaves an entry without the second: recorded, perhaps not

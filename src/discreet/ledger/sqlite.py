@@ -26,8 +26,8 @@ PATIENCE = 60.0
 class SqliteLedger(Ledger):
     """A ledger in a file, with a write-ahead log that is flushed to disk at each commit."""
 
-    def __init__(self, path: str | Path) -> None:
-        super().__init__()
+    def __init__(self, path: str | Path, *, checkpoint_every: int = 1_000) -> None:
+        super().__init__(checkpoint_every=checkpoint_every)
         self.path = str(path)
         self._lock = threading.RLock()
         try:
@@ -105,7 +105,7 @@ class SqliteLedger(Ledger):
 
 
 class SqliteReader(SqliteLedger):
-    """A ledger in a file that is looked at and never written, not even beside the file.
+    """A ledger opened for reading only: nothing is written, not even SQLite's files beside it.
 
     SQLite itself writes when it only reads a file with a write-ahead log. So a file without a log
     is opened as one that nobody changes, and one with a log is copied first.
@@ -177,7 +177,7 @@ class SqliteReader(SqliteLedger):
         self._folder.close()
 
 
-#: What every ledger has, whatever else later versions add.
+#: Tables that ledgers of every version have.
 _TABLES = {"discreet_entries", "discreet_balances", "discreet_head"}
 
 

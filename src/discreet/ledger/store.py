@@ -17,12 +17,11 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from discreet.data.atomic import atomic_file
-from discreet.data.snapshot import Snapshot
 from discreet.errors import DiscreetError, EngineError, RefusedError
 from discreet.ledger.entry import (
     FIELDS,
@@ -36,10 +35,9 @@ from discreet.ledger.entry import (
     Verification,
     added,
     chained,
-    read_entry,
-    read_page,
 )
 from discreet.ledger.queue import Queue, Ticket
+from discreet.ledger.reader import TELLING, LedgerReader
 from discreet.ledger.tables import Cursor
 from discreet.ledger.verification import (
     Checkpoint,
@@ -52,15 +50,7 @@ from discreet.ledger.witness import Noted, Witness
 
 __all__ = ["TELLING", "Ledger"]
 
-#: Answers whose differences over changed records tell of single ones; noisy ones do not.
-TELLING = ("exact", "interval")
-#: Entries between two checkpoints, at least.
-_APART = 1_000
-#: Entries that hold an answer, not a refusal or a charge made before the answer is computed.
-_ANSWERED = "kind NOT IN ('refused', 'charged')"
-#: Entries by which the ledger keeps its own house: they tell nobody anything.
-_HOUSE = ("refused", "charged", "snapshot", "roster", "grant", "published")
-#: What else makes a decision on an answer or a release stale, besides others of its kind.
+#: Kinds of entries, besides its own, that make a decision of a kind stale.
 _JUDGED_WITH = {
     "exact": ("release",),
     "interval": ("release",),
@@ -68,20 +58,21 @@ _JUDGED_WITH = {
 }
 
 
-class Ledger(abc.ABC):
+class Ledger(LedgerReader):
     """The one memory of what has been released and spent; safe to share between threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, checkpoint_every: int = 1_000) -> None:
+        self._apart = checkpoint_every
         self._queue = Queue(self.commit)
         self._identity = ""
         self._witness: Witness | None = None
-        #: The last entry that is recorded here and not noted, and when one was noted last.
+        #: The last entry that the witness has not noted yet, and when it noted one last.
         self._newest: tuple[int, str] | None = None
         self._noted = 0.0
-        #: What is verified or was recorded here without a gap, and up to where it is kept.
+        #: How far the chain is verified, and the entry of the last checkpoint that was written.
         self._reached: Checkpoint | None = None
         self._kept = 0
-        #: Snapshots that all exact and interval answers about a dataset are known to be of.
+        #: Datasets with the one snapshot that all their exact and interval answers are about.
         self._agreed: set[tuple[str, str]] = set()
 
     @property
@@ -92,10 +83,6 @@ class Ledger(abc.ABC):
     @abc.abstractmethod
     def transaction(self, *, write: bool) -> contextlib.AbstractContextManager[Cursor]:
         """Return a transaction; a writing one is alone, across processes, until it is durable."""
-
-    @abc.abstractmethod
-    def reading(self) -> contextlib.AbstractContextManager[Cursor]:
-        """Return a cursor for one statement, which sees one state without a transaction."""
 
     @abc.abstractmethod
     def close(self) -> None:
@@ -155,7 +142,7 @@ class Ledger(abc.ABC):
             if reached is None or entry.previous != reached.hash:
                 return None  # the next opening verifies what others added
             reached.add(entry)
-        if reached is not None and reached.number - self._kept >= _APART:
+        if reached is not None and reached.number - self._kept >= self._apart:
             write_checkpoint(cursor, reached, os.urandom(32))
             self._kept = reached.number
         return reached
@@ -166,7 +153,7 @@ class Ledger(abc.ABC):
         if draft.kind != "refused":
             known = self._find(cursor, *name)
             if known is None and draft.kind == "charged":
-                # An earlier attempt was charged and came to nothing.
+                # An earlier attempt was charged but failed before it was answered: not charged again.
                 known = self._find(cursor, *name, "kind = 'charged'")
             if known is not None:
                 return known, False
@@ -200,19 +187,6 @@ class Ledger(abc.ABC):
                 code="changed-data",
                 hint="ask the curator to open the gateway again",
             )
-
-    def _told(self, cursor: Cursor, dataset: str) -> str | None:
-        for kind in TELLING:
-            cursor.execute(
-                "SELECT details FROM discreet_entries WHERE dataset = ? AND kind = ? "
-                "ORDER BY number DESC LIMIT 1",
-                (dataset, kind),
-            )
-            row = cursor.fetchone()
-            found = None if row is None else json.loads(row[0]).get("snapshot")
-            if found is not None:
-                return str(found)
-        return None
 
     def _charge(
         self, cursor: Cursor, draft: Draft, charges: Sequence[Charge]
@@ -254,11 +228,6 @@ class Ledger(abc.ABC):
         """Record how much all releases about a dataset may spend together; the last one counts."""
         draft = Draft(dataset, "curator", "grant", "", os.urandom(32).hex(), "grant", dict(grant))
         self.record(draft)
-
-    def granted(self, dataset: str) -> dict[str, Any] | None:
-        """Return the grant of a dataset as it was recorded last. Any: names and numbers."""
-        found = self.history(dataset, kind="grant")
-        return found[-1].details if found else None
 
     def _append(self, cursor: Cursor, draft: Draft) -> Entry:
         cursor.execute("SELECT number, hash FROM discreet_head WHERE one = 1")
@@ -313,128 +282,6 @@ class Ledger(abc.ABC):
             cursor.execute("SELECT value FROM discreet_secrets WHERE name = ?", (name,))
             return bytes(cursor.fetchone()[0])
 
-    # -- reading ---------------------------------------------------------------------------------
-    def find(self, dataset: str, user: str, digest: str, policy: str) -> Entry | None:
-        """Return the answer this user was given to this question, if any."""
-        with self.reading() as cursor:
-            return self._find(cursor, dataset, user, digest, policy)
-
-    def history(self, dataset: str, *, after: int = 0, kind: str | None = None) -> list[Entry]:
-        """Return the answers (of a kind) given to anybody beyond a number, in order."""
-        told = f"kind NOT IN ({', '.join(map(repr, _HOUSE))}, 'release')"
-        condition, values = (told, ()) if kind is None else ("kind = ?", (kind,))
-        with self.reading() as cursor:
-            cursor.execute(
-                f"SELECT {FIELDS} FROM discreet_entries "  # noqa: S608 - names of this module
-                f"WHERE dataset = ? AND number > ? AND {condition} ORDER BY number",
-                (dataset, after, *values),
-            )
-            return [read_entry(row) for row in cursor.fetchall()]
-
-    def policies(self, dataset: str, kind: str) -> set[str]:
-        """Return the digests of the settings under which answers of a kind were given."""
-        with self.reading() as cursor:
-            cursor.execute(
-                "SELECT DISTINCT policy FROM discreet_entries WHERE dataset = ? AND kind = ?",
-                (dataset, kind),
-            )
-            return {str(row[0]) for row in cursor.fetchall()}
-
-    def snapshots(self) -> list[Snapshot]:
-        """Return the states of data that were opened, in order."""
-        with self.reading() as cursor:
-            cursor.execute(
-                "SELECT dataset, details FROM discreet_entries WHERE kind = 'snapshot' "
-                "ORDER BY number"
-            )
-            rows = [(str(row[0]), json.loads(row[1])) for row in cursor.fetchall()]
-        return [
-            Snapshot(
-                dataset=dataset,
-                name=details["name"],
-                columns=tuple(details["columns"]),
-                fingerprint=details["fingerprint"],
-                identity=details["identity"],
-                origin=details["origin"],
-                marked=details["marked"],
-            )
-            for dataset, details in rows
-        ]
-
-    def told(self, dataset: str) -> str | None:
-        """Return the identity of the one snapshot that exact and interval answers are about."""
-        with self.reading() as cursor:
-            return self._told(cursor, dataset)
-
-    def answered(self, dataset: str) -> set[str]:
-        """Return the kinds of answers given about a dataset."""
-        with self.reading() as cursor:
-            cursor.execute(
-                "SELECT DISTINCT kind FROM discreet_entries WHERE dataset = ?", (dataset,)
-            )
-            kinds = {str(row[0]) for row in cursor.fetchall()}
-        return kinds - set(_HOUSE)
-
-    def last(self, dataset: str, kind: str) -> int:
-        """Return the number of the last answer of a kind about a dataset; 0 if there is none."""
-        with self.reading() as cursor:
-            return self._last(cursor, dataset, kind)
-
-    def entries(self) -> Iterator[Entry]:
-        """Return everything recorded, in order."""
-        number = 0
-        while True:  # no transaction stays open between pages: the caller may record meanwhile
-            with self.reading() as cursor:
-                rows = read_page(cursor, number)
-            if not rows:
-                return
-            yield from rows
-            number = rows[-1].number
-
-    def spent(self, dataset: str, scope: str) -> dict[str, int]:
-        """Return the events charged to a budget so far."""
-        return self.balances(dataset, [scope])[scope]
-
-    def balances(self, dataset: str, scopes: Sequence[str]) -> dict[str, dict[str, int]]:
-        """Return the events charged to several budgets so far."""
-        with self.reading() as cursor:
-            return self._balances(cursor, dataset, scopes)
-
-    def _find(
-        self,
-        cursor: Cursor,
-        dataset: str,
-        user: str,
-        digest: str,
-        policy: str,
-        kinds: str = _ANSWERED,
-    ) -> Entry | None:
-        cursor.execute(
-            f"SELECT {FIELDS} FROM discreet_entries WHERE dataset = ? AND asker = ? "  # noqa: S608 - as above
-            f"AND digest = ? AND policy = ? AND {kinds}",
-            (dataset, user, digest, policy),
-        )
-        row = cursor.fetchone()
-        return None if row is None else read_entry(row)
-
-    def _last(self, cursor: Cursor, dataset: str, kind: str) -> int:
-        cursor.execute(
-            "SELECT MAX(number) FROM discreet_entries WHERE dataset = ? AND kind = ?",
-            (dataset, kind),
-        )
-        return int(cursor.fetchone()[0] or 0)
-
-    def _balances(
-        self, cursor: Cursor, dataset: str, scopes: Sequence[str]
-    ) -> dict[str, dict[str, int]]:
-        cursor.execute(
-            "SELECT scope, events FROM discreet_balances WHERE dataset = ? "  # noqa: S608 - placeholders
-            f"AND scope IN ({', '.join('?' * len(scopes))})",
-            (dataset, *scopes),
-        )
-        found = {str(scope): dict(json.loads(events)) for scope, events in cursor.fetchall()}
-        return {scope: found.get(scope, {}) for scope in scopes}
-
     # -- checking --------------------------------------------------------------------------------
     def verify(self, *, head: str | None = None) -> Verification:
         """Walk the whole hash chain and add up the budgets; `head` is a hash noted earlier."""
@@ -463,7 +310,7 @@ class Ledger(abc.ABC):
                 code="ledger-not-whole",
                 hint="restore the newest copy; `discreet ledger verify` says more",
             )
-        if reached.number - start >= _APART:
+        if reached.number - start >= self._apart:
             with self.transaction(write=True) as cursor:
                 write_checkpoint(cursor, reached, os.urandom(32))
             start = reached.number

@@ -54,7 +54,7 @@ class FileWitness(Witness):
 
 
 class CommandWitness(Witness):
-    """Leaves the head to a program of the curator's.
+    """Hands the last hash to a program of the curator.
 
     `PROGRAM read` prints what was noted last, or nothing; `PROGRAM note` gets it as one line on its
     standard input.

@@ -6,7 +6,7 @@ __getattr__, __all__ = lazy(
     __name__,
     {
         "Analysis": "discreet.microdata.analysis",
-        "Anonymized": "discreet.microdata.anonymization",
+        "Anonymized": "discreet.microdata.anonymized",
         "MaskingTransformer": "discreet.microdata.transformer",
         "MicrodataRelease": "discreet.microdata.release",
         "RiskBelow": "discreet.microdata.assessment",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.data.schema import Role
 from discreet.data.sql import finish, parse
+from discreet.dp.mechanisms import FAMILY as MECHANISMS
 from discreet.errors import DiscreetError, InputError
 from discreet.progress import Progress, silent
 from discreet.queries.gateway import Gateway
@@ -265,10 +266,15 @@ def _cell(
     told = answer.error_95.get(label)
     if told:
         seen.within.append(abs(error) <= told)
-        # Of Laplace noise of scale b, 95 % lie within b·ln 20, and its deviation is b·√2.
-        gaussian = getattr(guard, "mechanism", "laplace") == "gaussian"
-        deviation = told / 1.959964 if gaussian else told / math.log(20) * math.sqrt(2)
-        seen.scaled.append(error / deviation)
+        seen.scaled.append(error / (told * _deviation_of_error(guard)))
+
+
+def _deviation_of_error(guard: Guard) -> float:
+    """Return the noise's standard deviation, as a multiple of the half-width of its 95 %."""
+    wide = MECHANISMS.get(getattr(guard, "mechanism", "laplace"))().noise(
+        epsilon=1.0, sensitivity=1_000_000
+    )
+    return wide.deviation / wide.error_95
 
 
 def _by_key(query: Any, table: Any) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:

@@ -18,7 +18,7 @@ from discreet.registry.declarations import (
     is_address,
     parameter,
 )
-from discreet.registry.finding import Family, class_file, families, find_class, members
+from discreet.registry.finding import Family, class_file, families, find_class, members, names_of
 from discreet.registry.laziness import lazy
 
 __all__ = [
@@ -36,5 +36,6 @@ __all__ = [
     "is_address",
     "lazy",
     "members",
+    "names_of",
     "parameter",
 ]

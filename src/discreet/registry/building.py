@@ -41,7 +41,7 @@ def build(
         return build(known[0], data, path=path, enable=enable, mistakes=mistakes)
     lists = [option for option in known if get_origin(option) is tuple]
     if len(known) > 1 and lists and isinstance(data, list):
-        # One thing, or a list of them, or lists of them: a list is the first of these that it fits.
+        # The type allows one value, a list, or a list of lists: take the first that the data fits.
         for option in lists[:-1]:
             if fits(made := build(option, data, path=path, enable=enable), option):
                 return made
@@ -62,7 +62,7 @@ def build(
             return items if origin is list else tuple(items)
         return tuple(data)
     if origin is tuple and isinstance(data, str) and "," in data:
-        # As commands and people write short lists; a name with a comma stands in a real list.
+        # People and commands write "a,b" for a list; a name that holds a comma needs a real list.
         return build(kind, [part.strip() for part in data.split(",")], path=path, enable=enable)
     if origin is tuple and not isinstance(data, list | tuple | dict):
         return (build(get_args(kind)[0], data, path=path, enable=enable),)

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import re
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args, get_origin
 
@@ -35,7 +35,7 @@ def parameter(
     high: float | None = None,
     above: float | None = None,
     below: float | None = None,
-    choices: Sequence[Any] | None = None,
+    choices: Sequence[Any] | Callable[[], Iterable[Any]] | None = None,
     option: str | None = None,
     file: Literal["read", "write", "secret", "engine", "ledger", "head", "host"] | None = None,
     spread: bool | None = None,
@@ -43,7 +43,8 @@ def parameter(
 ) -> Any:
     """Declare a parameter of a member: default, meaning and allowed range beside the field.
 
-    `low` and `high` are included in the range, `above` and `below` are not. `option` is how the
+    `low` and `high` are included in the range, `above` and `below` are not. `choices` may be
+    a function that finds them, such as `names_of("mechanism")`. `option` is how the
     command line spells it where that is not its name: "--rule", "--method/-m", or "RELEASED" for an
     argument. A `file` is a path that starts from the policy's folder, or the address of a database, and
     says what is done with it: a policy may use no other file. With `spread` a text on the command line may
@@ -74,13 +75,19 @@ class Parameter:
     high: float | None = None
     above: float | None = None
     below: float | None = None
-    choices: tuple[Any, ...] | None = None
+    #: The values to choose from, or what finds them when they are asked for.
+    listed: tuple[Any, ...] | Callable[[], Iterable[Any]] | None = None
     #: How the command line spells it; made from the name where it is empty.
     option: str = ""
     #: What is done with the file it names, if it names one.
     file: Literal["", "read", "write", "secret", "engine", "ledger", "head", "host"] = ""
     #: Whether the command line may list alternatives with |.
     spread: bool = False
+
+    @property
+    def choices(self) -> tuple[Any, ...] | None:
+        """The values to choose from; None where they are not listed. Any: of the parameter's type."""
+        return tuple(self.listed()) if callable(self.listed) else self.listed
 
     @property
     def range(self) -> str:
@@ -99,8 +106,9 @@ class Parameter:
         """Whether a value lies in the declared range."""
         if value is None:
             return True
-        if self.choices is not None:
-            return value in self.choices
+        if (choices := self.choices) is not None:
+            several = isinstance(value, tuple) and get_origin(self.type) is tuple
+            return all(one in choices for one in (value if several else [value]))
         if not isinstance(value, int | float):
             return True
         return (
@@ -137,7 +145,10 @@ class Parameter:
         if not fits(value, self.type) or (inside and not fits_inside(value, self.type)):
             wanted, code = describe_type(self.type), "parameter-type"
         elif not self.allows(value):
-            wanted, code = self.range, "parameter-range"
+            wanted, code = (
+                self.range,
+                "unknown-member" if callable(self.listed) else "parameter-range",
+            )
         if code:
             message = f"{owner}: {self.name} must be {wanted}, found {value!r}"
             raise InputError(message, code=code, parameter=self.name)
@@ -151,7 +162,7 @@ class Declaration:
         for item in self.parameters():
             value = getattr(self, item.name)
             if isinstance(value, list) and fits(tuple(value), item.type):
-                # People write lists; what is frozen keeps what nobody can change.
+                # Callers pass lists; a frozen object keeps a tuple, which nobody can change.
                 value = tuple(value)
                 object.__setattr__(self, item.name, value)
             item.require(value, owner=self.declared_name())
@@ -284,7 +295,7 @@ class Member(Declaration):
         from discreet.report import plain
 
         fields = {
-            # Evidence leaves: it names a file, not where the curator keeps it.
+            # Evidence is published, so it holds the name of a file and not its path.
             item.name: _file_name(value) if item.file and isinstance(value, str) else value
             for item in self.parameters()
             for value in [getattr(self, item.name)]
@@ -316,7 +327,7 @@ def _parts(value: Any) -> Iterator[Any]:
         yield value
 
 
-#: Addresses of databases; whatever else a text looks like, it is a path.
+#: How addresses of databases begin; every other text is a path.
 _ADDRESS = re.compile(r"(duckdb|postgres|postgresql|spark|sc)://", re.IGNORECASE)
 
 
@@ -352,7 +363,7 @@ def _changed(value: Any, item: Parameter, change: Callable[[str, str], str]) -> 
 def _parameters(cls: type[Declaration]) -> tuple[Parameter, ...]:
     hints = typing.get_type_hints(cls)
     found = []
-    # What every member of a family inherits by keyword comes after what is its own.
+    # Keyword-only parameters, which base classes declare, come after those of the member itself.
     for field in sorted(dataclasses.fields(cls), key=lambda field: bool(field.kw_only)):
         if not field.init:
             continue
@@ -363,10 +374,10 @@ def _parameters(cls: type[Declaration]) -> tuple[Parameter, ...]:
         elif field.default_factory is not _MISSING:
             default = field.default_factory()
         rules = dict(field.metadata)
-        if rules.get("choices") is not None:
-            rules["choices"] = tuple(rules["choices"])
+        if (listed := rules.pop("choices", None)) is not None:
+            rules["listed"] = listed if callable(listed) else tuple(listed)
         elif get_origin(hints[field.name]) is Literal:
-            rules["choices"] = get_args(hints[field.name])
+            rules["listed"] = get_args(hints[field.name])
         meaning = rules.pop("help", "")
         found.append(Parameter(field.name, hints[field.name], required, default, meaning, **rules))
     return tuple(found)

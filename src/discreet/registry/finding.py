@@ -13,7 +13,7 @@ import importlib.metadata
 import pkgutil
 import re
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ __all__ = [
     "families",
     "find_class",
     "members",
+    "names_of",
 ]
 
 
@@ -55,7 +56,7 @@ class Family(typing.Generic[Base]):
             for thing in vars(module).values():
                 if self._is_member(thing) and thing.__module__ == module.__name__:
                     found[thing.name] = thing
-        # Looking for extensions reads the metadata of every installed package: only when wanted.
+        # Finding extensions reads the metadata of all installed packages, so only when asked for.
         entries = importlib.metadata.entry_points(group=f"discreet.{self.name}") if enable else ()
         for entry in entries:
             if entry.name in enable:
@@ -141,6 +142,15 @@ def members(family: str, enable: Sequence[str] = ()) -> dict[str, type[Member]]:
     return dict(sorted(found.items()))
 
 
+def names_of(family: str) -> Callable[[], Iterable[str]]:
+    """Return what finds the names of a family's members, for parameters that choose one by name.
+
+    >>> sorted(names_of("mechanism")())
+    ['gaussian', 'laplace']
+    """
+    return functools.partial(members, family)
+
+
 def class_file(name: str) -> str:
     """Return the file name a class of that name lives in.
 
@@ -166,7 +176,7 @@ def find_class(name: str) -> type[Member] | None:
     definition = re.compile(rf"^class {re.escape(name)}\(", re.MULTILINE)
     for package in (package for packages in _declared().values() for package in packages):
         folder = _ROOT.joinpath(*package.split(".")[1:])
-        # The file is mostly named after the class; `table.py` holding `TableJob` is not.
+        # Most files are named after their class, so those are read first; `table.py` holds `TableJob`.
         files = sorted(folder.glob("[!_]*.py"), key=lambda file: file.stem != class_file(name))
         for file in files:
             if definition.search(file.read_text(encoding="utf-8")):

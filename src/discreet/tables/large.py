@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from discreet.data.release import Evidence, Release, Standing
 from discreet.data.table import Dimension, Floats, Ints
 from discreet.dp.grant import charge
 from discreet.errors import InputError
-from discreet.ledger.memory import Memory
-from discreet.ledger.recording import standing_in
-from discreet.ledger.store import Ledger
 from discreet.page import Page
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
@@ -35,6 +32,9 @@ from discreet.tables.methods.top_down import TopDown
 from discreet.tables.published import hierarchy_file
 from discreet.tables.release import require_unseeded
 from discreet.tables.tabulation import Source, declared_hierarchies, require_columns
+
+if TYPE_CHECKING:
+    from discreet.ledger.store import Ledger
 
 __all__ = ["LargeRelease", "LargeTabulation", "tabulate_large"]
 
@@ -115,6 +115,9 @@ class LargeTabulation:
             )
         standing = None
         if ledger is not None:
+            from discreet.ledger.memory import Memory
+            from discreet.ledger.recording import standing_in
+
             with Memory(ledger, self.source.dataset, snapshot=snapshot) as memory:
                 what = f"counts by {' × '.join(self.by)}"
                 number = charge(memory.ledger, memory.dataset.name, task.budget.events(), what=what)

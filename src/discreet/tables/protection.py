@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,6 @@ from discreet.data.linked import LinkedTables
 from discreet.data.table import Floats, Status, Table
 from discreet.dp.grant import charge
 from discreet.errors import InfeasibleError, InputError
-from discreet.ledger.memory import Memory
-from discreet.ledger.recording import standing_in
-from discreet.ledger.store import Ledger
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.tables.measures import Identity, grouped, told_apart
@@ -26,13 +23,11 @@ from discreet.tables.methods import FAMILY, Protected, TableMethod
 from discreet.tables.methods.suppression import Suppression
 from discreet.tables.published import OWN
 from discreet.tables.release import LinkedRelease, TableRelease
-from discreet.tables.remembering import (
-    Together,
-    dataset_of,
-    preferring,
-    protect_together,
-    titled,
-)
+
+if TYPE_CHECKING:  # without a ledger its auditor, which loads a compiler, is not imported
+    from discreet.ledger.memory import Memory
+    from discreet.ledger.store import Ledger
+    from discreet.tables.remembering import Together
 
 __all__ = ["protect", "require_rules"]
 
@@ -130,6 +125,9 @@ def protect(
         require_rules(rules, method)
     rules = _with_defaults(rules, tables, method)
     if ledger is not None:
+        from discreet.ledger.memory import Memory
+        from discreet.tables.remembering import dataset_of
+
         with Memory(ledger, dataset_of(tables), snapshot=snapshot) as memory:
             return _remembered(table, rules, method, rng, memory, like, unsafe, progress)
     if like is not None:
@@ -195,6 +193,9 @@ def _remembered(
     progress: Progress,
 ) -> TableRelease | LinkedRelease:
     """Charge, protect, and judge together with what a ledger remembers."""
+    from discreet.ledger.recording import standing_in
+    from discreet.tables.remembering import preferring, protect_together, titled
+
     tables = [table] if isinstance(table, Table) else list(table)
     charged = None
     if events := method.acting.events(tables[0]):
@@ -236,6 +237,8 @@ def _linked_together(
     progress: Progress,
 ) -> LinkedRelease:
     """Withhold cells of linked tables until all are safe together with earlier releases."""
+    from discreet.tables.remembering import protect_together
+
     if linked.others:  # several measures: judged, and refused if need be
         return linked
     joined = LinkedTables.of(told_apart([method.mark(table, rules) for table in tables]))

@@ -6,14 +6,13 @@ import dataclasses
 import importlib.util
 from collections.abc import Mapping, Sequence, Sized
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.audit.intervals import Audit
 from discreet.data.dataset import Dataset
 from discreet.data.facts import Facts
 from discreet.data.release import Evidence, Release, Standing
 from discreet.errors import RefusedError
-from discreet.ledger.memory import Memory
 from discreet.progress import Progress, silent
 from discreet.tables.assessment import Assessment
 from discreet.tables.loss import TableLoss
@@ -21,6 +20,9 @@ from discreet.tables.measured_file import MEASUREMENTS, write_measurements
 from discreet.tables.protected_table import ProtectedTable
 from discreet.tables.published import file_name, hierarchy_file
 from discreet.verification import Held
+
+if TYPE_CHECKING:
+    from discreet.ledger.memory import Memory
 
 __all__ = ["LinkedRelease", "TableRelease", "require_unseeded"]
 

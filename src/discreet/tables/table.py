@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from discreet.audit.rules import Rule
 from discreet.data import table as cells
 from discreet.data.dataset import Dataset
 from discreet.errors import InputError
-from discreet.ledger.store import Ledger
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.tables import tabulation
@@ -20,6 +19,9 @@ from discreet.tables.methods import TableMethod
 from discreet.tables.protection import protect
 from discreet.tables.release import TableRelease
 from discreet.tables.tabulation import Statistic, number_alike, tabulated
+
+if TYPE_CHECKING:
+    from discreet.ledger.store import Ledger
 
 __all__ = ["Table", "Tabulation", "tabulate"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from tests.audit.history.reference import Elimination, Reference, has_low_weight, isolates, rank
 
 from discreet.audit.history.auditor import Auditor, answer_groups
-from discreet.audit.history.low_weight import has_low_weight_codeword
+from discreet.audit.history.low_weight import _can_cover, has_low_weight_codeword
 from discreet.audit.history.sketches import BUCKETS, sketch
 from discreet.audit.history.state import RANK, SMALL
 
@@ -190,6 +191,54 @@ def test_light_words_equal_brute_force(data):
     k = data.draw(st.integers(2, 5))
     light = has_low_weight(matrix.tolist(), sizes.tolist(), k)
     assert has_low_weight_codeword(matrix, sizes, k, effort=10_000) == light
+
+
+@numba.njit
+def can_cover(sizes, own, covers, usable, left, uncovered):
+    return _can_cover(sizes, own, covers, usable, left, uncovered)
+
+
+def test_the_bound_on_columns_that_can_be_cleared_is_the_plain_one():
+    rng = np.random.default_rng(5)
+    seen = set()
+    for _ in range(400):
+        rows = int(rng.integers(1, 130))
+        sizes = rng.integers(1, 5, rows)
+        own = rng.permutation(rows)
+        # Few rows clear several columns, so that taking one for another changes the answer.
+        covers = np.where(rng.random(rows) < 0.05, rng.integers(0, 1 << 12, rows), 0).astype(
+            np.uint64
+        )
+        usable = rng.integers(0, 1 << 63, (rows + 63) >> 6, dtype=np.uint64)
+        usable[-1] &= np.uint64((1 << (rows & 63 or 64)) - 1)
+        left, uncovered = int(rng.integers(1, 4)), np.uint64(rng.integers(1, 1 << 12))
+        most = max(
+            [1]
+            + [
+                int(covers[row] & uncovered).bit_count()
+                for row in range(rows)
+                if int(usable[row >> 6]) >> (row & 63) & 1 and sizes[own[row]] <= left
+            ]
+        )
+        expected = int(uncovered).bit_count() <= left * most
+        assert can_cover(sizes, own, covers, usable, left, uncovered) == expected
+        seen.add(expected)
+    assert seen == {True, False}
+
+
+def test_the_memory_that_a_history_takes_grows_with_it():
+    auditor = Auditor(np.ones(400, np.int64), 3)
+    profiles = 3 * 400  # of each a count, a secret number and an atom, at least a byte each
+    taken = [auditor.bytes()]
+    assert taken[0] >= profiles
+    for first in range(0, 300, 60):
+        auditor.accept(auditor.decide(np.arange(first, first + 60)))
+        taken.append(auditor.bytes())
+    assert taken == sorted(set(taken))
+    # An inverse block of 64 numbers is counted as soon as it is filled, and not before.
+    state = auditor._state
+    blocks = int(state.inverse.filled[0])
+    assert taken[-1] - taken[0] >= 256 * blocks > 0
 
 
 def test_search_without_effort_refuses():

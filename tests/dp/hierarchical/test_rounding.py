@@ -9,6 +9,7 @@ import pytest
 
 from discreet.dp.hierarchical.nonnegative import fill_margins
 from discreet.dp.hierarchical.rounding import round_blocks
+from tests.dp.hierarchical.reference import rounded
 
 
 def draw_matrix(rng: np.random.Generator, *, whole_rows: bool) -> Any:
@@ -34,6 +35,16 @@ def test_entries_go_to_floor_or_ceiling_and_margins_stay(whole_rows: bool) -> No
         matrix = draw_matrix(rng, whole_rows=whole_rows)
         done = round_blocks(matrix, np.array([0, len(matrix)]), rng.random(matrix.size))
         require_rounded(matrix, done)
+
+
+@pytest.mark.parametrize("whole_rows", [True, False])
+def test_the_kernel_is_the_plain_one(whole_rows: bool) -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        matrix = draw_matrix(rng, whole_rows=whole_rows)
+        lots = rng.random(matrix.size)
+        done = round_blocks(matrix, np.array([0, len(matrix)]), lots)
+        assert done.tolist() == rounded(matrix, iter(lots))
 
 
 @pytest.mark.parametrize("whole_rows", [True, False])

@@ -110,10 +110,9 @@ def test_rank_swapping_is_what_it_is_in_memory(duckdb_engine, monkeypatch):
             pd.testing.assert_frame_equal(before, masked(method, data))
 
 
-def test_partners_are_within_the_window_also_across_blocks(monkeypatch):
-    monkeypatch.setattr(_swap, "_BLOCK", 64)
+def test_partners_are_within_the_window_also_across_blocks():
     for size, window in ((1, 1), (63, 5), (64, 1), (1000, 40), (1001, 2000)):
-        found = _swap.partners(size, window, Randomness.seeded(size))
+        found = _swap.partners(size, window, Randomness.seeded(size), block=64)
         assert (found[found] == np.arange(size)).all()
         assert abs(found - np.arange(size)).max() <= window
         assert (found == np.arange(size)).sum() <= max(2, size // 20)

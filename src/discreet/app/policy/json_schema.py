@@ -28,7 +28,7 @@ def policy_schema() -> dict[str, Any]:
         "About": About.model_json_schema(),
     }
     for family in families():
-        definitions[f"family-{family}"] = _family(family)
+        definitions[f"family-{family}"] = _written(members(family))
     sections = {
         section: {"type": "array", "items": {"oneOf": [_entry(c) for c in kinds(section).values()]}}
         for section in SECTIONS
@@ -72,9 +72,8 @@ def _entry(cls: type[Member]) -> dict[str, Any]:
     return shape | {"title": cls.name, "description": cls.summary()}
 
 
-def _family(family: str) -> dict[str, Any]:
+def _written(found: Mapping[str, type[Member]]) -> dict[str, Any]:
     """Return the ways to write a member: name, {name: parameters}, {name: first parameter}."""
-    found = members(family)
     alone = [name for name, cls in found.items() if not _required(cls)]
     options: list[dict[str, Any]] = [{"enum": sorted(alone)}] if alone else []
     for name, cls in found.items():
@@ -139,9 +138,11 @@ def _parameter(item: Parameter) -> dict[str, Any]:
     }
     shape |= {key: limit for key, limit in limits.items() if limit is not None}
     if item.choices is not None:
-        shape = {k: v for k, v in shape.items() if k in ("description", "default")}
+        kept = {k: v for k, v in shape.items() if k in ("description", "default")}
         optional = type(None) in get_args(item.type) and None not in item.choices
-        shape["enum"] = [*item.choices, *([None] if optional else [])]
+        one = {"enum": [*item.choices, *([None] if optional else [])]}
+        several = get_origin(item.type) is tuple
+        shape = kept | ({"anyOf": [{"type": "array", "items": one}, one]} if several else one)
     return shape
 
 
@@ -183,6 +184,8 @@ def _type(kind: Any) -> dict[str, Any]:
     if isinstance(kind, type) and issubclass(kind, Record):
         written = [_parameters(kind), *([{"type": "string"}] if kind.spelled else [])]
         return {"anyOf": written}
+    if isinstance(kind, type) and issubclass(kind, Member) and kind.name:
+        return _written({kind.name: kind})  # this member and no other of its family
     family = getattr(kind, "family_name", None)
     if family is not None:
         return {"$ref": f"#/$defs/family-{family}"}

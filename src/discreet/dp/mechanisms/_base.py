@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from discreet.registry import Member
 
@@ -18,6 +18,8 @@ class Noise:
 
     scale: float
     event: str
+    #: The same cost for an accountant that convolves the distributions of privacy losses.
+    convolved_event: str
     #: Half-width that holds 95 of 100 draws.
     error_95: float
     deviation: float
@@ -29,6 +31,9 @@ class Noise:
 @dataclasses.dataclass(frozen=True)
 class Mechanism(Member):
     """Settings of one kind of noise."""
+
+    #: Whether its cost is ρ of zero-concentrated differential privacy; otherwise it is pure ε.
+    is_concentrated: ClassVar[bool] = False
 
     @abc.abstractmethod
     def noise(self, *, epsilon: float, sensitivity: int) -> Noise:

@@ -7,7 +7,7 @@ import functools
 import math
 from typing import ClassVar
 
-from discreet.dp.accountant import gaussian_event
+from discreet.dp.accountant import gaussian_event, normal_event
 from discreet.dp.mechanisms._base import Mechanism, Noise, opendp
 from discreet.dp.mechanisms._source import Source
 
@@ -29,6 +29,7 @@ class Gaussian(Mechanism):
     reference: ClassVar[str] = (
         "Canonne, Kamath and Steinke (2020), The discrete Gaussian for differential privacy"
     )
+    is_concentrated: ClassVar[bool] = True
 
     def noise(self, *, epsilon: float, sensitivity: int) -> Noise:
         """Return noise with ρ = ε²/2, of standard deviation sensitivity / epsilon."""
@@ -38,6 +39,7 @@ class Gaussian(Mechanism):
         return Noise(
             scale,
             gaussian_event(cost),
+            normal_event(cost, scale),
             1.959964 * scale,
             scale,
             source.draw,

@@ -43,6 +43,7 @@ class Laplace(Mechanism):
         return Noise(
             scale,
             pure_event(cost),
+            pure_event(cost),
             scale * math.log(2 / (0.05 * (1 + ratio))),
             math.sqrt(2 * ratio) / (1 - ratio) if ratio < 1 else math.inf,
             source.draw,

@@ -10,12 +10,12 @@ from discreet.randomness import Randomness
 __all__ = ["partners"]
 
 _TRIES = 8
-#: Ranks for which numbers are drawn at a time, so that memory does not hold those of all.
-_BLOCK = 1_000_000
 
 
-def partners(size: int, window: int, rng: Randomness) -> Array:
+def partners(size: int, window: int, rng: Randomness, *, block: int = 1_000_000) -> Array:
     """Return for each rank the rank it changes places with.
+
+    Random numbers are drawn for a `block` of ranks at a time, to bound memory.
 
     >>> found = partners(5, 2, Randomness.seeded(1))
     >>> bool((found[found] == np.arange(5)).all()), int(abs(found - np.arange(5)).max()) <= 2
@@ -23,8 +23,8 @@ def partners(size: int, window: int, rng: Randomness) -> Array:
     """
     partner = np.arange(size, dtype=np.int32 if size < 1 << 31 else np.int64)
     free = np.ones(size, np.bool_)
-    for start in range(0, size, _BLOCK):
-        stop = min(start + _BLOCK, size)
+    for start in range(0, size, block):
+        stop = min(start + block, size)
         # Half of the ranks of a whole file find a partner above; in a block all of them may.
         ranks = size // 2 + 1 if stop - start == size else stop - start
         _pair(partner, free, start, stop, window, rng.uniform(ranks * (_TRIES + 1)))

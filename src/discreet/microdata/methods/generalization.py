@@ -17,7 +17,7 @@ from discreet.microdata.models import Model
 from discreet.microdata.models._base import require_enough
 from discreet.microdata.recoding import suppress
 from discreet.progress import Progress, silent
-from discreet.registry import parameter
+from discreet.registry import names_of, parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,16 +53,10 @@ class Generalization(Anonymization):
     )
 
     suppression: float = parameter(0.0, help="largest share of records to suppress", low=0, high=1)
-    metric: str = parameter("loss", help="what to minimise: loss, discernibility, aecs, entropy")
+    metric: str = parameter("loss", help="what to minimise", choices=names_of("metric"))
     highest: Mapping[str, int] = parameter({}, help="highest level of some columns")
     lowest: Mapping[str, int] = parameter({}, help="lowest level of some columns")
     keep: bool = parameter(False, help="keep suppressed records, with * for quasi-identifiers")
-
-    def __post_init__(self) -> None:
-        from discreet.microdata.search.metrics import FAMILY
-
-        super().__post_init__()
-        FAMILY.get(self.metric)
 
     def require(self, dataset: Dataset, quasi: Sequence[str]) -> None:
         """Refuse a quasi-identifier without a hierarchy."""

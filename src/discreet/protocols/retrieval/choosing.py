@@ -23,10 +23,11 @@ def chosen(wanted: Scheme | str, servers: int, statement: Statement) -> tuple[Sc
         scheme, why = _automatic(servers, statement)
     elif isinstance(wanted, Scheme):
         scheme, why = wanted, "as asked for"
-    elif wanted == Chor.name:
-        scheme, why = Chor(servers=servers), "as asked for"
     else:
-        scheme, why = FAMILY.get(wanted)(), "as asked for"
+        named = FAMILY.get(wanted)
+        any_number = "servers" in {item.name for item in named.parameters()}
+        scheme = named(**{"servers": servers} if any_number else {})
+        why = "as asked for"
     if scheme.parties != servers:
         raise InputError(
             f"{scheme.name} asks {scheme.parties} servers, and {servers} are named",

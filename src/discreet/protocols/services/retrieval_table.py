@@ -20,7 +20,7 @@ from discreet.protocols.retrieval.signing import Publisher
 from discreet.protocols.retrieval.table import RetrievalTable
 from discreet.protocols.transport import Identity, Server, answer_requests
 from discreet.protocols.transport.identity import certificate_pin, read_certificate
-from discreet.registry import parameter
+from discreet.registry import names_of, parameter
 
 __all__ = ["RetrievalTableService", "serve_tables"]
 
@@ -49,7 +49,7 @@ class RetrievalTableService(Service):
         {}, help="further columns to look up by, and how many rows a value may have at most"
     )
     schemes: tuple[str, ...] = parameter(
-        ("dpf",), help="for which schemes the table is built: dpf, chor, whole-table, simple-pir"
+        ("dpf",), help="for which schemes the table is built", choices=names_of("scheme")
     )
     layout: Literal["balanced", "small-hint", "small-query"] = parameter(
         "balanced", help="for simple-pir, which of hint and question is kept small"

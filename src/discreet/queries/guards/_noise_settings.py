@@ -8,9 +8,10 @@ import json
 from typing import Any, Literal
 
 from discreet.dp.accountant import Accountant
+from discreet.dp.mechanisms import FAMILY
 from discreet.errors import InputError
 from discreet.queries.guards._base import Guard
-from discreet.registry import parameter
+from discreet.registry import names_of, parameter
 
 __all__ = ["NoiseSettings"]
 
@@ -30,7 +31,7 @@ class NoiseSettings(Guard):
     delta: float = parameter(
         1e-6, help="chance of failure, for thresholds and tighter accountants", low=0, below=1
     )
-    mechanism: Literal["laplace", "gaussian"] = parameter("laplace", help="kind of noise")
+    mechanism: str = parameter("laplace", help="kind of noise", choices=names_of("mechanism"))
     accountant: Literal["basic", "zcdp", "rdp", "pld"] = parameter("basic", help="how costs add up")
     keys: dict[str, tuple[Any, ...]] = parameter(
         {}, help="values of columns that everybody knows, always shown as groups"
@@ -62,9 +63,9 @@ class NoiseSettings(Guard):
                 code="parameter-range",
                 parameter="per_query",
             )
-        if self.mechanism == "gaussian" and self.accountant == "basic":
+        if FAMILY.get(self.mechanism).is_concentrated and self.accountant == "basic":
             raise InputError(
-                "perturbation: Gaussian noise cannot be accounted for by 'basic'",
+                f"perturbation: the cost of {self.mechanism} noise cannot be added up by 'basic'",
                 code="accountant-mismatch",
                 parameter="accountant",
                 hint="write accountant='pld', 'rdp' or 'zcdp'",

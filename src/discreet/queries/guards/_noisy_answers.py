@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from discreet.data.engines.base import Relation
 from discreet.data.sql.query import Query, from_clause
-from discreet.dp.accountant import Accountant, delta_event, normal_event
+from discreet.dp.accountant import Accountant, delta_event
 from discreet.dp.grant import granted
 from discreet.dp.mechanisms import FAMILY, Noise
 from discreet.dp.selection import Selection
@@ -254,12 +254,10 @@ class NoisyAnswers(Keeper):
     @property
     def _concentrated(self) -> bool:
         """Whether costs are counted as ρ; losses that are convolved are counted as they are."""
-        return self._guard.mechanism == "gaussian" and self._guard.accountant != "pld"
+        return self._mechanism.is_concentrated and self._guard.accountant != "pld"
 
     def _event(self, noise: Noise) -> str:
-        if self._guard.mechanism == "gaussian" and self._guard.accountant == "pld":
-            return normal_event(float(noise.event.removeprefix("zcdp ")), noise.scale)
-        return noise.event
+        return noise.convolved_event if self._guard.accountant == "pld" else noise.event
 
     def _noise(self, epsilon: float, sensitivity: int) -> Noise:
         """Return the noise for a statistic; there are few kinds, and each is made once."""
@@ -274,7 +272,7 @@ class NoisyAnswers(Keeper):
 
     def _share(self, parts: int) -> float:
         # Pure costs add up, concentrated ones (ε²/2) add up as squares.
-        if self._guard.mechanism == "gaussian":
+        if self._mechanism.is_concentrated:
             return float(self._guard.per_query / np.sqrt(parts))
         return self._guard.per_query / parts
 

@@ -54,9 +54,7 @@ class NoisyRecords(Keeper):
         self._budgets = Budgets(guard, data, ledger)
         mechanism = FAMILY.get(guard.mechanism)()
         share = guard.epsilon / guard.contribution
-        share /= (
-            math.sqrt(len(self._columns)) if guard.mechanism == "gaussian" else len(self._columns)
-        )
+        share /= math.sqrt(len(self._columns)) if mechanism.is_concentrated else len(self._columns)
         self._noises: dict[str, Noise] = {}
         for name in self._columns:
             low, high = guard.bounds[name]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from scipy.optimize import minimize
 
 from discreet.data.table import Floats, Ints
 from discreet.errors import InputError
@@ -41,6 +40,8 @@ def _certain(deviation: int) -> tuple[float, ...]:
 
 
 def _entropy(steps: Ints, allowed: Ints, variance: float, count: int) -> tuple[float, ...]:
+    from scipy.optimize import minimize  # takes as long to import as all of the tables' modules
+
     support = steps[allowed].astype(np.float64)
     low, high = support.min(initial=0.0), support.max(initial=0.0)
     largest = -low * high

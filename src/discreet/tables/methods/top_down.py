@@ -16,7 +16,6 @@ from discreet.dp.accountant import Accountant, rho_of
 from discreet.dp.caution import caution
 from discreet.dp.hierarchical.basis import Query
 from discreet.dp.hierarchical.budget import Budget, allocate
-from discreet.dp.hierarchical.estimation import gathered_from, whole_estimate
 from discreet.dp.hierarchical.measurement import Measurements, measure
 from discreet.dp.hierarchical.tree import fit
 from discreet.errors import InputError
@@ -358,6 +357,9 @@ class TopDown(TableMethod):
         progress: Progress = silent,
     ) -> TreeEstimate:
         """Return the table that is published; nothing but the measurements goes into it."""
+        # Compiled: who asks which methods there are does not wait for the compiler.
+        from discreet.dp.hierarchical.estimation import gathered_from, whole_estimate
+
         known = gathered_from(measured)
         shown = measured if self.measurements else None
         if not self.integer:

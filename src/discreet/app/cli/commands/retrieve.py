@@ -24,157 +24,157 @@ PolicyOption = Annotated[
 TableOption = Annotated[
     str | None, typer.Option("--table", "-t", help="Which table, if there are several.")
 ]
-SchemeOption = Annotated[str, typer.Option(help="auto, dpf, chor, simple-pir or whole-table.")]
+SchemeOption = Annotated[
+    str, typer.Option(help="auto, or one that `discreet methods scheme` lists.")
+]
 _POLICY = Path("policy.yaml")
 
 
 def add(app: typer.Typer) -> None:
     """Register the commands."""
     group = add_group(app, "retrieve", "Look rows up by key; servers learn nothing but the size.")
+    for command in (build, update, serve, get, evaluate):
+        group.command()(command)
 
-    @group.command()
-    def build(
-        policy: PolicyArgument,
-        table: TableOption = None,
-        allow: AllowOption = None,
-        password_from: PasswordOption = None,
-        as_json: console.JsonOption = False,
-    ) -> None:
-        """Publish the tables of a policy under their next version, signed.
 
-        Everybody may look up every row: it protects who asks, not those whom rows are about.
-        """
-        from discreet.app.policy.access import permitted_policy
-        from discreet.app.policy.run import open_source
+def build(
+    policy: PolicyArgument,
+    table: TableOption = None,
+    allow: AllowOption = None,
+    password_from: PasswordOption = None,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Publish the tables of a policy under their next version, signed.
 
-        loaded, _ = permitted_policy(policy, allow=allow or (), password=password_in(password_from))
-        tables = []
-        for name, service in _tables(loaded, table, policy).items():
-            made = service.build(open_source(loaded), policy.parent, name=name)
-            tables.append(_published(name, made))
-            if not as_json:
-                console.note(_published_text(tables[-1]))
-                console.note(f"  publisher {made.statement.publisher}")
-                console.note(f"  root      {made.statement.root}")
-        if as_json:
-            console.show(tables, as_json=True)
+    Everybody may look up every row: it protects who asks, not those whom rows are about.
+    """
+    from discreet.app.policy.access import permitted_policy
+    from discreet.app.policy.run import open_source
 
-    @group.command()
-    def update(
-        policy: PolicyArgument,
-        changed: Annotated[
-            Path | None, typer.Option(help="A file with changed and new rows, all columns.")
-        ] = None,
-        deleted: Annotated[
-            list[str] | None, typer.Option(help="A key that is gone; repeatable.")
-        ] = None,
-        table: TableOption = None,
-        allow: AllowOption = None,
-        as_json: console.JsonOption = False,
-    ) -> None:
-        """Publish changed rows as the next version, without building the table again."""
-        name, service = _one(policy, table, allow)
-        made = service.update(changed, tuple(deleted or ()), policy.parent, name=name)
-        state = made.statement
-        many = len(state.part("main").changed)
-        room = state.part("main").delta
-        facts = _published(name, made)
-        console.done(
-            f"{_published_text(facts)}\n"
-            f"  {many:,} of {room:,} changes before the table must be built again",
-            as_json=as_json,
-            **facts,
-            changes=many,
-            room=room,
-        )
+    loaded, _ = permitted_policy(policy, allow=allow or (), password=password_in(password_from))
+    tables = []
+    for name, service in _tables(loaded, table, policy).items():
+        made = service.build(open_source(loaded), policy.parent, name=name)
+        tables.append(_published(name, made))
+        if not as_json:
+            console.note(_published_text(tables[-1]))
+            console.note(f"  publisher {made.statement.publisher}")
+            console.note(f"  root      {made.statement.root}")
+    if as_json:
+        console.show(tables, as_json=True)
 
-    @group.command()
-    def serve(
-        policy: PolicyArgument,
-        server: Annotated[str, typer.Option(help="Which of the servers of the policy this is.")],
-        allow: AllowOption = None,
-        as_json: console.JsonOption = False,
-    ) -> None:
-        """Answer look-ups as one of the servers, until interrupted.
 
-        Two servers hide what is asked only while their operators do not tell each other.
-        """
-        import threading
+def update(
+    policy: PolicyArgument,
+    changed: Annotated[
+        Path | None, typer.Option(help="A file with changed and new rows, all columns.")
+    ] = None,
+    deleted: Annotated[
+        list[str] | None, typer.Option(help="A key that is gone; repeatable.")
+    ] = None,
+    table: TableOption = None,
+    allow: AllowOption = None,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Publish changed rows as the next version, without building the table again."""
+    name, service = _one(policy, table, allow)
+    made = service.update(changed, tuple(deleted or ()), policy.parent, name=name)
+    state = made.statement
+    many = len(state.part("main").changed)
+    room = state.part("main").delta
+    facts = _published(name, made)
+    console.done(
+        f"{_published_text(facts)}\n"
+        f"  {many:,} of {room:,} changes before the table must be built again",
+        as_json=as_json,
+        **facts,
+        changes=many,
+        room=room,
+    )
 
-        from discreet.app.policy.access import permitted_policy
-        from discreet.protocols.services.retrieval_table import serve_tables
 
-        loaded, _ = permitted_policy(policy, allow=allow or ())
-        started, identity = serve_tables(_tables(loaded, None, policy), server, policy.parent)
-        console.done(
-            f"server {server} answers at {started.address} until interrupted (TLS 1.3)\n"
-            f"  certificate {identity.certificate}\n  pin         {identity.pin}",
-            as_json=as_json,
-            server=server,
-            address=started.address,
-            certificate=identity.certificate,
-            pin=identity.pin,
-        )
-        with started:
-            threading.Event().wait()
+def serve(
+    policy: PolicyArgument,
+    server: Annotated[str, typer.Option(help="Which of the servers of the policy this is.")],
+    allow: AllowOption = None,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Answer look-ups as one of the servers, until interrupted.
 
-    @group.command()
-    def get(
-        key: Annotated[
-            str, typer.Argument(help="The key, or with --where a secondary key's value.")
-        ],
-        policy: PolicyOption = _POLICY,
-        table: TableOption = None,
-        where: Annotated[str | None, typer.Option(help="A secondary key, such as city.")] = None,
-        scheme: SchemeOption = "auto",
-        allow: AllowOption = None,
-        as_json: console.JsonOption = False,
-    ) -> None:
-        """Look a row up by its key; the servers of the policy do not learn which.
+    Two servers hide what is asked only while their operators do not tell each other.
+    """
+    import threading
 
-        Exit code 1 says that it is proven that there is none.
-        """
-        import json
+    from discreet.app.policy.access import permitted_policy
+    from discreet.protocols.services.retrieval_table import serve_tables
 
-        from discreet.report import plain
+    loaded, _ = permitted_policy(policy, allow=allow or ())
+    started, identity = serve_tables(_tables(loaded, None, policy), server, policy.parent)
+    console.done(
+        f"server {server} answers at {started.address} until interrupted (TLS 1.3)\n"
+        f"  certificate {identity.certificate}\n  pin         {identity.pin}",
+        as_json=as_json,
+        server=server,
+        address=started.address,
+        certificate=identity.certificate,
+        pin=identity.pin,
+    )
+    with started:
+        threading.Event().wait()
 
-        name, service = _one(policy, table, allow)
-        with service.asking(policy.parent, name=name, scheme=scheme) as retrieval:
-            if where is None:
-                row = retrieval.get(key)
-                rows = [] if row is None else [row]
-            else:
-                rows = retrieval.where(**{where: key}).to_dict("records")
-            told = (
-                f"{retrieval.scheme.name}: {retrieval.why}; {retrieval.sent:,} bytes up, "
-                f"{retrieval.received:,} down"
-            )
-        if as_json:
-            print(json.dumps(plain(rows), ensure_ascii=False))
+
+def get(
+    key: Annotated[str, typer.Argument(help="The key, or with --where a secondary key's value.")],
+    policy: PolicyOption = _POLICY,
+    table: TableOption = None,
+    where: Annotated[str | None, typer.Option(help="A secondary key, such as city.")] = None,
+    scheme: SchemeOption = "auto",
+    allow: AllowOption = None,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Look a row up by its key; the servers of the policy do not learn which.
+
+    Exit code 1 says that it is proven that there is none.
+    """
+    import json
+
+    from discreet.report import plain
+
+    name, service = _one(policy, table, allow)
+    with service.asking(policy.parent, name=name, scheme=scheme) as retrieval:
+        if where is None:
+            row = retrieval.get(key)
+            rows = [] if row is None else [row]
         else:
-            for row in rows:
-                print("\n".join(f"{column}: {value}" for column, value in row.items()))
-            console.note(told if rows else f"proven absent; {told}")
-        if not rows:
-            raise typer.Exit(1)
+            rows = retrieval.where(**{where: key}).to_dict("records")
+        told = (
+            f"{retrieval.scheme.name}: {retrieval.why}; {retrieval.sent:,} bytes up, "
+            f"{retrieval.received:,} down"
+        )
+    if as_json:
+        print(json.dumps(plain(rows), ensure_ascii=False))
+    else:
+        for row in rows:
+            print("\n".join(f"{column}: {value}" for column, value in row.items()))
+        console.note(told if rows else f"proven absent; {told}")
+    if not rows:
+        raise typer.Exit(1)
 
-    @group.command()
-    def evaluate(
-        policy: PolicyArgument,
-        table: TableOption = None,
-        views: Annotated[
-            int, typer.Option(min=40, help="Questions that the classifier sees.")
-        ] = 600,
-        allow: AllowOption = None,
-        as_json: console.JsonOption = False,
-    ) -> None:
-        """Measure what each scheme hides and costs on a published table."""
-        from discreet.protocols.retrieval.evaluation import retrieval_risk
-        from discreet.protocols.retrieval.table import RetrievalTable
 
-        name, service = _one(policy, table, allow)
-        made = RetrievalTable.open(service.place(policy.parent, name))
-        console.show(retrieval_risk(made, views=views), as_json=as_json)
+def evaluate(
+    policy: PolicyArgument,
+    table: TableOption = None,
+    views: Annotated[int, typer.Option(min=40, help="Questions that the classifier sees.")] = 600,
+    allow: AllowOption = None,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Measure what each scheme hides and costs on a published table."""
+    from discreet.protocols.retrieval.evaluation import retrieval_risk
+    from discreet.protocols.retrieval.table import RetrievalTable
+
+    name, service = _one(policy, table, allow)
+    made = RetrievalTable.open(service.place(policy.parent, name))
+    console.show(retrieval_risk(made, views=views), as_json=as_json)
 
 
 def _published(name: str, made: RetrievalTable) -> dict[str, object]:

@@ -20,78 +20,80 @@ if TYPE_CHECKING:
 def add(app: typer.Typer) -> None:
     """Register the commands."""
     group = add_group(app, "search", "Disguise searches, and measure what that hides.")
+    for command in (evaluate, disguise, proxy, member):
+        group.command()(command)
 
-    @group.command()
-    def evaluate(
-        vocabulary: Annotated[
-            Path | None,
-            typer.Argument(help="A file with the columns term and count; Zipf's law without one."),
-        ] = None,
-        terms: Annotated[int, typer.Option(min=100, help="Terms, without a file.")] = 20_000,
-        as_json: console.JsonOption = False,
-    ) -> None:
-        """Measure what an attacker concludes from searches under each disguise."""
-        from discreet.protocols.search import Vocabulary, search_risk
-        from discreet.protocols.search.declaration import read_vocabulary
 
-        words = Vocabulary.zipf(terms) if vocabulary is None else read_vocabulary(vocabulary)
-        console.show(search_risk(words), as_json=as_json)
+def evaluate(
+    vocabulary: Annotated[
+        Path | None,
+        typer.Argument(help="A file with the columns term and count; Zipf's law without one."),
+    ] = None,
+    terms: Annotated[int, typer.Option(min=100, help="Terms, without a file.")] = 20_000,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Measure what an attacker concludes from searches under each disguise."""
+    from discreet.protocols.search import Vocabulary, search_risk
+    from discreet.protocols.search.declaration import read_vocabulary
 
-    @group.command()
-    def disguise(
-        term: Annotated[str, typer.Argument(help="What you look for.")],
-        vocabulary: Annotated[Path, typer.Option(help="A file with the columns term and count.")],
-        cap: Annotated[
-            float, typer.Option(help="Highest probability with which the term may be named.")
-        ] = 0.2,
-        as_json: console.JsonOption = False,
-    ) -> None:
-        """Print the search to type in place of a term: its bucket, always the same (Goopir)."""
-        from discreet.protocols.search.declaration import read_vocabulary
-        from discreet.protocols.search.goopir import Goopir
+    words = Vocabulary.zipf(terms) if vocabulary is None else read_vocabulary(vocabulary)
+    console.show(search_risk(words), as_json=as_json)
 
-        query = Goopir(cap=cap).prepare(read_vocabulary(vocabulary)).query(term)
-        console.show({"query": query} if as_json else query, as_json=as_json)
 
-    @group.command()
-    def proxy(
-        policy: Annotated[Path, typer.Argument(help="The policy file with `search:`.")],
-        port: Annotated[
-            int | None, typer.Option(min=0, max=65535, help="Another port than the policy's.")
-        ] = None,
-        allow: AllowOption = None,
-        as_json: console.JsonOption = False,
-    ) -> None:
-        """Serve searches on this machine; the engine behind sees them in disguise.
+def disguise(
+    term: Annotated[str, typer.Argument(help="What you look for.")],
+    vocabulary: Annotated[Path, typer.Option(help="A file with the columns term and count.")],
+    cap: Annotated[
+        float, typer.Option(help="Highest probability with which the term may be named.")
+    ] = 0.2,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Print the search to type in place of a term: its bucket, always the same (Goopir)."""
+    from discreet.protocols.search.declaration import read_vocabulary
+    from discreet.protocols.search.goopir import Goopir
 
-        [bold]discreet search proxy policy.yaml[/bold], then open the address it prints.
-        """
-        from discreet.app.server.search_proxy import serve_proxy
+    query = Goopir(cap=cap).prepare(read_vocabulary(vocabulary)).query(term)
+    console.show({"query": query} if as_json else query, as_json=as_json)
 
-        search = _search(policy, allow)
-        serve_proxy(search.open(), search.port if port is None else port, started=_told(as_json))
 
-    @group.command()
-    def member(
-        policy: Annotated[Path, typer.Argument(help="The policy file with `search:`.")],
-        name: Annotated[str, typer.Option("--as", help="Which member this is.")],
-        key: Annotated[Path, typer.Option(help="The key file of the member's certificate.")],
-        port: Annotated[
-            int | None, typer.Option(min=0, max=65535, help="Another port than the policy's.")
-        ] = None,
-        allow: AllowOption = None,
-        as_json: console.JsonOption = False,
-    ) -> None:
-        """Take part in a crowd: forward searches of others, and search through it on a page.
+def proxy(
+    policy: Annotated[Path, typer.Argument(help="The policy file with `search:`.")],
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Another port than the policy's.")
+    ] = None,
+    allow: AllowOption = None,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Serve searches on this machine; the engine behind sees them in disguise.
 
-        [bold]discreet search member policy.yaml --as ana --key ana.key[/bold]
-        """
-        from discreet.app.server.search_proxy import serve_proxy
+    [bold]discreet search proxy policy.yaml[/bold], then open the address it prints.
+    """
+    from discreet.app.server.search_proxy import serve_proxy
 
-        search = _search(policy, allow)
-        serve_proxy(
-            search.join(name, key), search.port if port is None else port, started=_told(as_json)
-        )
+    search = _search(policy, allow)
+    serve_proxy(search.open(), search.port if port is None else port, started=_told(as_json))
+
+
+def member(
+    policy: Annotated[Path, typer.Argument(help="The policy file with `search:`.")],
+    name: Annotated[str, typer.Option("--as", help="Which member this is.")],
+    key: Annotated[Path, typer.Option(help="The key file of the member's certificate.")],
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Another port than the policy's.")
+    ] = None,
+    allow: AllowOption = None,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Take part in a crowd: forward searches of others, and search through it on a page.
+
+    [bold]discreet search member policy.yaml --as ana --key ana.key[/bold]
+    """
+    from discreet.app.server.search_proxy import serve_proxy
+
+    search = _search(policy, allow)
+    serve_proxy(
+        search.join(name, key), search.port if port is None else port, started=_told(as_json)
+    )
 
 
 def _search(policy: Path, allow: list[str] | None) -> SearchPolicy:

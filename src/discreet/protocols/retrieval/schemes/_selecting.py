@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
 from discreet.protocols.retrieval.lengths import require_length
-from discreet.protocols.retrieval.schemes._base import Bytes, Shape
+from discreet.protocols.retrieval.schemes._base import Asked, Bytes, Public, Scheme, Shape
 
-__all__ = ["added", "answered", "packed_size", "select_rows"]
+__all__ = ["SharedSelection", "answered", "packed_size", "select_rows"]
 
 
 def packed_size(shape: Shape) -> int:
@@ -39,10 +40,20 @@ def select_rows(shape: Shape, block: Bytes, bits: Bytes) -> list[bytes]:
     return [line.tobytes() for line in select_many(table, words)]
 
 
-def added(shape: Shape, answers: Sequence[bytes]) -> bytes:
-    """Return the sum modulo 2 of the servers' answers."""
-    total = np.zeros(shape.width, np.uint8)
-    for answer in answers:
-        require_length(answer, shape.width, "the answer")
-        total ^= np.frombuffer(answer, np.uint8)
-    return total.tobytes()
+@dataclasses.dataclass(frozen=True)
+class SharedSelection(Scheme):
+    """A scheme whose servers each add up rows; their answers add up to the wanted one."""
+
+    def answer_size(self, shape: Shape) -> int:
+        """One slot."""
+        return shape.width
+
+    def read(
+        self, shape: Shape, asked: Asked, answers: Sequence[bytes], public: Public | None = None
+    ) -> bytes:
+        """Add up the answers, modulo 2."""
+        total = np.zeros(shape.width, np.uint8)
+        for answer in answers:
+            require_length(answer, shape.width, "the answer")
+            total ^= np.frombuffer(answer, np.uint8)
+        return total.tobytes()

@@ -12,11 +12,10 @@ from discreet.protocols.retrieval.schemes._base import (
     Asked,
     Bytes,
     Public,
-    Scheme,
     Shape,
     require_slots,
 )
-from discreet.protocols.retrieval.schemes._selecting import added, answered, packed_size
+from discreet.protocols.retrieval.schemes._selecting import SharedSelection, answered, packed_size
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -24,7 +23,7 @@ __all__ = ["Chor"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Chor(Scheme):
+class Chor(SharedSelection):
     r"""Send random bits to all servers but one, and to the last their sum with the wanted bit.
 
     Each server adds up the rows that its bits select; the answers add up to the wanted row. Any of
@@ -63,10 +62,6 @@ class Chor(Scheme):
         """One bit per slot."""
         return packed_size(shape)
 
-    def answer_size(self, shape: Shape) -> int:
-        """One slot."""
-        return shape.width
-
     def ask(
         self,
         shape: Shape,
@@ -94,9 +89,3 @@ class Chor(Scheme):
     def answer(self, shape: Shape, block: Bytes, questions: Sequence[bytes]) -> list[bytes]:
         """Add up the selected rows."""
         return answered(shape, block, questions)
-
-    def read(
-        self, shape: Shape, asked: Asked, answers: Sequence[bytes], public: Public | None = None
-    ) -> bytes:
-        """Add up the answers."""
-        return added(shape, answers)

@@ -14,18 +14,17 @@ from discreet.protocols.retrieval.schemes._base import (
     Asked,
     Bytes,
     Public,
-    Scheme,
     Shape,
     require_slots,
 )
-from discreet.protocols.retrieval.schemes._selecting import added, select_rows
+from discreet.protocols.retrieval.schemes._selecting import SharedSelection, select_rows
 from discreet.randomness import Randomness
 
 __all__ = ["DPF"]
 
 
 @dataclasses.dataclass(frozen=True)
-class DPF(Scheme):
+class DPF(SharedSelection):
     r"""Send two servers short keys that expand to bits differing only at the wanted row.
 
     As with random vectors each server adds up the rows that its bits select, but what goes up grows
@@ -59,10 +58,6 @@ class DPF(Scheme):
         """One key for each segment."""
         return shape.segments * key_size(shape.segment)
 
-    def answer_size(self, shape: Shape) -> int:
-        """One slot."""
-        return shape.width
-
     def ask(
         self,
         shape: Shape,
@@ -91,9 +86,3 @@ class DPF(Scheme):
             else:  # segments are whole leaves, so their bits join at whole bytes
                 line[:] = np.concatenate([part[: shape.segment // 8] for part in parts])
         return select_rows(shape, block, bits)
-
-    def read(
-        self, shape: Shape, asked: Asked, answers: Sequence[bytes], public: Public | None = None
-    ) -> bytes:
-        """Add up the answers."""
-        return added(shape, answers)
