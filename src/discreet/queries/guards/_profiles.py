@@ -23,7 +23,7 @@ from sqlglot import exp
 from discreet.data.engines.base import Engine, Relation, connect
 from discreet.data.engines.driver import fetching
 from discreet.data.schema import Role
-from discreet.data.sql.expression import operands
+from discreet.data.sql.conditions import operands
 from discreet.data.sql.query import Catalog, Query, from_clause, raw_query
 from discreet.data.sql.spelling import spelled
 from discreet.data.sql.total import total_key
