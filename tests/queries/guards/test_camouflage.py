@@ -240,7 +240,9 @@ def test_intervals_are_the_same_after_a_restart(tmp_path):
 
 
 def test_missing_values_stay_missing():
-    with dc.Gateway(people([10, None, 30]), guard=dc.Camouflage(bound=0.3)) as gate:
+    with dc.Gateway(
+        people([10, None, 30]), guard=dc.Camouflage(bound=0.3, missing=("salary",))
+    ) as gate:
         low, high = gate.ask("SELECT AVG(salary) FROM people").value()
         assert low <= 20 <= high
         assert gate.ask("SELECT COUNT(salary) FROM people").value() == 2

@@ -61,7 +61,7 @@ def test_numbers_that_public_columns_tell_are_not_answered_exactly(salary):
     with opened(data, categorical=("salary",)) as gate:
         answer = gate.ask("SELECT AVG(salary) FROM people WHERE grade = 7")
         assert (answer.kind, answer.code) == ("refused", "tells-values")
-    with opened(data, tells="accepted") as gate:
+    with opened(data, tells="accepted", missing=("salary",)) as gate:
         # What it is about: one mean is everybody's salary.
         assert gate.ask("SELECT AVG(salary) FROM people WHERE grade = 7").kind == "exact"
         assert any("salary follows from" in notice for notice in gate.notices)
@@ -112,6 +112,54 @@ def test_columns_that_follow_from_each_other_are_audited_as_one(other):
         with opened(people(salary=SALARY, other=values)) as gate:
             assert gate.ask(first).kind == "exact"
             assert gate.ask(second).kind == kind
+
+
+OFFICE = np.random.default_rng(6).random(ROWS) < 0.7
+SHIFTS = np.where(OFFICE, 0, np.random.default_rng(7).integers(1, 20_000, ROWS))
+PARTLY = {
+    "equal in a public group": (SALARY + SHIFTS, np.where(OFFICE, "office", "shift")),
+    "a multiple in a public group": (0.5 * SALARY + SHIFTS, np.where(OFFICE, "office", "shift")),
+    "equal, nobody knows for whom": (SALARY + SHIFTS, np.full(ROWS, "any")),
+}
+
+
+@pytest.mark.parametrize(("total", "contract"), PARTLY.values(), ids=PARTLY)
+def test_columns_that_follow_in_a_part_of_the_records_are_audited_as_one(total, contract):
+    frame, roles = people(salary=SALARY, total=total)
+    data = frame.assign(contract=contract), roles | {"contract": "quasi"}
+    rest = "contract <> 'shift' AND grade < 20"
+    with opened(data) as gate:
+        assert told(gate) == ["salary and total follow from each other: protected together"]
+        assert gate.ask(f"SELECT SUM(total) FROM people WHERE {rest}").kind == "exact"
+        few = f"SELECT SUM(salary) FROM people WHERE {rest} AND NOT (grade = 19 AND step = 3)"
+        assert gate.ask(few).code == "too-few-records"
+    frame["total"] = np.random.default_rng(8).permutation(total)
+    with opened(data) as gate:
+        assert told(gate) == []
+
+
+@pytest.mark.parametrize(
+    ("other", "contract"),
+    [(np.maximum(0, 0.4 * SALARY - 20_000) + 0.1 * SALARY, np.full(ROWS, "any")), *PARTLY.values()],
+    ids=["tax in steps", *PARTLY],
+)
+def test_intervals_of_columns_that_tell_of_each_other_must_be_declared(other, contract):
+    frame, roles = people(salary=SALARY, other=other)
+    data = dc.read(
+        frame.assign(contract=contract), roles=roles | {"contract": "quasi"}, name="people"
+    )
+    with pytest.raises(InputError) as failure:
+        dc.Gateway(data, guard=dc.Camouflage(bound=0.3))
+    assert failure.value.code == "dependent-interval"
+    declared = dc.Camouflage(bound=0.3, dependent={"other": ("salary",)})
+    with dc.Gateway(data, guard=declared) as gate:
+        hidden, base = (gate._keeper(declared)._of(name) for name in ("other", "salary"))
+    # Everything that is told of the other column follows from the cells of the salary.
+    assert (hidden.low <= other).all()
+    assert (hidden.high >= other).all()
+    _, first, cell = np.unique(base.low, return_index=True, return_inverse=True)
+    assert np.allclose(hidden.low, hidden.low[first][cell])
+    assert np.allclose(hidden.high, hidden.high[first][cell])
 
 
 @pytest.mark.postgres

@@ -24,6 +24,7 @@ from discreet.queries.guards._exact_values import ExactValues
 from discreet.queries.guards._few_values import few_values, telling
 from discreet.queries.guards._followed import Followed, bent, followed
 from discreet.queries.guards._margin import known_bounds
+from discreet.queries.guards._missing import require_known_gaps
 from discreet.queries.guards._nearby import covering, nearest_answered
 from discreet.queries.guards._partition import partition
 from discreet.queries.guards._profiles import Profiles
@@ -92,6 +93,10 @@ class ExactAnswers(Keeper):
         told = followed(data)
         few = few_values(data)
         self._few = self._categorical(few, told)
+        answered = set(self._profiles.known) - (self._few if guard.tells == "refused" else set())
+        require_known_gaps(
+            data, answered, guard.missing, instead=", or categorical, which refuses it"
+        )
         crowd = self._profiles.crowd(data.count)
         self.notices = (
             *(() if crowd is None else (crowd,)),

@@ -41,6 +41,10 @@ class ExactSettings(Guard):
         help="confidential columns of numbers that have few values, such as zeros and ones, or that "
         "follow from public columns",
     )
+    missing: tuple[str, ...] = parameter(
+        (),
+        help="confidential columns with missing values of which everybody may know who has a value",
+    )
     dependent: dict[str, tuple[str, ...]] = parameter(
         {}, help="confidential columns that follow from others, and from which"
     )

@@ -20,10 +20,12 @@ from sqlglot import exp
 
 from discreet.audit.dependences import EXACTLY, NEARLY, centred, column_tree, straight
 from discreet.data.sql.query import from_clause
+from discreet.errors import InputError
 from discreet.queries.guards._base import Protected
 from discreet.queries.guards._profiles import public_columns
+from discreet.queries.guards._within_groups import within_groups
 
-__all__ = ["Followed", "bent", "followed"]
+__all__ = ["Followed", "bent", "followed", "require_straight"]
 
 #: Share of the records in groups of two or more that must have the most frequent value of theirs.
 _ALIKE = 0.98
@@ -107,8 +109,8 @@ def followed(data: Protected) -> list[Followed]:
 def bent(data: Protected) -> list[tuple[str, str]]:
     """Return pairs of confidential columns of which one follows from the other.
 
-    They rise or fall together in nearly all records, or one is a straight line through the other and
-    public numbers.
+    They rise or fall together in nearly all records, one is a straight line through the other and
+    public numbers, or they do so in a public group: total pay is the salary of all who work in offices.
     """
     names = _numbers(data)
     if len(names) < 2 or data.count < _FEWEST:
@@ -138,7 +140,26 @@ def bent(data: Protected) -> list[tuple[str, str]]:
         together = float(row["xy"] - row["x"] * row["y"])
         if min(of_x, of_y) > 0 and 1 - together**2 / (of_x * of_y) < NEARLY**2:
             found.append((one, other))
+    found += within_groups(data, names)
     return sorted({(min(two), max(two)) for two in found})
+
+
+def require_straight(pairs: Sequence[tuple[str, str]], family: Mapping[str, str]) -> None:
+    """Refuse intervals of columns that tell of each other otherwise than along a straight line.
+
+    The interval of one, put through what everybody may know of how they go together, would narrow
+    the other. Those along a straight line have cells that follow from each other.
+    """
+    for one, other in pairs:
+        if one not in family or family[one] != family.get(other):
+            raise InputError(
+                f"{one!r} and {other!r} follow from each other: an interval of one would narrow "
+                "the other",
+                code="dependent-interval",
+                column=other,
+                hint=f"leave one of them out of the data, or declare dependent: {{{other}: [{one}]}}, "
+                "which answers about it from the other's intervals",
+            )
 
 
 def _look(
