@@ -357,6 +357,7 @@ class Ledger(abc.ABC):
                 identity=details["identity"],
                 origin=details["origin"],
                 marked=details["marked"],
+                values=tuple(details.get("values", ())),
             )
             for dataset, details in rows
         ]
