@@ -46,7 +46,7 @@ class Gateway:
     guard
         How questions are answered unless a policy says otherwise.
     ledger
-        A file, an address `postgresql://…`, or an open ledger.
+        A file, an address `postgresql://…`, or an open ledger; in memory if left out.
     policies
         Other guards and fewer columns for some: keys are ``user:ana``, ``role:student`` or, for
         a guard alone, ``column:salary``.
@@ -83,7 +83,7 @@ class Gateway:
         dataset: Dataset,
         *,
         guard: Guard,
-        ledger: str | Path | Ledger = ":memory:",
+        ledger: str | Path | Ledger | None = None,
         policies: Mapping[str, Guard | Policy] | None = None,
         apart: bool = False,
         columns: Sequence[str] | None = None,
@@ -94,6 +94,7 @@ class Gateway:
     ) -> None:
         self.dataset = dataset = _decided(dataset)
         self.guard = guard
+        ledger = ":memory:" if ledger is None else ledger
         self._own_ledger = not isinstance(ledger, Ledger)
         self.ledger = open_ledger(ledger, head=head)
         self.catalog = catalog_of(dataset, lookups or {}, joins or {})
