@@ -78,8 +78,8 @@ def test_numbers_that_public_columns_nearly_tell_are_said_to_the_curator():
     "salary",
     [
         SALARY,
-        np.where(SMALL > 120, SALARY, 0),
-        np.where(SALARY < 300_000, 0, SALARY),
+        np.where(SMALL > 20, SALARY, 0) + np.where(SMALL < -20, SALARY, 0),
+        np.where(SALARY < 100_000, 0, SALARY),
         GRADE + SALARY,
     ],
 )
@@ -87,6 +87,35 @@ def test_numbers_of_their_own_are_answered(salary):
     with opened(people(salary=salary)) as gate:
         assert told(gate) == []
         assert gate.ask("SELECT SUM(salary) FROM people").kind == "exact"
+
+
+@pytest.mark.parametrize(
+    "gain", [np.where(SMALL > 120, SALARY, 0), np.where(SMALL > 10, SALARY, 7)]
+)
+def test_numbers_that_are_one_for_most_are_not_answered_exactly(gain):
+    # A sum of zeros tells everybody of a group, however many other values there are elsewhere.
+    data = people(gain=gain)
+    with pytest.raises(InputError) as failure:
+        opened(data)
+    assert (failure.value.code, failure.value.column) == ("undeclared-categorical", "gain")
+    with opened(data, categorical=("gain",)) as gate:
+        assert gate.ask("SELECT SUM(gain) FROM people").code == "tells-values"
+        assert any("gain has few values, or one for most" in notice for notice in gate.notices)
+    with opened(data, tells="accepted") as gate:
+        sums = gate.ask("SELECT grade, SUM(gain) AS s FROM people GROUP BY grade").table
+        assert sums.num_rows  # what it is about: groups in which nobody gained
+
+
+@pytest.mark.parametrize("guard", [dc.Restriction(k=3), dc.Camouflage(bound=0.3)])
+def test_several_records_of_a_unit_are_not_protected_one_by_one(guard):
+    # A raise that everybody knows makes eight intervals of one person one narrow interval.
+    frame = pd.DataFrame(
+        {"person": np.arange(ROWS) // 8, "year": np.arange(ROWS) % 8, "salary": SALARY}
+    )
+    roles = {"person": "identifier", "year": "quasi", "salary": "confidential"}
+    with pytest.raises(InputError) as failure:
+        dc.Gateway(dc.read(frame, roles=roles, unit="person", name="people"), guard=guard)
+    assert failure.value.code == "several-records"
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlglot import exp
 
 from discreet.audit.dependences import families
 from discreet.audit.history.auditor import Auditor, answer_groups, warm
 from discreet.data.facts import Facts, LinearFacts
-from discreet.data.sql.query import Measure, Query, from_clause
+from discreet.data.sql.query import Measure, Query
 from discreet.errors import EngineError, InputError, RefusedError
 from discreet.ledger.entry import Entry
 from discreet.queries.guards._base import Keeper, Proposal, Protected
@@ -29,6 +28,7 @@ from discreet.queries.guards._nearby import covering, nearest_answered
 from discreet.queries.guards._partition import partition
 from discreet.queries.guards._profiles import Profiles
 from discreet.queries.guards._tables import told_sets
+from discreet.queries.guards._units import require_single
 from discreet.queries.packing import packed
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ExactAnswers(Keeper):
                 code="k-too-large",
                 parameter="k",
             )
-        _require_single(data)
+        require_single(data, "restriction")
         self._profiles = Profiles.of(data)
         self._cells: Ids | None = None
         if guard.mode == "partition":
@@ -139,8 +139,8 @@ class ExactAnswers(Keeper):
         undeclared = sorted(numbers - set(guard.categorical))
         if undeclared and guard.tells == "refused":
             raise InputError(
-                f"column {undeclared[0]!r} has few values: exact answers would tell them where a "
-                "group is all alike",
+                f"column {undeclared[0]!r} has few values, or one for most records: exact answers "
+                "would tell them where a group is all alike",
                 code="undeclared-categorical",
                 column=undeclared[0],
                 hint=f"declare categorical: [{', '.join(undeclared)}], which refuses them, "
@@ -235,8 +235,8 @@ class ExactAnswers(Keeper):
                 )
             if measure.column in self._few and self._guard.tells == "refused":
                 raise RefusedError(
-                    f"{measure.column!r} has few values, or others tell them: exact answers about "
-                    "it would tell whose they are",
+                    f"{measure.column!r} has few values, one for most, or others tell them: exact "
+                    "answers about it would tell whose they are",
                     code="tells-values",
                     hint="ask a gateway with Perturbation, or the curator for tells: accepted",
                 )
@@ -382,21 +382,6 @@ class ExactAnswers(Keeper):
 
     def close(self) -> None:
         self._profiles.close()
-
-
-def _require_single(data: Protected) -> None:
-    unit = data.catalog.unit
-    if unit is None:
-        return
-    distinct = exp.Count(this=exp.Distinct(expressions=[exp.column(unit, quoted=True)]))
-    select = exp.select(exp.alias_(distinct, "n")).from_(from_clause(data.relation.query, "t"))
-    if int(data.engine.fetch(select).column(0)[0].as_py()) < data.count:
-        raise InputError(
-            f"the unit {unit!r} has several records, restriction needs one",
-            code="several-records",
-            column=unit,
-            hint="aggregate to one record per unit, or use Perturbation(contribution=…)",
-        )
 
 
 def _attribute(measure: Measure) -> str:

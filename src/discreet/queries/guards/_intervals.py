@@ -25,6 +25,7 @@ from discreet.queries.guards._followed import bent, require_straight
 from discreet.queries.guards._interval_settings import IntervalSettings
 from discreet.queries.guards._missing import require_known_gaps
 from discreet.queries.guards._profiles import columns_with_gaps, public_columns, sorted_places
+from discreet.queries.guards._units import require_single
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,6 +70,7 @@ class IntervalKeeper(Keeper):
         self._numbered: Relation | None = None
         if guard.per_record is not None:
             data.relation.require(guard.per_record)
+        require_single(data, "camouflage")
         #: Columns that follow from others are told as what follows from the others' cells.
         found = dependences(data, guard.dependent)
         self._dependent = {d.column: d for d in reversed(found)}
