@@ -19,8 +19,9 @@ from discreet.ledger.opening import open_ledger
 from discreet.ledger.store import Ledger
 from discreet.ledger.witness import Witness
 from discreet.queries.answer import Answer, Explanation
-from discreet.queries.composing import explained_together, together
+from discreet.queries.composing import explained_together, refused_together, together
 from discreet.queries.deciding import Deciding, columns_of
+from discreet.queries.describing import schema_of
 from discreet.queries.failures import tellable
 from discreet.queries.guards._base import Guard, Keeper, Protected
 from discreet.queries.keepers import Keepers
@@ -210,6 +211,11 @@ class Gateway:
     ) -> Answer:
         """Answer the questions of a statement, and compute the rest on what was released."""
         answers: list[Answer] = []
+        try:
+            self._require_outer(statement, user, roles)
+        except RefusedError as error:
+            self._record_unread(error, user)
+            return refused(error)
         for query in statement.questions:
             answer = self._answer(query, user, roles, frame=False)
             if answer.refused:
@@ -217,9 +223,18 @@ class Gateway:
             answers.append(answer)
         try:
             table = composed(statement, [a.table for a in answers if a.table is not None])
-        except RefusedError as error:
-            return refused(error)
+        except RefusedError as error:  # by the released values: their questions have been charged
+            return refused_together(error, answers)
         return together(answers, table, self.dataset.library if frame else None)
+
+    def _require_outer(self, statement: Statement, user: str, roles: Sequence[str]) -> None:
+        """Refuse an outer query that fails over any answers, before its questions cost something."""
+        kinds = [self.guard_for(query, user, roles).answers for query in statement.questions]
+        schemas = [
+            schema_of(query, kind, self.data.confidential)
+            for query, kind in zip(statement.questions, kinds, strict=True)
+        ]
+        composed(statement, [schema.empty_table() for schema in schemas])
 
     def _released(
         self, query: Query, entry: Entry, guard: Guard, user: str, *, repeated: bool, frame: bool
@@ -267,6 +282,8 @@ class Gateway:
         self._require_open()
         try:
             statement = read_statement(sql, self.catalog_for(user, roles), parameters=parameters)
+            if statement.outer is not None:
+                self._require_outer(statement, user, roles)
             told = [self._explain(query, user, roles) for query in statement.questions]
         except RefusedError as error:
             return Explanation(self.guard.name, "refused", error.message, error.hint or "")

@@ -148,6 +148,8 @@ def _statement(sql: str) -> exp.Query:
             "not-a-select",
             "ask SELECT aggregates FROM the relation",
         )
+    if statement.find(exp.TableSample) is not None:
+        raise refuse("TABLESAMPLE is not accepted", "unsupported-clause", "leave it out")
     return statement
 
 
