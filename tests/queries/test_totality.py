@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from sqlglot import parse_one
+from sqlglot import exp, parse_one
 
 import discreet as dc
 from discreet.attacks import RawDatabase, Victim
@@ -130,6 +130,16 @@ def test_what_engines_read_differently_or_fail_on_is_refused(sql, code):
     with pytest.raises(RefusedError) as error:
         parse(sql, catalog)
     assert error.value.code == code
+
+
+def test_fractions_that_are_cut_off_already_are_not_written_out_again():
+    once = total(exp.Round(this=exp.column("a")))
+    for outer in (exp.Floor, exp.Ceil, exp.Trunc, exp.Round):
+        assert len(total(outer(this=exp.Round(this=exp.column("a")))).sql()) < len(once.sql()) + 30
+    with dc.Gateway(people(), guard=perturbed(1e12)) as gate:
+        values = gate.dataset.arrow().column("salary").to_numpy() / 7
+        found = gate.ask("SELECT SUM(CEIL(ROUND(FLOOR(salary / 7.0)))) FROM people").value()
+        assert found == pytest.approx(np.floor(values).sum(), rel=1e-3)
 
 
 # -- columns that know each other ------------------------------------------------------------------

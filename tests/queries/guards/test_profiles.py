@@ -140,9 +140,7 @@ def test_camouflage_of_variance_holds_the_truth_far_from_the_mean():
     salary = np.concatenate([rng.normal(1000, 10, 5000), rng.normal(1e7, 0.5, 50)])
     table = pa.table({"part": ["many"] * 5000 + ["few"] * 50, "salary": salary})
     people = dc.read(table, roles={"part": "quasi", "salary": "confidential"}, name="people")
-    with dc.Gateway(
-        people, guard=dc.Camouflage(bound=1e-9, minimum=0.0, missing=("income",))
-    ) as gate:
+    with dc.Gateway(people, guard=dc.Camouflage(bound=1e-9, minimum=0.0)) as gate:
         answer = gate.ask("SELECT part, VAR_POP(salary) AS v FROM people GROUP BY part")
     truth = {"many": salary[:5000].var(), "few": salary[5000:].var()}
     for part, low, high in answer.table.select(["part", "v_lower", "v_upper"]).to_pandas().values:
@@ -160,7 +158,7 @@ def test_changed_records_are_noticed(tmp_path):
             "CREATE TABLE people AS SELECT i % 5 AS age, i AS salary FROM range(100) t(i)"
         )
     people = dc.read(f"duckdb:///{place}#people", roles={"age": "quasi", "salary": "confidential"}, name="people")  # fmt: skip
-    with dc.Gateway(people, guard=dc.Restriction(k=2, missing=("income",))) as gate:
+    with dc.Gateway(people, guard=dc.Restriction(k=2)) as gate:
         profiles = Profiles.of(gate.data)
         people.engine._connection.execute("INSERT INTO people VALUES (1, 1)")
         query = parse("SELECT SUM(salary) FROM people", gate.catalog)

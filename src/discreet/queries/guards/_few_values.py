@@ -7,6 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.data.sql.query import from_clause
+from discreet.data.sql.total import DOUBLE
 from discreet.queries.guards._base import Protected
 from discreet.queries.guards._profiles import public_columns
 
@@ -70,8 +71,8 @@ def _is_mostly_one(data: Protected, name: str) -> bool:
     )
     n = exp.column("n", quoted=True)
     wanted = [
-        exp.alias_(exp.cast(exp.Max(this=n), "double"), "top"),
-        exp.alias_(exp.cast(exp.Sum(this=n.copy()), "double"), "records"),
+        exp.alias_(exp.cast(exp.Max(this=n), DOUBLE), "top"),
+        exp.alias_(exp.cast(exp.Sum(this=n.copy()), DOUBLE), "records"),
     ]
     row = data.engine.fetch(exp.select(*wanted).from_(from_clause(values, "v"))).to_pylist()[0]
     top, records = row["top"] or 0.0, row["records"] or 0.0

@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from discreet.audit.dependences import EXACTLY, NEARLY, centred, column_tree, straight
 from discreet.data.sql.query import from_clause
+from discreet.data.sql.total import DOUBLE
 from discreet.errors import InputError
 from discreet.queries.guards._base import Protected
 from discreet.queries.guards._profiles import public_columns
@@ -68,7 +69,7 @@ class _Own:
         """Return what a column is by itself; None if nearly all records have one value."""
         m, v = (exp.column(word, quoted=True) for word in "mv")
         column = column_tree(name)
-        counts = exp.select(exp.alias_(exp.cast(column, "double"), "v"), exp.alias_(_COUNT, "m"))
+        counts = exp.select(exp.alias_(exp.cast(column, DOUBLE), "v"), exp.alias_(_COUNT, "m"))
         counts = counts.from_(from_clause(data.relation.query, "t")).where(_known(name))
         counts = counts.group_by(exp.column(name, quoted=True))
         wanted: dict[str, exp.Expression] = {"top": exp.Max(this=m), "n": exp.Sum(this=m), "v": exp.Avg(this=v),
@@ -124,7 +125,7 @@ def bent(data: Protected) -> list[tuple[str, str]]:
             found += [(column, name) for name in used if name in others]
     for one, other in itertools.combinations(names, 2):
         ranks = [
-            exp.alias_(exp.cast(_ranked(name), "double"), alias)
+            exp.alias_(exp.cast(_ranked(name), DOUBLE), alias)
             for name, alias in ((one, "x"), (other, "y"))
         ]
         both = exp.and_(*(_known(name) for name in (one, other)))
@@ -193,7 +194,7 @@ def _groups(data: Protected, by: Sequence[str], own: _Own) -> tuple[float, ...]:
     # Over the deviation, so that squares stay small.
     value = centred(name, own.middle, own.spread)
     counts = (
-        exp.select(*named, exp.alias_(exp.cast(value, "double"), "v"), exp.alias_(_COUNT, "m"))
+        exp.select(*named, exp.alias_(exp.cast(value, DOUBLE), "v"), exp.alias_(_COUNT, "m"))
         .from_(from_clause(data.relation.query, "t"))
         .where(_known(name))
         .group_by(*(key.copy() for key in keys), exp.column(name, quoted=True))
@@ -245,7 +246,7 @@ def _times(one: exp.Expression, other: exp.Expression) -> exp.Expression:
 
 
 def _named(values: Mapping[str, exp.Expression]) -> list[Any]:
-    return [exp.alias_(exp.cast(tree.copy(), "double"), name) for name, tree in values.items()]
+    return [exp.alias_(exp.cast(tree.copy(), DOUBLE), name) for name, tree in values.items()]
 
 
 def _fetch(data: Protected, query: exp.Select) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from discreet.audit.dependences import EXACTLY, NEARLY, centred, column_tree
 from discreet.data.sql.query import from_clause
+from discreet.data.sql.total import DOUBLE
 from discreet.queries.guards._base import Protected
 from discreet.queries.guards._profiles import public_columns
 
@@ -108,7 +109,7 @@ def _rows(
     data: Protected, wanted: dict[str, exp.Expression], by: str | None, where: Any = None
 ) -> list[dict[str, Any]]:
     """Return aggregates, by the values of a column if one is named. Any: numbers, or none."""
-    named = [exp.alias_(exp.cast(tree.copy(), "double"), name) for name, tree in wanted.items()]
+    named = [exp.alias_(exp.cast(tree.copy(), DOUBLE), name) for name, tree in wanted.items()]
     query = exp.select(*named).from_(from_clause(data.relation.query, "t"))
     query = query if where is None else query.where(where)
     query = query if by is None else query.group_by(exp.column(by, quoted=True))
