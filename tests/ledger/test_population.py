@@ -62,6 +62,41 @@ def test_the_same_records_under_another_name_are_refused(tmp_path):
     assert "name='people'" in error.hint
 
 
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda rows: rows.drop(columns="id"),
+        lambda rows: rows.rename(columns={"sector": "branch"}),
+        lambda rows: rows.rename(columns={"salary": "SALARY"}),
+        lambda rows: rows[["salary"]].assign(half=1),
+    ],
+    ids=["without an identifier", "another column's name", "another case", "the values alone"],
+)
+def test_a_view_of_the_same_records_under_another_name_is_refused(tmp_path, view):
+    with opened(frame(), tmp_path / "l.db") as gate:
+        gate.ask(SUM)
+    rows = view(frame())
+    roles = {"id": "identifier", "salary": "confidential", "SALARY": "confidential"}
+    data = dc.read(
+        rows, name="staff", roles={c: roles[c] for c in rows if c in roles}, rest="quasi"
+    )
+    with pytest.raises(RefusedError) as failure:
+        dc.Gateway(data, guard=EXACT, ledger=tmp_path / "l.db")
+    assert failure.value.code == "known-by-another-name"
+
+
+def test_ledgers_from_before_values_were_fingerprinted_learn_them(tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr("discreet.ledger.population.fingerprint_values", lambda *a, **k: [])
+        with opened(frame(), tmp_path / "l.db") as gate:
+            gate.ask(SUM)
+    with opened(frame(), tmp_path / "l.db"):
+        pass  # the same records, opened again
+    data = dc.read(frame()[["salary"]], name="staff", roles={"salary": "confidential"})
+    with pytest.raises(RefusedError, match="'people'"):
+        dc.Gateway(data, guard=EXACT, ledger=tmp_path / "l.db")
+
+
 def test_the_same_file_under_another_name_is_refused_though_it_changed(file, tmp_path):
     with opened(file, tmp_path / "l.db") as gate:
         gate.ask(SUM)

@@ -224,7 +224,7 @@ def test_frames_come_back_in_the_type_that_went_in(library):
     rows = {"sector": ["a", "a", "b", "b"], "salary": [1.0, 2.0, 3.0, None]}
     source = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[library](rows)
     data = dc.read(source, roles={"sector": "quasi", "salary": "confidential"}, name="people")
-    with dc.Gateway(data, guard=dc.Restriction(k=2)) as gate:
+    with dc.Gateway(data, guard=dc.Restriction(k=2, missing=("salary",))) as gate:
         answer = gate.ask("SELECT COUNT(*) FROM people")
     assert type(answer.frame) is type(source)
     assert answer.columns[0].type == "bigint"
@@ -357,3 +357,28 @@ def test_columns_that_arrow_does_not_sort_make_groups_too(tmp_path, guard, key):
             assert len(answer.table.column(key).to_pylist()) == 3
             assert answer.kind in ("exact", "interval", "noisy")
             gate.prepare()
+
+
+def test_no_ledger_is_one_in_memory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with dc.Gateway(salaries(), guard=dc.Restriction(k=3), ledger=None) as gate:
+        assert gate.ask("SELECT COUNT(*) FROM people").value() == 15
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_outer_query_that_cannot_work_costs_nothing():
+    keys = {"sector": ["IT", "Fin", "HC"]}
+    guard = dc.Perturbation(epsilon=3, per_query=1.0, bounds={"salary": (0, 500_000)}, keys=keys)
+    inner = "(SELECT sector, COUNT(*) AS n FROM people GROUP BY sector) AS t"
+    with dc.Gateway(salaries(), guard=guard) as gate:
+        answer = gate.ask(f"SELECT nosuch FROM {inner}", user="ana")
+        assert (answer.code, answer.spent) == ("outer-failed", {})
+        assert "DuckDB" not in answer.reason
+        assert gate.explain(f"SELECT nosuch FROM {inner}", user="ana").kind == "refused"
+        assert [entry.kind for entry in gate.ledger.entries()] == ["refused"]
+        assert gate.ask(f"SELECT n FROM {inner}", user="ana").left["user"] == 2.0
+        # What fails by the released values was charged, and says so.
+        late = gate.ask(f"SELECT CAST(sector AS BIGINT) FROM {inner} WHERE n > -9999", user="bob")
+        assert (late.code, late.spent, late.left["user"]) == ("outer-failed", {"epsilon": 1.0}, 2.0)
+        sampled = gate.ask(f"SELECT n FROM {inner} TABLESAMPLE BERNOULLI (1)", user="ana")
+        assert sampled.code == "unsupported-clause"

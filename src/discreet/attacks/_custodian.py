@@ -66,9 +66,9 @@ class Site:
         """Where the ledger's end is noted; it lies elsewhere, and nobody restores it."""
         return self.folder / "head.json"
 
-    def write(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Write the records. Any: numbers and texts."""
-        with self.source.open("w", encoding="utf-8", newline="") as file:
+    def write(self, rows: Sequence[dict[str, Any]], place: Path | None = None) -> None:
+        """Write the records, or a view of them to another place. Any: numbers and texts."""
+        with (place or self.source).open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]))
             writer.writeheader()
             writer.writerows(rows)
@@ -133,23 +133,36 @@ class Asking:
         with contextlib.suppress(DiscreetError):
             self._opened(self.victim.relation, None).close()
 
-    def _opened(self, name: str, ledger: Path | None) -> Open:
+    def view(self) -> Path:
+        """Write the records without the columns that the attacker does not ask about."""
+        needed = (self.victim.column, self.victim.condition, self.victim.group)
+        kept = [name for name in self.rows[0] if any(name in text for text in needed)]
+        place = self.site.folder / "view.csv"
+        self.site.write([{name: row[name] for name in kept} for row in self.rows], place)
+        return place
+
+    def _opened(self, name: str, ledger: Path | None, source: Path | None = None) -> Open:
         return self._open(
-            self.site.source,
+            source or self.site.source,
             name=name,
             ledger=ledger or self.site.ledger,
             head=self.site.head if ledger is None else ledger.with_suffix(".head"),
         )
 
     def total(
-        self, *, without: bool, name: str | None = None, ledger: Path | None = None
+        self,
+        *,
+        without: bool,
+        name: str | None = None,
+        ledger: Path | None = None,
+        source: Path | None = None,
     ) -> tuple[float, float] | None:
         """Return the sum over the victim's group, with or without the victim."""
         relation = name or self.victim.relation
         condition = f" AND NOT ({self.victim.condition})" if without else ""
         self.asked += 1
         try:
-            gate = self._opened(relation, ledger)
+            gate = self._opened(relation, ledger, source)
         except DiscreetError:
             self.refused += 1
             return None

@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from discreet.data.engines.base import Relation
 from discreet.data.sql.query import from_clause
-from discreet.data.sql.total import total
+from discreet.data.sql.total import DOUBLE, total
 
 __all__ = [
     "EXACTLY",
@@ -245,7 +245,7 @@ def _complete(names: Sequence[str]) -> exp.Expression:
 def _fetch(
     data: Relation, values: Mapping[str, exp.Expression], where: exp.Expression | None
 ) -> Any:
-    named = [exp.alias_(exp.cast(tree, "double"), name) for name, tree in values.items()]
+    named = [exp.alias_(exp.cast(tree, DOUBLE), name) for name, tree in values.items()]
     query = exp.select(*named).from_(from_clause(data.query, "t"))
     asked = query if where is None else query.where(where.copy())
     return data.engine.fetch(asked).to_pylist()[0]
@@ -293,7 +293,7 @@ def _scales(
 
 
 def _number(value: float) -> exp.Expression:
-    literal = exp.cast(exp.Literal.number(repr(abs(float(value))).replace("e+", "e")), "double")
+    literal = exp.cast(exp.Literal.number(repr(abs(float(value))).replace("e+", "e")), DOUBLE)
     return exp.Neg(this=literal) if value < 0 else literal
 
 

@@ -32,10 +32,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-__all__ = ["Snapshot", "fingerprint_rows", "row_marks", "written_key"]
+__all__ = ["Snapshot", "fingerprint_rows", "fingerprint_values", "row_marks", "written_key"]
 
 #: Hexadecimal digits in each of the two numbers that are taken from a row's hash and added up.
 _DIGITS = 15
+#: Columns with fewer values do not tell records apart from others.
+_FEWEST_VALUES = 10
 #: Whole numbers below this are exact in doubles.
 _EXACT = 2**53
 
@@ -55,6 +57,8 @@ class Snapshot:
     origin: str = ""
     #: Whether the source carries a mark that names the ledger.
     marked: bool = False
+    #: Keyed fingerprints of the values of each confidential column, whatever it is called.
+    values: tuple[str, ...] = ()
 
 
 def fingerprint_rows(
@@ -86,6 +90,45 @@ def fingerprint_rows(
     count = int(found.pop("n"))
     content = json.dumps([names, count, *(text or "0" for text in found.values())])
     return count, hmac.new(key, content.encode(), hashlib.sha256).hexdigest()
+
+
+def fingerprint_values(relation: Relation, columns: Sequence[str], *, key: bytes) -> list[str]:
+    """Return a keyed fingerprint of the values of each column, without its name.
+
+    Columns with fewer than ten values are left out: others may have the same by chance.
+
+    >>> import pandas as pd
+    >>> from discreet.data.dataset import read
+    >>> one = read(pd.DataFrame({"pay": range(10), "sex": ["f", "m"] * 5})).relation
+    >>> same = read(pd.DataFrame({"wage": [*range(9, -1, -1)]})).relation
+    >>> len(fingerprint_values(one, ["pay", "sex"], key=b"secret"))
+    1
+    >>> fingerprint_values(one, ["pay"], key=b"secret") == fingerprint_values(
+    ...     same, ["wage"], key=b"secret"
+    ... )
+    True
+    """
+    engine, found = relation.engine, []
+    prefix = hmac.new(key, b"values", hashlib.sha256).hexdigest()
+    for name in sorted(columns):
+        written = written_key(relation, [name], start=prefix)
+        digest = sql.alias(engine.digest(written), "__digest")
+        hashed = sql.select(sql.subquery(relation.query, "t"), [digest])
+        sums = [
+            sql.alias(_as_text(exp.Sum(this=_wide(engine, start))), f"s{start}")
+            for start in (1, 1 + _DIGITS)
+        ]
+        distinct = exp.Count(this=exp.Distinct(expressions=[sql.column("__digest")]))
+        counts = [
+            sql.alias(sql.bigint(sql.call("count", exp.Star())), "n"),
+            sql.alias(sql.bigint(distinct), "d"),
+        ]
+        query = sql.select(sql.subquery(hashed, "t"), [*counts, *sums])
+        row = engine.fetch(query).to_pylist()[0]
+        if row.pop("d") >= _FEWEST_VALUES:
+            content = json.dumps([str(value) for value in row.values()])
+            found.append(hmac.new(key, content.encode(), hashlib.sha256).hexdigest())
+    return found
 
 
 def row_marks(relation: Relation, columns: Sequence[str], *, key: bytes) -> npt.NDArray[np.int64]:

@@ -20,7 +20,8 @@ from typing import NoReturn
 
 from discreet.data.dataset import Dataset
 from discreet.data.origin import Origin
-from discreet.data.snapshot import Snapshot, fingerprint_rows
+from discreet.data.schema import Role
+from discreet.data.snapshot import Snapshot, fingerprint_rows, fingerprint_values
 from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import Draft
 from discreet.ledger.marks import mark_file, marked_by, read_mark
@@ -118,6 +119,8 @@ class _Opening:
         self._fingerprints: dict[tuple[str, ...], str] = {}
         self._count, own = fingerprint_rows(dataset.relation, self._columns, key=self._key)
         self._fingerprints[self._columns] = own
+        confidential = dataset.schema.with_role(Role.CONFIDENTIAL)
+        self._values = tuple(fingerprint_values(dataset.relation, confidential, key=self._key))
         origin = "" if dataset.origin is None else json.dumps(dataclasses.astuple(dataset.origin))
         self._origin = (
             hmac.new(self._key, origin.encode(), hashlib.sha256).hexdigest() if origin else ""
@@ -143,7 +146,9 @@ class _Opening:
             if known.dataset == self._dataset.name:
                 continue
             same_place = bool(self._origin) and self._origin == known.origin
-            if same_place or (self._count and self._is(known)):
+            # A view without some columns, or with other names for them, is of the same records.
+            same_values = not set(self._values).isdisjoint(known.values)
+            if same_place or same_values or (self._count and self._is(known)):
                 raise RefusedError(
                     f"the ledger knows these records as {known.dataset!r}",
                     code="known-by-another-name",
@@ -213,6 +218,7 @@ class _Opening:
             fingerprint=self._fingerprints[self._columns],
             origin=self._origin,
             marked=marked,
+            values=self._values,
         )
         if now in self._own:
             return now

@@ -73,6 +73,7 @@ class LedgerReader(abc.ABC):
                 identity=details["identity"],
                 origin=details["origin"],
                 marked=details["marked"],
+                values=tuple(details.get("values", ())),
             )
             for dataset, details in rows
         ]

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from discreet.data.dataset import to_library
+from discreet.errors import RefusedError
 from discreet.queries.answer import Answer, Explanation, ResultColumn
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["explained_together", "together"]
+__all__ = ["explained_together", "refused_together", "together"]
 
 #: What an answer is that was computed from several: the least sure of them.
 _LEAST_SURE = ("noisy", "interval", "exact")
@@ -40,6 +41,21 @@ def together(answers: Sequence[Answer], table: pa.Table, library: str | None) ->
         composed=True,
         aggregates=sum(answer.aggregates for answer in answers),
         table=table,
+    )
+
+
+def refused_together(error: RefusedError, answers: Sequence[Answer]) -> Answer:
+    """Return why answered questions could not be put together, and what they have cost."""
+    return Answer(
+        kind="refused",
+        frame=None,
+        reason=error.message,
+        hint=error.hint or "",
+        code=error.code,
+        spent=_added([answer.spent for answer in answers]),
+        left=dict(answers[-1].left) if answers else {},
+        question="; ".join(answer.question for answer in answers),
+        guard=answers[-1].guard if answers else "",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -11,6 +11,9 @@ from discreet.data.dataset import Dataset
 from discreet.data.sql import Catalog, Join
 from discreet.data.sql.query import fields_of, from_clause
 from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from discreet.data.engines.base import Relation
 
 __all__ = ["catalog_of", "wide"]
 
@@ -35,7 +38,7 @@ def catalog_of(
     )
 
 
-def wide(dataset: Dataset, catalog: Catalog, lookups: Mapping[str, Dataset]) -> Any:
+def wide(dataset: Dataset, catalog: Catalog, lookups: Mapping[str, Dataset]) -> Relation:
     """Return the rows with the columns of declared lookups beside their own."""
     if not catalog.joins:
         return dataset.relation

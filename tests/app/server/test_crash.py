@@ -12,7 +12,7 @@ import pytest
 import discreet as dc
 from discreet.data.sql import Catalog, parse
 from discreet.ledger import open_ledger
-from discreet.queries.gateway import _in_digits
+from discreet.queries.rendering import in_digits
 from tests.app.server.serving import Served, write_people, write_policy
 
 pytestmark = pytest.mark.xdist_group("wire")
@@ -124,7 +124,7 @@ def check(ledger: str, told: list[tuple[str, str, float]], folder) -> dict[str, 
     for entry in entries:
         with pa.ipc.open_stream(entry.answer) as reader:
             rows = reader.read_all()
-        shown = _in_digits(asked[entry.digest], rows, entry.details["error_95"])
+        shown = in_digits(asked[entry.digest], rows, entry.details["error_95"])
         (value,) = shown.column("m0").to_pylist()
         recorded[entry.user, entry.digest] = float(value)
     # Each delivered answer is the one recorded for that user and that question.

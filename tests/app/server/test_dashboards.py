@@ -5,7 +5,7 @@ import re
 import psycopg
 import pytest
 
-from discreet.app.server.postgres.session import sqlstate_of
+from discreet.app.server.postgres.sqlstates import sqlstate_of
 from discreet.errors import RefusedError
 from tests.app.server.dashboards import corpus, outcomes
 

@@ -240,7 +240,9 @@ def test_intervals_are_the_same_after_a_restart(tmp_path):
 
 
 def test_missing_values_stay_missing():
-    with dc.Gateway(people([10, None, 30]), guard=dc.Camouflage(bound=0.3)) as gate:
+    with dc.Gateway(
+        people([10, None, 30]), guard=dc.Camouflage(bound=0.3, missing=("salary",))
+    ) as gate:
         low, high = gate.ask("SELECT AVG(salary) FROM people").value()
         assert low <= 20 <= high
         assert gate.ask("SELECT COUNT(salary) FROM people").value() == 2
@@ -477,7 +479,10 @@ class Batches(Attacker):
         )
 
     def batch(self, size, target):
-        """Ask: weights that peak at a victim, a set with and without the victim, anything."""
+        """Ask: weights that peak at a victim, or anything; a set with and without the victim.
+
+        `size` statements are weighted, and a quarter as many plain sums come beside them.
+        """
         rng, place = self.rng, np.arange(self.n)
         centre = rng.choice(target, size)[:, None]
         peaked = -((place - centre) ** 2) + rng.integers(-2000, 2000, (size, 1))
@@ -488,12 +493,11 @@ class Batches(Attacker):
         weights = np.choose(kind, [peaked, shaped, single]).astype(float)
         ends = np.sort(rng.integers(0, self.n, (size, 2)), axis=1)
         weights[(place < ends[:, :1]) | (place > ends[:, 1:])] = 0.0
-        inside = (rng.random((size // 4, self.n)) < rng.random((size // 4, 1))).astype(float)
+        inside = (rng.random((size // 8, self.n)) < rng.random((size // 8, 1))).astype(float)
         tracked = inside.copy()
         rows = np.arange(len(inside)), rng.choice(target, len(inside))
         tracked[rows] = 1.0 - tracked[rows]
         plain = np.concatenate([inside, tracked])
-        weights = weights[: size - len(plain)]
         found = [self.weighted(weights), self.plain(plain)]
         self.asked["weighted"] += len(weights)
         self.asked["plain"] += len(plain)
@@ -527,12 +531,12 @@ class Batches(Attacker):
             assert np.allclose(self.gate.ask(f"SELECT SUM(salary) {where}").value(), found)
 
 
-def weigh_batches(n, questions, turns, seed):
+def weigh_batches(n, questions, turns, seed, asked=20):
     rng = np.random.default_rng(seed)
     salary = rng.integers(10, 500, n) * 1000
     with dc.Gateway(people(salary.tolist()), guard=dc.Camouflage(bound=0.3)) as gate:
         attacker = Batches(gate, salary, rng)
-        attacker.compare(20)
+        attacker.compare(asked)
         target = np.arange(n)
         for _ in range(turns):
             attacker.batch(questions // turns, target)
@@ -549,9 +553,9 @@ def weigh_batches(n, questions, turns, seed):
 
 
 def test_batches_of_weighted_questions_stay_above_the_bound():
-    weigh_batches(20, 800, 2, seed=3)
+    weigh_batches(20, 600, 2, seed=3)
 
 
 @pytest.mark.slow
 def test_a_hundred_thousand_weighted_questions_stay_above_the_bound():
-    print(weigh_batches(60, 100_000, 10, seed=2))  # noqa: T201  # figures
+    print(weigh_batches(60, 100_000, 10, seed=2, asked=500))  # noqa: T201  # figures

@@ -61,7 +61,7 @@ def test_numbers_that_public_columns_tell_are_not_answered_exactly(salary):
     with opened(data, categorical=("salary",)) as gate:
         answer = gate.ask("SELECT AVG(salary) FROM people WHERE grade = 7")
         assert (answer.kind, answer.code) == ("refused", "tells-values")
-    with opened(data, tells="accepted") as gate:
+    with opened(data, tells="accepted", missing=("salary",)) as gate:
         # What it is about: one mean is everybody's salary.
         assert gate.ask("SELECT AVG(salary) FROM people WHERE grade = 7").kind == "exact"
         assert any("salary follows from" in notice for notice in gate.notices)
@@ -78,8 +78,8 @@ def test_numbers_that_public_columns_nearly_tell_are_said_to_the_curator():
     "salary",
     [
         SALARY,
-        np.where(SMALL > 120, SALARY, 0),
-        np.where(SALARY < 300_000, 0, SALARY),
+        np.where(SMALL > 20, SALARY, 0) + np.where(SMALL < -20, SALARY, 0),
+        np.where(SALARY < 100_000, 0, SALARY),
         GRADE + SALARY,
     ],
 )
@@ -87,6 +87,35 @@ def test_numbers_of_their_own_are_answered(salary):
     with opened(people(salary=salary)) as gate:
         assert told(gate) == []
         assert gate.ask("SELECT SUM(salary) FROM people").kind == "exact"
+
+
+@pytest.mark.parametrize(
+    "gain", [np.where(SMALL > 120, SALARY, 0), np.where(SMALL > 10, SALARY, 7)]
+)
+def test_numbers_that_are_one_for_most_are_not_answered_exactly(gain):
+    # A sum of zeros tells everybody of a group, however many other values there are elsewhere.
+    data = people(gain=gain)
+    with pytest.raises(InputError) as failure:
+        opened(data)
+    assert (failure.value.code, failure.value.column) == ("undeclared-categorical", "gain")
+    with opened(data, categorical=("gain",)) as gate:
+        assert gate.ask("SELECT SUM(gain) FROM people").code == "tells-values"
+        assert any("gain has few values, or one for most" in notice for notice in gate.notices)
+    with opened(data, tells="accepted") as gate:
+        sums = gate.ask("SELECT grade, SUM(gain) AS s FROM people GROUP BY grade").table
+        assert sums.num_rows  # what it is about: groups in which nobody gained
+
+
+@pytest.mark.parametrize("guard", [dc.Restriction(k=3), dc.Camouflage(bound=0.3)])
+def test_several_records_of_a_unit_are_not_protected_one_by_one(guard):
+    # A raise that everybody knows makes eight intervals of one person one narrow interval.
+    frame = pd.DataFrame(
+        {"person": np.arange(ROWS) // 8, "year": np.arange(ROWS) % 8, "salary": SALARY}
+    )
+    roles = {"person": "identifier", "year": "quasi", "salary": "confidential"}
+    with pytest.raises(InputError) as failure:
+        dc.Gateway(dc.read(frame, roles=roles, unit="person", name="people"), guard=guard)
+    assert failure.value.code == "several-records"
 
 
 @pytest.mark.parametrize(
@@ -112,6 +141,58 @@ def test_columns_that_follow_from_each_other_are_audited_as_one(other):
         with opened(people(salary=SALARY, other=values)) as gate:
             assert gate.ask(first).kind == "exact"
             assert gate.ask(second).kind == kind
+
+
+OFFICE = np.random.default_rng(6).random(ROWS) < 0.7
+SHIFTS = np.where(OFFICE, 0, np.random.default_rng(7).integers(1, 20_000, ROWS))
+PARTLY = {
+    "equal in a public group": (SALARY + SHIFTS, np.where(OFFICE, "office", "shift")),
+    "a multiple in a public group": (0.5 * SALARY + SHIFTS, np.where(OFFICE, "office", "shift")),
+    "equal, nobody knows for whom": (SALARY + SHIFTS, np.full(ROWS, "any")),
+}
+
+
+@pytest.mark.parametrize(("total", "contract"), PARTLY.values(), ids=PARTLY)
+def test_columns_that_follow_in_a_part_of_the_records_are_audited_as_one(total, contract):
+    frame, roles = people(salary=SALARY, total=total)
+    data = frame.assign(contract=contract), roles | {"contract": "quasi"}
+    rest = "contract <> 'shift' AND grade < 20"
+    chosen = (contract != "shift") & (GRADE < 20)
+    alike = [(chosen & (g == GRADE) & (s == STEP)).sum() for g, s in zip(GRADE, STEP, strict=True)]
+    victim = next(n for n in np.flatnonzero(chosen) if alike[n] < 3)
+    with opened(data) as gate:
+        assert told(gate) == ["salary and total follow from each other: protected together"]
+        assert gate.ask(f"SELECT SUM(total) FROM people WHERE {rest}").kind == "exact"
+        others = f"NOT (grade = {GRADE[victim]} AND step = {STEP[victim]})"
+        few = f"SELECT SUM(salary) FROM people WHERE {rest} AND {others}"
+        assert gate.ask(few).code == "too-few-records"
+    apart = data[0].assign(total=np.random.default_rng(8).permutation(total))
+    with opened((apart, data[1])) as gate:
+        assert told(gate) == []
+
+
+@pytest.mark.parametrize(
+    ("other", "contract"),
+    [((SALARY / 1000.0) ** 3, np.full(ROWS, "any")), *PARTLY.values()],
+    ids=["bent", *PARTLY],
+)
+def test_intervals_of_columns_that_tell_of_each_other_must_be_declared(other, contract):
+    frame, roles = people(salary=SALARY, other=other)
+    data = dc.read(
+        frame.assign(contract=contract), roles=roles | {"contract": "quasi"}, name="people"
+    )
+    with pytest.raises(InputError) as failure:
+        dc.Gateway(data, guard=dc.Camouflage(bound=0.3))
+    assert failure.value.code == "dependent-interval"
+    declared = dc.Camouflage(bound=0.3, dependent={"other": ("salary",)})
+    with dc.Gateway(data, guard=declared) as gate:
+        hidden, base = (gate._keeper(declared)._of(name) for name in ("other", "salary"))
+    # Everything that is told of the other column follows from the cells of the salary.
+    assert (hidden.low <= other).all()
+    assert (hidden.high >= other).all()
+    _, first, cell = np.unique(base.low, return_index=True, return_inverse=True)
+    assert np.allclose(hidden.low, hidden.low[first][cell])
+    assert np.allclose(hidden.high, hidden.high[first][cell])
 
 
 @pytest.mark.postgres

@@ -21,11 +21,11 @@ from discreet.app.server.postgres.catalog import Catalog
 from discreet.app.server.postgres.session_statements import BUDGET
 from discreet.data.schema import Role
 from discreet.data.sql import Query, Statement, composed, read_statement
-from discreet.data.sql.finishing import computed_type
 from discreet.data.sql.parameters import SAMPLES, parameter_kinds
 from discreet.data.sql.reading import explained, read_statements
 from discreet.errors import DiscreetError, InputError, RefusedError, nearest
 from discreet.queries.answer import Answer
+from discreet.queries.describing import schema_of
 from discreet.queries.gateway import Gateway
 
 __all__ = ["Desk"]
@@ -170,8 +170,7 @@ class Desk:
         schemas = []
         for query in statement.questions:
             answers = gate.guard_for(query, user.name, user.roles).answers
-            ranged = _ranged(query, gate.data.confidential) if answers == "interval" else set()
-            schemas.append(_result_schema(query, ranged))
+            schemas.append(schema_of(query, answers, gate.data.confidential))
         if statement.outer is not None:
             return composed(statement, [schema.empty_table() for schema in schemas]).schema
         if errors:
@@ -235,31 +234,6 @@ class Desk:
             code="unknown-relation",
             hint=f"write {guess!r}" if guess else "ask about " + ", ".join(self._gateways),
         )
-
-
-def _ranged(query: Query, confidential: frozenset[str]) -> set[str]:
-    """Return the measures that guards with intervals answer by one: those that could tell."""
-    chosen = bool(query.predicate_columns & confidential)
-    return {
-        f"m{number}"
-        for number, measure in enumerate(query.measures)
-        if chosen or (measure.columns & confidential and measure.function != "count")
-    }
-
-
-def _result_schema(query: Query, ranged: set[str]) -> pa.Schema:
-    types = {"integer": pa.int64(), "number": pa.float64(), "date": pa.date32()}
-    types |= {"boolean": pa.bool_(), "timestamp": pa.timestamp("us")}
-    fields = []
-    for output in query.outputs:
-        used = {column.name for column in output.expression.find_all(exp.Column)}
-        if output.reference in ranged or (output.reference is None and used & ranged):
-            fields += [(f"{output.label}_{end}", pa.float64()) for end in ("lower", "upper")]
-        elif output.reference is None:
-            fields.append((output.label, computed_type(output.kind)))
-        else:
-            fields.append((output.label, types.get(output.kind, pa.string())))
-    return pa.schema(fields)
 
 
 def _tables(sql: str) -> list[str]:

@@ -84,7 +84,8 @@ def _refusal(error: EngineError) -> RefusedError:
             code="outer-too-large",
             hint="ask for the protected answer alone, and compute the rest where you are",
         )
-    reason = re.sub(r"^[A-Z][a-z]+ Error: ", "", error.message.removeprefix("DuckDB failed: "))
+    reason = re.sub(r"^DuckDB (failed|no longer has what was opened): ", "", error.message)
+    reason = re.sub(r"^[A-Z][a-z]+ Error: ", "", reason)
     return RefusedError(
         f"the outer query cannot be computed on the released rows: {reason}",
         code="outer-failed",

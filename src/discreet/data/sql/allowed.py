@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.data.sql.expression import refuse
 from discreet.data.sql.naming import written
+from discreet.data.sql.typed import refuse
 
 __all__ = ["require_allowed"]
 

@@ -7,7 +7,7 @@ from typing import cast
 
 from sqlglot import exp
 
-from discreet.data.sql.expression import refuse
+from discreet.data.sql.typed import refuse
 
 __all__ = ["sources_of", "with_intervals"]
 

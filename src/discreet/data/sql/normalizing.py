@@ -18,9 +18,10 @@ from sqlglot import exp
 
 from discreet.data.engines.sandbox import compute
 from discreet.data.sql.allowed import require_allowed
-from discreet.data.sql.expression import Parameters, literal, refuse
 from discreet.data.sql.naming import written
 from discreet.data.sql.reading import read_statements
+from discreet.data.sql.scope import Parameters
+from discreet.data.sql.typed import literal, refuse
 from discreet.errors import RefusedError
 
 __all__ = ["DATABASE", "SCHEMA", "normalized", "write_lists"]

@@ -16,10 +16,10 @@ from sqlglot import exp
 
 from discreet.data.engines.sandbox import compute
 from discreet.data.sql.allowed import require_allowed
-from discreet.data.sql.expression import identifier_match, refuse
 from discreet.data.sql.intervals import sources_of, with_intervals
 from discreet.data.sql.naming import written
 from discreet.data.sql.query import Catalog, Query
+from discreet.data.sql.scope import identifier_match
 from discreet.data.sql.splitting import (
     NAME,
     Split,
@@ -29,6 +29,7 @@ from discreet.data.sql.splitting import (
     lists_values,
     parts_of,
 )
+from discreet.data.sql.typed import refuse
 from discreet.errors import RefusedError
 
 if TYPE_CHECKING:

@@ -7,10 +7,12 @@ from typing import Any, cast
 
 from sqlglot import exp
 
-from discreet.data.sql.expression import Scope, Typed, rebuild, refuse, require_arguments
+from discreet.data.sql.expression import rebuild
 from discreet.data.sql.naming import written
 from discreet.data.sql.query import Catalog, Key, Measure, Output, Query, Sort
+from discreet.data.sql.scope import Scope
 from discreet.data.sql.spelling import spelled
+from discreet.data.sql.typed import Typed, refuse, require_arguments
 from discreet.errors import RefusedError
 
 __all__ = ["Released"]

@@ -14,8 +14,8 @@ from typing import cast
 from sqlglot import exp
 
 from discreet.data.schema import Role
-from discreet.data.sql.expression import refuse
 from discreet.data.sql.query import Catalog
+from discreet.data.sql.typed import refuse
 from discreet.errors import RefusedError
 
 __all__ = ["NAME", "Split", "aggregates_of", "distinctly", "label_of", "lists_values", "parts_of"]

@@ -17,25 +17,18 @@ from typing import Any, cast
 from sqlglot import exp
 
 from discreet.data.schema import Role
-from discreet.data.sql.expression import (
-    Parameters,
-    Scope,
-    Typed,
-    identifier_match,
-    negated,
-    operands,
-    rebuild,
-    refuse,
-    require_arguments,
-)
+from discreet.data.sql.conditions import negated, operands
+from discreet.data.sql.expression import rebuild
 from discreet.data.sql.naming import clause
 from discreet.data.sql.normalizing import normalized
 from discreet.data.sql.outer import Statement, taken_apart
 from discreet.data.sql.query import Catalog, Field, Key, Query, conjunction
 from discreet.data.sql.reading import DEEPEST, LONGEST, read_statements
 from discreet.data.sql.released import Released
+from discreet.data.sql.scope import Parameters, Scope, identifier_match
 from discreet.data.sql.spelling import spelled
 from discreet.data.sql.splitting import lists_values
+from discreet.data.sql.typed import Typed, refuse, require_arguments
 from discreet.data.sql.wrapping import unwrapped
 from discreet.errors import RefusedError, nearest
 
@@ -155,6 +148,8 @@ def _statement(sql: str) -> exp.Query:
             "not-a-select",
             "ask SELECT aggregates FROM the relation",
         )
+    if "sample" in sql.lower() and statement.find(exp.TableSample) is not None:
+        raise refuse("TABLESAMPLE is not accepted", "unsupported-clause", "leave it out")
     return statement
 
 

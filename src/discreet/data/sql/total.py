@@ -19,8 +19,10 @@ from sqlglot import exp
 
 from discreet.data.sql.letters import LOWER, UPPER, lowered
 
-__all__ = ["LARGEST_VALUE", "SMALLEST_VALUE", "total", "total_key", "whole"]
+__all__ = ["DOUBLE", "LARGEST_VALUE", "SMALLEST_VALUE", "total", "total_key", "whole"]
 
+#: Made once: a cast to a type by its name reads the name with the parser each time.
+DOUBLE = exp.DataType.build("double")
 #: Values in arithmetic are cut to this size, and count as zero below the other.
 LARGEST_VALUE, SMALLEST_VALUE = 1e19, 1e-18
 #: Whole numbers up to this size are exact as doubles.
@@ -108,13 +110,15 @@ def _stepped(tree: exp.Expression) -> exp.Expression:
     if isinstance(tree.this, exp.Column) and _is_whole(tree.this):
         return tree.this.copy()
     value = _double(tree.this)
+    if _has_no_fraction(tree.this):
+        return value
     large = exp.GT(this=exp.Abs(this=value), expression=_number(_EXACT))
     ifs = [exp.If(this=large, true=value.copy())]
     if isinstance(tree, exp.Trunc):
         below = exp.LT(this=_closed(value.copy()), expression=exp.Literal.number(0))
-        ifs.append(exp.If(this=below, true=exp.cast(exp.Ceil(this=value.copy()), "double")))
+        ifs.append(exp.If(this=below, true=exp.cast(exp.Ceil(this=value.copy()), DOUBLE)))
     step = exp.Ceil if isinstance(tree, exp.Ceil) else exp.Floor
-    return exp.Case(ifs=ifs, default=exp.cast(step(this=value.copy()), "double"))
+    return exp.Case(ifs=ifs, default=exp.cast(step(this=value.copy()), DOUBLE))
 
 
 def _rounded(tree: exp.Round) -> exp.Expression:
@@ -125,7 +129,9 @@ def _rounded(tree: exp.Round) -> exp.Expression:
     places = tree.args.get("decimals")
     inner = tree.this
     if isinstance(inner, exp.Column) and _is_whole(inner):
-        return exp.cast(inner.copy(), "double")
+        return exp.cast(inner.copy(), DOUBLE)
+    if _has_no_fraction(inner):
+        return _double(inner)
     if places is None or str(places.this) == "0":
         return _nearest(_double(inner))
     factor = _number(10.0 ** int(places.this))
@@ -133,12 +139,21 @@ def _rounded(tree: exp.Round) -> exp.Expression:
     return exp.Div(this=_nearest(scaled), expression=factor.copy())
 
 
+def _has_no_fraction(tree: exp.Expression) -> bool:
+    """Whether a fraction was cut off already: written out again, it would be several times as long."""
+    inner = tree.unnest()
+    if isinstance(inner, exp.Round):
+        places = inner.args.get("decimals")
+        return places is None or str(places.this) == "0"
+    return isinstance(inner, exp.Floor | exp.Ceil | exp.Trunc)
+
+
 def _nearest(value: exp.Expression) -> exp.Expression:
     """Return the whole number next to a double, as a double."""
 
     def stepped(step: type[Any], move: type[Any]) -> exp.Expression:
         moved = move(this=_closed(value.copy()), expression=_number(_HALF))
-        return exp.cast(step(this=moved), "double")
+        return exp.cast(step(this=moved), DOUBLE)
 
     large = exp.GTE(this=exp.Abs(this=value.copy()), expression=_number(_NO_FRACTION))
     below = exp.LT(this=_closed(value.copy()), expression=exp.Literal.number(0))
@@ -180,7 +195,7 @@ def _trimmed(tree: exp.Trim) -> exp.Expression:
 def _extracted(tree: exp.Extract) -> exp.Expression:
     moment = exp.cast(_time(tree.expression), "timestamp")
     if tree.this.name.upper() == "EPOCH":
-        micros = exp.cast(exp.UnixMicros(this=moment), "double")
+        micros = exp.cast(exp.UnixMicros(this=moment), DOUBLE)
         return exp.Div(this=micros, expression=_number(1e6))
     return exp.Extract(this=tree.this.copy(), expression=moment)
 
@@ -202,21 +217,19 @@ def _double(tree: exp.Expression) -> exp.Expression:
         return _mapped(tree, _double)
     if isinstance(tree, _OPERATIONS) and not isinstance(tree, exp.Mod):
         if isinstance(tree, exp.Neg) and isinstance(tree.this, exp.Literal):
-            return exp.cast(tree.copy(), "double")
+            return exp.cast(tree.copy(), DOUBLE)
         return _operation(tree)
     if isinstance(tree, exp.Cast) and _is_double(tree):
         return _double(tree.this)
     if isinstance(tree, exp.Round):
         return _rounded(tree)
-    return exp.cast(_total(tree), "double")
+    return exp.cast(_total(tree), DOUBLE)
 
 
 def _cut(column: exp.Expression) -> exp.Expression:
     """Return a column as a double of bounded size; what is not a number counts as the largest."""
     if _is_whole(column):
-        return exp.cast(
-            column.copy(), "double"
-        )  # whole numbers are neither too large nor too small
+        return exp.cast(column.copy(), DOUBLE)  # neither too large nor too small
     large, small = _number(LARGEST_VALUE), _number(SMALLEST_VALUE)
 
     def when(test: exp.Expression, value: exp.Expression) -> exp.If:
@@ -233,7 +246,7 @@ def _cut(column: exp.Expression) -> exp.Expression:
             when(exp.LT(this=column.copy(), expression=minus), minus.copy()),
             when(tiny, _number(0.0)),
         ],
-        default=exp.cast(column.copy(), "double"),
+        default=exp.cast(column.copy(), DOUBLE),
     )
 
 
@@ -294,7 +307,7 @@ def _mapped(tree: exp.Expression, value: Any) -> exp.Expression:
         return _chain(tree, value)
     if isinstance(tree, exp.Column) and is_decimal(tree):
         # Beside other numbers engines widen decimals, each its own way, until they do not fit.
-        return exp.cast(tree.copy(), "double")
+        return exp.cast(tree.copy(), DOUBLE)
     if isinstance(tree, exp.Column | exp.Literal | exp.DataType):
         return tree.copy()
     arguments: dict[str, Any] = {}

@@ -7,6 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.data.sql.query import from_clause
+from discreet.data.sql.total import DOUBLE
 from discreet.queries.guards._base import Protected
 from discreet.queries.guards._profiles import public_columns
 
@@ -14,12 +15,15 @@ __all__ = ["few_values", "telling"]
 
 #: A column of numbers with no more values than this among so many records is a classification.
 MOST_VALUES, RECORDS = 10, 100
+#: So is one where this share of the records has one value: nobody gains, a few do.
+ONE_VALUE, FEWEST = 0.5, 30
 
 
 def few_values(data: Protected) -> frozenset[str]:
     """Return the confidential columns that classify records: truths, texts, and few numbers.
 
-    Zeros and ones count however few the records are.
+    Zeros and ones count however few the records are. Numbers of which most are the same, such as
+    gains that most people do not have, tell it of large groups, as few numbers do.
     """
     found, numbers = set(), []
     for name in data.relation.columns:
@@ -52,9 +56,27 @@ def few_values(data: Protected) -> frozenset[str]:
     row = data.engine.fetch(select).to_pylist()[0]
     for place, name in enumerate(numbers):
         few = data.count >= RECORDS and row[f"d{place}"] <= MOST_VALUES
-        if few or row[f"o{place}"] == 0:
+        if few or row[f"o{place}"] == 0 or _is_mostly_one(data, name):
             found.add(name)
     return frozenset(found)
+
+
+def _is_mostly_one(data: Protected, name: str) -> bool:
+    """Whether most records that have a value have the same."""
+    count = exp.Count(this=exp.column(name, quoted=True))
+    values = (
+        exp.select(exp.alias_(count, "n"))
+        .from_(from_clause(data.relation.query, "t"))
+        .group_by(exp.column(name, quoted=True))
+    )
+    n = exp.column("n", quoted=True)
+    wanted = [
+        exp.alias_(exp.cast(exp.Max(this=n), DOUBLE), "top"),
+        exp.alias_(exp.cast(exp.Sum(this=n.copy()), DOUBLE), "records"),
+    ]
+    row = data.engine.fetch(exp.select(*wanted).from_(from_clause(values, "v"))).to_pylist()[0]
+    top, records = row["top"] or 0.0, row["records"] or 0.0
+    return bool(records >= FEWEST and top > ONE_VALUE * records)
 
 
 def telling(data: Protected, column: str, k: int) -> str:
@@ -91,6 +113,6 @@ def telling(data: Protected, column: str, k: int) -> str:
     )
     row = data.engine.fetch(counts.from_(from_clause(groups, "g")).where(alike)).to_pylist()[0]
     return (
-        f"{column} has few values: {row['groups']:,} groups of {k} or more, alike in all public "
-        f"columns, have one value only, and would tell it of {row['persons']:,} records"
+        f"{column} has few values, or one for most: {row['groups']:,} groups of {k} or more, alike in "
+        f"all public columns, have one value only, and would tell it of {row['persons']:,} records"
     )

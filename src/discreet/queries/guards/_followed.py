@@ -20,10 +20,13 @@ from sqlglot import exp
 
 from discreet.audit.dependences import EXACTLY, NEARLY, centred, column_tree, straight
 from discreet.data.sql.query import from_clause
+from discreet.data.sql.total import DOUBLE
+from discreet.errors import InputError
 from discreet.queries.guards._base import Protected
 from discreet.queries.guards._profiles import public_columns
+from discreet.queries.guards._within_groups import within_groups
 
-__all__ = ["Followed", "bent", "followed"]
+__all__ = ["Followed", "bent", "followed", "require_straight"]
 
 #: Share of the records in groups of two or more that must have the most frequent value of theirs.
 _ALIKE = 0.98
@@ -66,7 +69,7 @@ class _Own:
         """Return what a column is by itself; None if nearly all records have one value."""
         m, v = (exp.column(word, quoted=True) for word in "mv")
         column = column_tree(name)
-        counts = exp.select(exp.alias_(exp.cast(column, "double"), "v"), exp.alias_(_COUNT, "m"))
+        counts = exp.select(exp.alias_(exp.cast(column, DOUBLE), "v"), exp.alias_(_COUNT, "m"))
         counts = counts.from_(from_clause(data.relation.query, "t")).where(_known(name))
         counts = counts.group_by(exp.column(name, quoted=True))
         wanted: dict[str, exp.Expression] = {"top": exp.Max(this=m), "n": exp.Sum(this=m), "v": exp.Avg(this=v),
@@ -107,8 +110,8 @@ def followed(data: Protected) -> list[Followed]:
 def bent(data: Protected) -> list[tuple[str, str]]:
     """Return pairs of confidential columns of which one follows from the other.
 
-    They rise or fall together in nearly all records, or one is a straight line through the other and
-    public numbers.
+    They rise or fall together in nearly all records, one is a straight line through the other and
+    public numbers, or they do so in a public group: total pay is the salary of all who work in offices.
     """
     names = _numbers(data)
     if len(names) < 2 or data.count < _FEWEST:
@@ -122,7 +125,7 @@ def bent(data: Protected) -> list[tuple[str, str]]:
             found += [(column, name) for name in used if name in others]
     for one, other in itertools.combinations(names, 2):
         ranks = [
-            exp.alias_(exp.cast(_ranked(name), "double"), alias)
+            exp.alias_(exp.cast(_ranked(name), DOUBLE), alias)
             for name, alias in ((one, "x"), (other, "y"))
         ]
         both = exp.and_(*(_known(name) for name in (one, other)))
@@ -138,7 +141,26 @@ def bent(data: Protected) -> list[tuple[str, str]]:
         together = float(row["xy"] - row["x"] * row["y"])
         if min(of_x, of_y) > 0 and 1 - together**2 / (of_x * of_y) < NEARLY**2:
             found.append((one, other))
+    found += within_groups(data, names)
     return sorted({(min(two), max(two)) for two in found})
+
+
+def require_straight(pairs: Sequence[tuple[str, str]], family: Mapping[str, str]) -> None:
+    """Refuse intervals of columns that tell of each other otherwise than along a straight line.
+
+    The interval of one, put through what everybody may know of how they go together, would narrow
+    the other. Those along a straight line have cells that follow from each other.
+    """
+    for one, other in pairs:
+        if one not in family or family[one] != family.get(other):
+            raise InputError(
+                f"{one!r} and {other!r} follow from each other: an interval of one would narrow "
+                "the other",
+                code="dependent-interval",
+                column=other,
+                hint=f"leave one of them out of the data, or declare dependent: {{{other}: [{one}]}}, "
+                "which answers about it from the other's intervals",
+            )
 
 
 def _look(
@@ -172,7 +194,7 @@ def _groups(data: Protected, by: Sequence[str], own: _Own) -> tuple[float, ...]:
     # Over the deviation, so that squares stay small.
     value = centred(name, own.middle, own.spread)
     counts = (
-        exp.select(*named, exp.alias_(exp.cast(value, "double"), "v"), exp.alias_(_COUNT, "m"))
+        exp.select(*named, exp.alias_(exp.cast(value, DOUBLE), "v"), exp.alias_(_COUNT, "m"))
         .from_(from_clause(data.relation.query, "t"))
         .where(_known(name))
         .group_by(*(key.copy() for key in keys), exp.column(name, quoted=True))
@@ -224,7 +246,7 @@ def _times(one: exp.Expression, other: exp.Expression) -> exp.Expression:
 
 
 def _named(values: Mapping[str, exp.Expression]) -> list[Any]:
-    return [exp.alias_(exp.cast(tree.copy(), "double"), name) for name, tree in values.items()]
+    return [exp.alias_(exp.cast(tree.copy(), DOUBLE), name) for name, tree in values.items()]
 
 
 def _fetch(data: Protected, query: exp.Select) -> dict[str, Any]:

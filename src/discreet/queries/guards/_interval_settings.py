@@ -28,6 +28,10 @@ class IntervalSettings(Guard):
         help="smallest width of any interval; about a thirtieth of the mean value if left out",
         low=0,
     )
+    missing: tuple[str, ...] = parameter(
+        (),
+        help="confidential columns with missing values of which everybody may know who has a value",
+    )
     dependent: dict[str, tuple[str, ...]] = parameter(
         {}, help="confidential columns that follow from others, and from which"
     )

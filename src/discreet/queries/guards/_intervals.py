@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from discreet.audit.dependences import Dependence
+from discreet.audit.dependences import Dependence, families
 from discreet.data.engines.base import ROW, Relation
 from discreet.data.engines.changes import attach
 from discreet.data.sql.query import Key, Measure, Query, raw_query
@@ -21,8 +21,11 @@ from discreet.queries.guards._base import Keeper, Proposal, Protected, aggregate
 from discreet.queries.guards._cells import LARGEST, Grid, Tree, leaves_of, round_up, step_of
 from discreet.queries.guards._dependences import dependences
 from discreet.queries.guards._few_values import few_values
+from discreet.queries.guards._followed import bent, require_straight
 from discreet.queries.guards._interval_settings import IntervalSettings
-from discreet.queries.guards._profiles import public_columns, sorted_places
+from discreet.queries.guards._missing import require_known_gaps
+from discreet.queries.guards._profiles import columns_with_gaps, public_columns, sorted_places
+from discreet.queries.guards._units import require_single
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,9 +70,12 @@ class IntervalKeeper(Keeper):
         self._numbered: Relation | None = None
         if guard.per_record is not None:
             data.relation.require(guard.per_record)
+        require_single(data, "camouflage")
         #: Columns that follow from others are told as what follows from the others' cells.
         found = dependences(data, guard.dependent)
         self._dependent = {d.column: d for d in reversed(found)}
+        require_straight(bent(data), families(found))
+        require_known_gaps(data, columns_with_gaps(data), guard.missing)
         self._few = few_values(data)
         self.notices = tuple(str(d) for d in self._dependent.values())
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sqlglot import exp
 
 from discreet.data.hierarchy import Hierarchy
-from discreet.data.sql.expression import operands
+from discreet.data.sql.conditions import operands
 from discreet.data.sql.query import Query
 from discreet.queries.guards._profiles import Profiles
 

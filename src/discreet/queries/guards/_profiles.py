@@ -23,7 +23,7 @@ from sqlglot import exp
 from discreet.data.engines.base import Engine, Relation, connect
 from discreet.data.engines.driver import fetching
 from discreet.data.schema import Role
-from discreet.data.sql.expression import operands
+from discreet.data.sql.conditions import operands
 from discreet.data.sql.query import Catalog, Query, from_clause, raw_query
 from discreet.data.sql.spelling import spelled
 from discreet.data.sql.total import total_key
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from discreet.queries.guards._grouping import Parts
 
-__all__ = ["Profiles", "Shortcut", "sorted_places"]
+__all__ = ["Profiles", "Shortcut", "columns_with_gaps", "sorted_places"]
 
 _ID, _COUNT, _VALUE = "__profile", "__count", "__value"
 #: Memory for what single conditions hold, for codes of keys, and for sums of profiles.
@@ -106,7 +106,7 @@ class Profiles:
 
         rows = rows or data.relation
         public = public_columns(data)
-        nullable = _nullable(data)
+        nullable = columns_with_gaps(data)
         named: list[Any] = [exp.column(name, quoted=True) for name in public]
         missing: list[Any] = [
             exp.Is(this=exp.column(name, quoted=True), expression=exp.Null()) for name in nullable
@@ -485,7 +485,7 @@ def _whole_number(tree: Any) -> int | None:
     return None
 
 
-def _nullable(data: Protected) -> list[str]:
+def columns_with_gaps(data: Protected) -> list[str]:
     """Return the columns that have nulls and can be counted or summed."""
     unit = data.catalog.unit
     names = [n for n in data.relation.columns if n != unit and data.catalog[n].is_number]

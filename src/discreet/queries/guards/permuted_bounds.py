@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
 
-from discreet.data.sql.query import Query
+from discreet.data.sql.query import Measure, Query
 from discreet.data.sql.total import total
-from discreet.errors import InputError
-from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected
+from discreet.errors import InputError, RefusedError
+from discreet.queries.guards._base import Guard, Keeper, Proposal, Protected, aggregate
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
@@ -74,18 +74,33 @@ class _Keeper(Keeper):
 
     def answer(self, query: Query, user: str, ready: Any = None) -> Proposal:
         from discreet.data.engines.meaning import meant
-        from discreet.queries.guards._base import aggregate
 
         # Conditions and keys as every other guard computes them, not as the release would.
         named = [exp.alias_(k.total(), f"k{n}") for n, k in enumerate(query.keys)]
-        named += [exp.alias_(aggregate(m), f"m{n}") for n, m in enumerate(query.measures)]
+        named += [exp.alias_(_asked(m), f"m{n}") for n, m in enumerate(query.measures)]
         select = exp.select(*named).from_(exp.to_identifier(query.relation, quoted=True))
         if query.predicate is not None:
             select = select.where(total(query.predicate))
         if query.keys:
             select = select.group_by(*(key.total() for key in query.keys))
-        answer = self._release.ask(meant(select, "duckdb").sql(dialect="duckdb"))
+        try:
+            answer = self._release.ask(meant(select, "duckdb").sql(dialect="duckdb"))
+        except InputError as error:  # such as a column that the release does not hold
+            raise RefusedError(error.message, code=error.code, hint=error.hint) from None
         return Proposal("interval", _bounds(_arrow(answer)))
+
+
+def _asked(measure: Measure) -> exp.Expression:
+    """Return a measure in the form that releases read.
+
+    Weights are left as they were written: nothing fails on a release that everybody may have.
+    """
+    if measure.function == "quantile":
+        fraction = exp.Literal.number(repr(measure.fraction))
+        return exp.PercentileCont(this=measure.total(), expression=fraction)
+    if measure.function == "sum" and measure.column is None and measure.argument is not None:
+        return exp.Sum(this=measure.argument.copy())
+    return aggregate(measure)
 
 
 def _arrow(answer: Any) -> pa.Table:

@@ -23,9 +23,9 @@ from discreet.app.server.postgres.system_functions import TYPES, replaced
 from discreet.app.server.postgres.system_tables import system_tables
 from discreet.app.server.postgres.types import oid_of
 from discreet.data.engines.base import connect
-from discreet.data.sql.expression import Parameters
 from discreet.data.sql.normalizing import write_lists
 from discreet.data.sql.reading import LONGEST, read_statements
+from discreet.data.sql.scope import Parameters
 from discreet.errors import DiscreetError, RefusedError
 
 __all__ = ["Catalog"]

@@ -14,6 +14,13 @@ import discreet
 from discreet.app.server.desk import Reply, Running, User
 from discreet.app.server.postgres import messages as m
 from discreet.app.server.postgres import types
+from discreet.app.server.postgres.sending import (
+    as_promised,
+    columns_of,
+    fields_of,
+    send_rows,
+    spread,
+)
 from discreet.app.server.postgres.session_statements import (
     LONGEST,
     Transaction,
@@ -24,83 +31,20 @@ from discreet.app.server.postgres.session_statements import (
     split,
 )
 from discreet.app.server.postgres.setting import Setting
+from discreet.app.server.postgres.sqlstates import sqlstate_of
 from discreet.app.server.postgres.startup import DeniedError, Startup, read_message
-from discreet.errors import DiscreetError, EngineError, InfeasibleError, InputError, RefusedError
+from discreet.errors import DiscreetError, InputError, RefusedError
 
-__all__ = ["Cancellations", "Session", "sqlstate_of"]
+__all__ = ["Cancellations", "Session"]
 
 log = logging.getLogger("discreet.server.postgres")
 
-_SQLSTATES: dict[type[DiscreetError], str] = {
-    InputError: "42601",
-    RefusedError: "42501",
-    InfeasibleError: "22023",
-    EngineError: "58000",
-}
-_BY_CODE = {
-    "syntax": "42601",
-    "not-sql": "42601",
-    "several-statements": "42601",
-    "unknown-column": "42703",
-    "ambiguous-column": "42702",
-    "unknown-relation": "42P01",
-    "catalog-name": "42P01",
-    "no-relation": "42P01",
-    "taken-name": "42P07",
-    "unknown-position": "42P10",
-    "not-grouped": "42803",
-    "misplaced-aggregate": "42803",
-    "type-mismatch": "42804",
-    "malformed-date": "22007",
-    "malformed-literal": "22P02",
-    "malformed-limit": "22023",
-    "malformed-quantile": "22023",
-    "large-number": "22003",
-    "unknown-statement": "26000",
-    "repeated-statement": "42P05",
-    "unknown-portal": "34000",
-    "unknown-setting": "42704",
-    "malformed-parameter": "22P02",
-    "missing-parameter": "08P01",
-    "wrong-parameters": "08P01",
-    "unsupported-encoding": "22023",
-    "transaction-failed": "25P02",
-    "too-many-statements": "53400",
-    "rate-limited": "53400",
-    "budget-exhausted": "53400",
-    "too-complex": "54001",
-    "outer-too-large": "54000",
-    "outer-failed": "42804",
-    "busy": "40001",
-    "statement-timeout": "57014",
-    "interrupted": "57014",
-    "malformed-setting": "22023",
-    # What is not offered, in contrast to what is refused to protect somebody (42501).
-    **dict.fromkeys(
-        (
-            "constant-aggregate", "interval-outside", "misplaced-subquery", "no-copy", "no-cursors",
-            "not-a-select", "not-linear", "star", "unnamed-column", "unsafe-cast", "unsafe-division",
-            "unsupported-aggregate", "unsupported-cast", "unsupported-clause", "unsupported-distinct",
-            "unsupported-expression", "unsupported-join", "unsupported-noise", "unsupported-source",
-            "unsupported-subquery", "unbounded-product",
-        ),
-        "0A000",
-    ),
-}  # fmt: skip
 _HANDSHAKE_SECONDS = 30.0
 #: What one connection may keep: prepared statements and their size, open portals.
 _MOST_STATEMENTS = 1000
 _MOST_KEPT = 8 << 20
 _MOST_PORTALS = 100
 _MOST_AT_ONCE = 100
-#: Rows that are encoded and sent before the client must have taken some.
-_BATCH = 500
-
-
-def sqlstate_of(error: DiscreetError) -> str:
-    """Return PostgreSQL's code of a failure: by what happened, else by its kind."""
-    by_kind = (state for kind, state in _SQLSTATES.items() if isinstance(error, kind))
-    return _BY_CODE.get(error.code) or next(by_kind, "XX000")
 
 
 class Cancellations:
@@ -338,8 +282,8 @@ class Session:
                 reply = await self._ask(statement, ())
                 formats = (0,) * reply.table.num_columns
                 if reply.table.num_columns:
-                    self._writer.write(m.row_description(_columns(reply), formats))
-                await self._send(reply, formats, 0)
+                    self._writer.write(m.row_description(columns_of(reply), formats))
+                await send_rows(reply, formats, self._writer.write, self._drain)
 
         await self._guarded(all_statements())
         self._failed = False
@@ -381,7 +325,7 @@ class Session:
                 f"the statement has {wanted} parameters, found {len(bind.values)}",
                 code="wrong-parameters",
             )
-        formats = _spread(bind.formats, len(bind.values))
+        formats = spread(bind.formats, len(bind.values))
         kinds = (*statement.types, *([0] * len(bind.values)))[: len(bind.values)]
         if any(formats) and bind.statement in self._kinds:  # as they were told to the client
             kinds = tuple(self._kinds[bind.statement])
@@ -423,7 +367,9 @@ class Session:
         self._promised[name], self._kinds[name] = told, kinds
         self._writer.write(m.parameter_description(kinds))
         self._writer.write(
-            m.message(b"n") if told is None else m.row_description(_fields(told), (0,) * len(told))
+            m.message(b"n")
+            if told is None
+            else m.row_description(fields_of(told), (0,) * len(told))
         )
 
     async def _describe_portal(self, name: str) -> None:
@@ -433,8 +379,8 @@ class Session:
         if reply.table.num_columns == 0:
             self._writer.write(m.message(b"n"))
             return
-        formats = _spread(portal.formats, reply.table.num_columns)
-        self._writer.write(m.row_description(_columns(reply), formats))
+        formats = spread(portal.formats, reply.table.num_columns)
+        self._writer.write(m.row_description(columns_of(reply), formats))
 
     async def _execute(self, body: bytes) -> None:
         reader = m.Reader(body)
@@ -448,8 +394,10 @@ class Session:
             self._writer.write(m.message(b"I"))
             return
         reply = await self._reply(portal)
-        formats = _spread(portal.formats, reply.table.num_columns)
-        portal.sent = await self._send(reply, formats, portal.sent, most)
+        formats = spread(portal.formats, reply.table.num_columns)
+        portal.sent = await send_rows(
+            reply, formats, self._writer.write, self._drain, start=portal.sent, most=most
+        )
 
     async def _close(self, body: bytes) -> None:
         kind, name = m.read_target(body)
@@ -468,7 +416,7 @@ class Session:
         if portal.reply is None:
             reply = await self._ask(portal.sql, portal.parameters)
             if portal.promised is not None:
-                reply = dataclasses.replace(reply, table=_as_promised(reply.table, portal.promised))
+                reply = dataclasses.replace(reply, table=as_promised(reply.table, portal.promised))
             portal.reply = reply
         return portal.reply
 
@@ -520,30 +468,6 @@ class Session:
         )
         return Reply(table, "session", tag="SHOW")
 
-    async def _send(self, reply: Reply, formats: Sequence[int], start: int, most: int = 0) -> int:
-        """Send rows from `start` on, at most `most` if given; return how many are out."""
-        columns = _columns(reply)
-        size = int(reply.table.num_rows)
-        stop = size if most <= 0 else min(start + most, size)
-        for first in range(start, stop, _BATCH):
-            piece = reply.table.slice(first, min(_BATCH, stop - first))
-            for row in zip(*(c.to_pylist() for c in piece.columns), strict=True):
-                cells = [
-                    types.encode(v, c.oid, f) for v, c, f in zip(row, columns, formats, strict=True)
-                ]
-                self._writer.write(m.data_row(cells))
-            await self._drain()
-        if stop < size:
-            self._writer.write(m.message(b"s"))
-            return stop
-        for notice in reply.notices:
-            self._writer.write(
-                m.report(severity="NOTICE", sqlstate="00000", summary=notice, notice=True)
-            )
-        rows = f" {stop - start}" if reply.tag == "SELECT" else ""
-        self._writer.write(m.command_complete(reply.tag + rows))
-        return stop
-
     # -- small things ----------------------------------------------------------------------------
     def _deallocate(self, sql: str) -> None:
         words = sql.rstrip("; ").split()
@@ -578,28 +502,3 @@ class Session:
                 severity=severity, sqlstate=sqlstate, summary=summary, detail=detail, hint=hint
             )
         )
-
-
-def _columns(reply: Reply) -> list[m.Column]:
-    return _fields(reply.table.schema)
-
-
-def _fields(schema: Any) -> list[m.Column]:
-    # Any: an Arrow schema.
-    return [m.Column(field.name, *types.oid_of(field.type)) for field in schema]
-
-
-def _as_promised(table: Any, promised: Any) -> Any:
-    """Return the rows with the columns the client was told of. Any: Arrow."""
-    if table.schema.names != promised.names:
-        raise EngineError("the answer has other columns than were told", code="other-columns")
-    return table.cast(promised, safe=False)
-
-
-def _spread(formats: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """One format goes for all, none means text."""
-    if len(formats) == count:
-        return formats
-    if len(formats) > 1:
-        raise InputError("formats and values differ in number", code="wrong-parameters")
-    return (formats[0] if formats else 0,) * count
