@@ -68,7 +68,8 @@ class Small:
     def _remaining(self, hidden: Ints, listed: Ints) -> Bools:
         """Return which alternatives are left once all that can be excluded are struck out."""
         small = listed < self.minimum
-        left: Bools = np.asarray(small.any(axis=1))  # of a table without sensitive cells nothing is withheld
+        # Of a table without sensitive cells nothing is withheld.
+        left: Bools = np.asarray(small.any(axis=1))
         while left.any():
             excluded = np.zeros(len(listed), dtype=bool)
             for knows in (None, *range(len(hidden))) if self.contributors else (None,):
