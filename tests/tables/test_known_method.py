@@ -3,7 +3,8 @@
 It takes every table that agrees with a publication and asks whether the method could have withheld
 the same cells for it, whatever coins its key tosses. Counts of tables that could not are excluded.
 Enumerated here for every table of three cells from 0 to 6, of four cells from 0 to 4, and of two by
-two cells with margins from 0 to 4.
+two cells with margins from 0 to 4. N itself is often excluded: where no count is below N nothing is
+withheld. So each count below N must remain, and one of N or more.
 """
 
 from __future__ import annotations
@@ -88,26 +89,25 @@ def partitions(total, parts):
 
 
 def excluded(method, leaves, pattern, attackers):
-    """The sensitive cells of which the attacker excludes a count that the rule keeps possible."""
+    """The sensitive cells of which the attacker excludes a count that is promised.
+
+    Promised are every count from 1 to N - 1, and one of N or more.
+    """
     hidden = [place for place, flag in enumerate(pattern) if flag]
     found = []
     for cell in hidden:
         if not 0 < leaves[cell] < N:
             continue
         for known in (None, *(c for c in hidden if attackers and leaves[c] == 1 and c != cell)):
-            ends = {leaves[cell]}
+            left = {leaves[cell]}
             for counted in partitions(sum(leaves[c] for c in hidden), len(hidden)):
                 other = dict(zip(hidden, counted, strict=True))
-                if known is not None and other[known] != 1:
-                    continue
-                if min(ends) <= other[cell] <= max(ends):
+                if (known is not None and other[known] != 1) or min(other[cell], N) in left:
                     continue
                 whole = [other.get(place, value) for place, value in enumerate(leaves)]
                 if method.gives(whole, pattern):
-                    ends.add(other[cell])
-                if min(ends) <= max(leaves[cell] - 1, 1) and max(ends) >= leaves[cell] + 1:
-                    break
-            if min(ends) > max(leaves[cell] - 1, 1) or max(ends) < leaves[cell] + 1:
+                    left.add(min(other[cell], N))
+            if left != set(range(1, N + 1)):
                 found.append(cell)
                 break
     return found
@@ -211,14 +211,13 @@ def _told(method, table, leaves, shown, fits):
 
 
 def loses(table, cell, others, fits):
-    """Whether a count from 1 to N that the equations leave comes from no table that fits."""
-    at = {one: counted(one)[cell] for one in others}
-    low, high = max(1.0, min(at.values())), min(float(N), max(at.values()))
+    """Whether a count below N that the equations leave, or all of N and more, come from no table that fits."""
+    at = {one: min(counted(one)[cell], N) for one in others}
     left = {table.value[cell]}
     for one in sorted(others, key=lambda one: abs(at[one] - table.value[cell])):
-        if not min(left) <= at[one] <= max(left) and fits(one):
+        if at[one] not in left and fits(one):
             left.add(at[one])
-        if min(left) <= low and max(left) >= high:
+        if left == set(at.values()):
             return False
     return True
 

@@ -4,8 +4,9 @@ Equations keep several counts possible for each sensitive cell. Somebody who has
 more: of which of the alternative tables would it have withheld these very cells? An alternative
 with a sensitive cell among the published ones is excluded, and so is one that the pattern does not
 protect. Where few alternatives exist they are listed here, and those that are excluded are struck
-out, until every table that remains keeps all promised counts by tables that remain. The list
-depends on the publication alone: the program gives the same answer for each table on it.
+out, until the tables that remain keep for each sensitive cell every count below the minimum and one
+that is not. The list depends on the publication alone: the program gives the same answer for each
+table on it.
 """
 
 from __future__ import annotations
@@ -84,15 +85,12 @@ class Small:
     def _narrowed(self, hidden: Ints, agree: Ints, knows: int | None, small: Bools) -> Bools:
         """Return the tables that have a sensitive cell of which too few counts are left."""
         own = None if knows is None else self.people[hidden[knows]]
-        narrow = [
-            place
-            for place, cell in enumerate(hidden.tolist())
-            if self.people[cell] != own
-            and (
-                agree[:, place].min() > len(self.people[cell])
-                or agree[:, place].max() < self.minimum
-            )
-        ]
+        narrow = []
+        for place, cell in enumerate(hidden.tolist()):
+            counts, least = agree[:, place], len(self.people[cell])
+            kept = np.isin(np.arange(least, self.minimum), counts).all()
+            if self.people[cell] != own and not (kept and counts.max() >= self.minimum):
+                narrow.append(place)
         return np.asarray(small[:, narrow].any(axis=1))
 
 
