@@ -72,11 +72,18 @@ def read(folder: Path) -> Table:
 
 
 def run(
-    folder: Path, name: str, effort: str, attacker: str, objective: str, *, exact: bool = True
+    folder: Path,
+    name: str,
+    effort: str,
+    attacker: str,
+    objective: str,
+    *,
+    exact: bool = True,
+    key: bytes | None = None,
 ) -> None:
     table = read(folder / name)
     began = time.process_time()
-    pattern = suppress(table, objective=objective, effort=effort, attacker=attacker)
+    pattern = suppress(table, objective=objective, effort=effort, attacker=attacker, key=key)
     seconds = time.process_time() - began
     audit = audit_table(table, published=pattern.status, attacker=attacker, exact=exact)
     count, value, clock, default = PEERS[name]
@@ -106,6 +113,9 @@ def main() -> None:
     options.add_argument(
         "--early-stop", action="store_true", help="audit until needs are met, not exact intervals"
     )
+    options.add_argument(
+        "--key", help="break ties by this text, as a release does by its key", type=str.encode
+    )
     options.add_argument("names", nargs="*")
     given = options.parse_args()
     folder = data()
@@ -114,7 +124,15 @@ def main() -> None:
     chosen = given.names or [n for n, peer in PEERS.items() if given.all or peer[2] is not None]
     for name in chosen:
         for objective in given.objective:
-            run(folder, name, given.effort, given.attacker, objective, exact=not given.early_stop)
+            run(
+                folder,
+                name,
+                given.effort,
+                given.attacker,
+                objective,
+                exact=not given.early_stop,
+                key=given.key,
+            )
 
 
 if __name__ == "__main__":

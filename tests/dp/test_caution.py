@@ -34,3 +34,14 @@ def test_tables_commands_and_policies(tmp_path):
     )
     done = CliRunner().invoke(build(), ["check", str(tmp_path / "policy.yaml")])
     assert "epsilon = 30 is above 10" in done.stderr, repr(done)
+
+
+def test_losses_stated_as_rho_and_grants_of_a_ledger(tmp_path):
+    """Consistent tables set ρ, and a ledger the budget of all releases together."""
+    assert cautions(dc.TopDown(rho=0.001)) == ()
+    (words,) = cautions(dc.TopDown(rho=0.5))
+    assert words.startswith("top-down: epsilon = 6.8")
+    assert "above 10" in dc.TopDown(rho=5.0).caution
+    call = ["ledger", "grant", str(tmp_path / "ledger.db"), "people", "--epsilon"]
+    assert "epsilon = 12 is above 10" in CliRunner().invoke(build(), [*call, "12"]).stderr
+    assert "above" not in CliRunner().invoke(build(), [*call, "1"]).stderr

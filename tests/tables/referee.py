@@ -148,8 +148,11 @@ class Model:
         return abs(float(found[at]))
 
 
-def unsafe_cells(table, withheld, attacker="contributors"):
-    """Return the sensitive cells that an outsider or a contributor brings within their levels."""
+def unsafe_cells(table, withheld, attacker="contributors", only=None):
+    """Return the sensitive cells that an outsider or a contributor brings within their levels.
+
+    Of tables that are too large for all of them: of these cells `only`.
+    """
     value, whole = table.value, table.is_whole
     least = np.zeros(len(value)) if value.min(initial=0) >= 0 else np.full(len(value), -np.inf)
     if whole and table.statistic == "count" and not ((table.status == 2) & (value == 0)).any():
@@ -170,8 +173,9 @@ def unsafe_cells(table, withheld, attacker="contributors"):
     before = Model(table.equations, np.flatnonzero(live), down, up, whole=False)
     hidden = np.flatnonzero(withheld)
     wrong = []
+    judged = set(sensitive.tolist()) & set(sensitive.tolist() if only is None else only)
     for cells in _sets(table.equations, hidden):
-        inside = [c for c in cells.tolist() if c in set(sensitive.tolist())]
+        inside = [c for c in cells.tolist() if c in judged]
         if not inside:
             continue
         model = Model(table.equations, cells, down, up, whole)

@@ -8,6 +8,7 @@ and what the manual says of the method. Rules are counted again from the records
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -103,6 +104,34 @@ class Published:
                 ends.append(float(solved.x[cell]))
         return ends[0], ends[1]
 
+    def enumerated(self, lower, upper, most=60_000):
+        """Return every table of whole numbers between the bounds, one per row, without any solver.
+
+        None where there are too many combinations of leaves to go through.
+        """
+        totals = {total for total, _ in self.equations}
+        leaves = [cell for cell in range(len(self.rows)) if cell not in totals]
+        below = {leaf: [leaf] for leaf in leaves}  # the leaves that a cell is the sum of
+        for _ in self.by:
+            for total, parts in self.equations * 3:
+                if total not in below and all(part in below for part in parts):
+                    below[total] = [leaf for part in parts for leaf in below[part]]
+        high = upper.copy()
+        for total, found in below.items():
+            high[found] = np.minimum(high[found], upper[total])
+        sizes = high[leaves] - np.ceil(lower[leaves]) + 1
+        if len(below) < len(self.rows) or not np.prod(np.maximum(sizes, 1)) <= most:
+            return None
+        axes = [np.arange(math.ceil(lower[leaf]), high[leaf] + 1) for leaf in leaves]
+        tables = np.zeros((math.prod(map(len, axes)), len(self.rows)))
+        tables[:, leaves] = np.array(list(itertools.product(*axes)))
+        for total in totals:
+            tables[:, total] = tables[:, below[total]].sum(axis=1)
+        fits = (tables >= lower - 1e-9).all(axis=1) & (tables <= upper + 1e-9).all(axis=1)
+        for total, parts in self.equations:
+            fits &= tables[:, total] == tables[:, parts].sum(axis=1)
+        return tables[fits]
+
     def values(self):
         return np.array([self.number(cell) for cell in range(len(self.rows))])
 
@@ -138,6 +167,7 @@ def bounds(published, method, facts, *, counts, floor, omitted, value=None):
 
 
 OWN2 = ("lower", "upper")
+CONFIDENCE = ("lower_95", "upper_95")
 
 
 def ancestors(parents, code):
@@ -167,11 +197,45 @@ def contributions(records, by, parents, measure):
 
 
 def require_private(published, evidence):
-    """Assert of noise with differential privacy what its file can show.
+    """Assert of noise with differential privacy what its file can show: what is promised was asked for."""
+    _require_additive_cube(published)
+    epsilon = evidence["method"]["epsilon"]
+    assert evidence["facts"]["promise"].startswith(
+        f"ε-differential privacy with ε = {epsilon:g} for each contributor"
+    )
 
-    Every combination of codes is printed, so that none tells whether it is empty; totals add up, so
-    that they tell no more than their parts; and what is promised is what was asked for.
+
+def require_consistent(published, evidence, truth):
+    """Assert of a consistent table what its file can show: whole numbers, and the loss by its noise.
+
+    A contributor of k records changes each query by k at most, so that a scale of s costs k²/2s².
     """
+    _require_additive_cube(published)
+    value, facts = published.values(), evidence["facts"]
+    assert (value == np.round(value)).all()
+    assert (value >= 0).all()
+    records = evidence["method"]["records"]
+    spent = sum(records**2 / (2 * one["scale"] ** 2) for one in facts["measurements"])
+    assert spent <= evidence["method"]["rho"] * (1 + 1e-9)
+    assert abs(facts["rho"] - spent) <= 1e-9 * spent
+    assert facts["epsilon"] >= _epsilon(spent, facts["delta"]) * (1 - 1e-6)
+    names = {one["level"] for one in facts["measurements"]}
+    assert names == set(facts["levels"]), "a level was published that was not measured"
+    ends = [[published.number(c, end) for c in range(len(value))] for end in CONFIDENCE]
+    assert (np.array(ends[0]) <= value).all()
+    assert (value <= np.array(ends[1])).all()
+    return int(((np.array(ends[0]) <= truth) & (truth <= np.array(ends[1]))).sum()), len(value)
+
+
+def _epsilon(rho, delta):
+    """The ε at δ that ρ amounts to (Canonne, Kamath and Steinke 2020, proposition 12), by a search."""
+    alpha = 1 + np.geomspace(1e-4, 1e6, 400_000)
+    losses = alpha * rho + np.log(1 / (alpha * delta)) / (alpha - 1) + np.log1p(-1 / alpha)
+    return max(float(losses.min()), 0.0)
+
+
+def _require_additive_cube(published):
+    """Assert that no cell left out tells whether it is empty, and totals no more than their parts."""
     axes = [
         {code for parent in published.parents[name] for code in (*parent, *parent.values())}
         for name in published.by
@@ -182,10 +246,6 @@ def require_private(published, evidence):
     size = float(np.abs(value).max(initial=1.0))
     for total, parts in published.equations:
         assert abs(value[total] - value[parts].sum()) <= 1e-6 * max(size, 1.0)
-    epsilon = evidence["method"]["epsilon"]
-    assert evidence["facts"]["promise"].startswith(
-        f"ε-differential privacy with ε = {epsilon:g} for each contributor"
-    )
 
 
 def whole_group(found, codes, place, root, n):

@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: In how many parts a cell is tried.
+#: Parts of a component in which one cell is tried at most.
 _TRIES = 3
 
 
@@ -34,7 +34,7 @@ def decide(problem: Problem, cells: Ints, decision: Decision) -> Decision:
 def meet(problem: Problem, cells: Ints, decision: Decision) -> None:
     """Find out which needs of a component are met, but not how far those go that are not."""
     wanted = cells[problem.wanted[cells]]
-    # Larger needs first: their deviations carry many smaller ones along.
+    # Larger protection levels first: their alternative tables often meet smaller ones, too.
     needs = np.maximum(problem.lower_need[wanted], problem.upper_need[wanted])
     order = wanted[np.argsort(-needs, kind="stable")]
     for size in problem.tuning.parts:
@@ -153,7 +153,7 @@ def _meet(
                 if who in decision.left[(cell, direction)]:
                     return  # it does not believe what was found for it
                 continue
-        # Less is asked where it could exclude as much before publication.
+        # A contributor is answered only by what it could not exclude before publication.
         for reach in (ceiling, None):
             if reach is None:
                 reach = problem.prior.reach(who, cell, direction) if whole else np.inf

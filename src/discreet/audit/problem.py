@@ -25,9 +25,9 @@ Bools = npt.NDArray[np.bool_]
 class Tuning:
     """Sizes from which an audit takes another way to the same result."""
 
-    #: Open protection levels from which on it pays to look for products of directions first.
+    #: From this many open protection levels on, products of feasible directions are tried first.
     corners_from: int = 1000
-    #: Sizes of the parts of a large component that are looked at before the whole.
+    #: Sizes of the parts in which a large component is tried before the whole.
     parts: tuple[int, ...] = (400, 2500)
     #: Certificates from which on the comparison with contributors' knowledge is compiled.
     compiled_from: int = 3000

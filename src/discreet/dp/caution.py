@@ -55,7 +55,9 @@ def cautions(declared: Any) -> tuple[str, ...]:
         return ()
     settings = {item.name: getattr(declared, item.name) for item in declared.parameters()}
     epsilon = settings.pop("epsilon", None)
-    own = caution(epsilon) if isinstance(epsilon, int | float) else ""
+    own = getattr(declared, "caution", None)  # of members that set another parameter, such as ρ
+    if not isinstance(own, str):
+        own = caution(epsilon) if isinstance(epsilon, int | float) else ""
     named = (f"{declared.name}: {own}",) if own else ()
     return (*named, *cautions(tuple(settings.values())))
 

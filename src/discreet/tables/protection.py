@@ -8,21 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from discreet.audit.rules import Rule
 from discreet.audit.rules.group_disclosure import GroupDisclosure, discloses_groups
 from discreet.data.linked import LinkedTables
-from discreet.data.table import Floats, Status, Table
+from discreet.data.table import Table
 from discreet.dp.grant import charge
-from discreet.errors import InfeasibleError, InputError
+from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
-from discreet.tables.measures import Identity, grouped, told_apart
-from discreet.tables.methods import FAMILY, Protected, TableMethod
+from discreet.tables.linked import protect_linked, split
+from discreet.tables.measures import told_apart
+from discreet.tables.methods import FAMILY, TableMethod
 from discreet.tables.methods.suppression import Suppression
 from discreet.tables.published import OWN
 from discreet.tables.release import LinkedRelease, TableRelease
+from discreet.tables.single import protect_one, require_safe
 
 if TYPE_CHECKING:  # without a ledger its auditor, which loads a compiler, is not imported
     from discreet.ledger.memory import Memory
@@ -163,9 +164,9 @@ def _protected(
 ) -> TableRelease | LinkedRelease:
     """Protect without a memory."""
     if not isinstance(table, Table):
-        linked = _protect_linked(table, rules, method, rng, progress)
+        linked = protect_linked(table, rules, method, rng, progress)
         if not unsafe:
-            _require_safe(linked.joint)
+            require_safe(linked.joint)
             return linked
         accepted = linked.joint.kept_as(accepts_unsafe=True)
         parts = tuple(
@@ -175,10 +176,10 @@ def _protected(
             for one in linked.releases
         )
         return dataclasses.replace(linked, joint=accepted, releases=parts)
-    release = _protect_one(table, rules, method, rng, progress)
+    release = protect_one(table, rules, method, rng, progress)
     if unsafe:
         return release.kept_as(accepts_unsafe=True)
-    _require_safe(release)
+    require_safe(release)
     return release
 
 
@@ -253,10 +254,10 @@ def _linked_together(
             beside = beside.beside(release.title(), release.discloses(beside))
         if not found:
             return linked
-        joint = _protect_one(joined.joint, (), method, rng, progress, withheld=withheld)
+        joint = protect_one(joined.joint, (), method, rng, progress, withheld=withheld)
         joint = dataclasses.replace(joint, rules=tuple(rules))
-        _require_safe(joint)
-        again = LinkedRelease(joint, _split(joint, joined.tables, joined.places))
+        require_safe(joint)
+        again = LinkedRelease(joint, split(joint, joined.tables, joined.places))
         made = _with_records(again, tables)
         assert isinstance(made, LinkedRelease)
         linked = made
@@ -269,7 +270,7 @@ def _part(release: TableRelease, found: Together) -> TableRelease:
     if len(done.table) == found.own:
         return dataclasses.replace(release, protected=done)
     whole = TableRelease(done, release.method, release.rules, release.randomness)
-    (part,) = _split(whole, [release.table], [np.arange(found.own)])
+    (part,) = split(whole, [release.table], [np.arange(found.own)])
     return part
 
 
@@ -305,223 +306,3 @@ def _require_names(tables: Sequence[Table]) -> None:
                 hint="rename the column",
                 column=name,
             )
-
-
-def _protect_one(
-    table: Table,
-    rules: Sequence[Rule],
-    method: TableMethod,
-    rng: Randomness,
-    progress: Progress,
-    withheld: npt.NDArray[np.bool_] | None = None,
-) -> TableRelease:
-    # Whether there are records at all is one of the things that noise hides.
-    if not len(table) and method.acting.risk != "noise":
-        raise InputError("the table has no cells", code="empty-table")
-    table.require_additive()
-    marked = method.prepare(table, rules)
-    _require_protectable(marked, method)
-    if withheld is not None and isinstance(method, Suppression):
-        protected = method.hide(marked, rng=rng, progress=progress, withheld=withheld)
-    else:
-        protected = method.hide(marked, rng=rng, progress=progress)
-    return TableRelease(
-        protected=protected,
-        method=method,
-        rules=tuple(rules),
-        randomness=rng.kind if method.acting.is_random else "none",
-        before=max(len(table), len(protected.table)),
-    )
-
-
-def _require_protectable(table: Table, method: TableMethod) -> None:
-    """Refuse a table whose grand total itself is sensitive: no cell can hide it."""
-    if table.status is None or method.acting.risk != "intervals":
-        return
-    top = np.flatnonzero((table.codes == 0).all(axis=1))
-    if top.size and table.status[top[0]] == Status.PRIMARY:
-        name = " × ".join(table.labels(int(top[0])))
-        raise InfeasibleError(
-            f"the grand total {name} is itself sensitive, so that nothing published below it is safe",
-            code="sensitive-grand-total",
-            hint="tabulate more records, relax the rule, or use a method that changes values "
-            "(controlled-tabular-adjustment, dp-noise)",
-            cells=[name],
-        )
-
-
-def _require_safe(release: TableRelease) -> None:
-    """Raise if a table that hides cells does not keep them hidden."""
-    if not release.withholds:
-        return
-    audit = release.audit()
-    if audit.safe:
-        return
-    frame = audit.intervals
-    unsafe = frame[~frame["safe"]][list(release.table.by)].values.tolist()
-    names = [" × ".join(map(str, codes)) for codes in unsafe[:5]]
-    raise InfeasibleError(
-        f"{audit.unsafe} sensitive cells cannot be protected by {release.method.name}: "
-        + "; ".join(names),
-        code="unsafe-release",
-        hint="merge categories (recoding), relax what may not be suppressed, or change values",
-        cells=names,
-    )
-
-
-def _protect_linked(
-    tables: Sequence[Table],
-    rules: Sequence[Rule],
-    method: TableMethod,
-    rng: Randomness,
-    progress: Progress,
-) -> LinkedRelease:
-    if method.acting.linked == "refused":
-        raise InputError(
-            f"{method.name} cannot promise for several linked tables at once",
-            code="linked-method",
-            hint="cross all their attributes in one table, or release each with its share of the "
-            "budget",
-        )
-    for table in tables:
-        table.require_additive()
-    if method.across_measures and len({(t.statistic, t.measure) for t in tables}) > 1:
-        return _protect_measures(tables, rules, method, rng, progress)
-    # Each table knows best what its own cells hold; what is shared gets the greater need.
-    linked = LinkedTables.of(told_apart([method.mark(table, rules) for table in tables]))
-    if method.linked == "apart":
-        return _protect_apart(linked, rules, method, rng, progress)
-    joint = _protect_one(linked.joint, (), method, rng, progress)
-    joint = dataclasses.replace(joint, rules=tuple(rules))
-    if len(joint.table) != len(linked.joint):
-        raise InputError(
-            f"the method {method.name} changes the cells of a table, so it cannot be used on "
-            "linked tables",
-            code="linked-method",
-            hint="recode the records first, or protect the tables with suppression",
-        )
-    return LinkedRelease(joint, _split(joint, linked.tables, linked.places))
-
-
-def _split(
-    joint: TableRelease, tables: Sequence[Table], places: Sequence[npt.NDArray[np.int64]]
-) -> tuple[TableRelease, ...]:
-    """Return the release of each table from that of all their cells."""
-    parts = []
-    for table, place in zip(tables, places, strict=True):
-        marked = joint.table
-        own = table.replace(
-            status=None if marked.status is None else marked.status[place],
-            lower=None if marked.lower is None else marked.lower[place],
-            upper=None if marked.upper is None else marked.upper[place],
-        )
-        done = joint.protected
-        part = Protected(
-            own,
-            done.value[place],
-            done.status[place],
-            None if done.lower is None else done.lower[place],
-            None if done.upper is None else done.upper[place],
-            done.prints_intervals,
-            done.grid,
-            None if done.spread is None else done.spread[place],
-            done.facts,
-            done.confidential,
-        )
-        parts.append(
-            TableRelease(
-                part,
-                joint.method,
-                joint.rules,
-                joint.randomness,
-                len(table),
-                within=(joint, place),
-            )
-        )
-    return tuple(parts)
-
-
-def _protect_measures(
-    tables: Sequence[Table],
-    rules: Sequence[Rule],
-    method: TableMethod,
-    rng: Randomness,
-    progress: Progress,
-) -> LinkedRelease:
-    """Protect count, sum and mean of the same records together."""
-    key = rng.bytes(32)  # one draw for all measures
-    groups = grouped(tables, rules, method)
-    hidden: set[Identity] = set()
-    for group in groups:
-        if group.together:
-            assert group.joint.status is not None
-            hidden |= group.chosen(np.asarray(group.joint.status == Status.PRIMARY))
-    joints: list[TableRelease] = []
-    for group in groups:
-        same = Randomness(key, secure=rng.is_secure)
-        given = group.mask(hidden) if group.together else np.zeros(len(group.joint), dtype=bool)
-        _require_protectable(group.joint, method)
-        done = method.hide(group.joint, rng=same, progress=progress, withheld=given)  # type: ignore[call-arg]
-        if group.together:
-            hidden |= group.chosen(done.withheld)
-        joints.append(TableRelease(done, method, tuple(rules), rng.kind, before=len(group.joint)))
-    parts: dict[int, TableRelease] = {}
-    for number, group in enumerate(groups):
-        if group.together:
-            joints[number] = _widened(joints[number], group.mask(hidden))
-        _require_safe(joints[number])
-        split = _split(joints[number], group.tables, group.linked.places[: len(group.tables)])
-        parts.update(zip(group.places, split, strict=True))
-    releases = tuple(parts[place] for place in range(len(tables)))
-    return LinkedRelease(joints[0], releases, tuple(joints[1:]))
-
-
-def _widened(release: TableRelease, withheld: npt.NDArray[np.bool_]) -> TableRelease:
-    """Return a release with more cells withheld; it is audited again."""
-    done = release.protected
-    more = withheld & ~done.withheld
-    if not more.any():
-        return release
-    changed = Protected(
-        done.table,
-        np.where(withheld, np.nan, done.value),
-        np.where(more, np.int8(Status.SECONDARY), done.status),
-        facts=done.facts,
-    )
-    return dataclasses.replace(release, protected=changed)
-
-
-def _protect_apart(
-    linked: LinkedTables,
-    rules: Sequence[Rule],
-    method: TableMethod,
-    rng: Randomness,
-    progress: Progress,
-) -> LinkedRelease:
-    """Protect each table on its own by a method that treats a cell alike in all of them."""
-    key = rng.bytes(32)  # where no key is kept in a file, the tables still share one
-    size = len(linked.joint)
-    value, status = np.zeros(size), np.zeros(size, dtype=np.int8)
-    lower, upper = np.full(size, -np.inf), np.full(size, np.inf)
-    spread: Floats | None = None
-    every = []
-    for table, place in zip(linked.tables, linked.places, strict=True):
-        same = Randomness(key, secure=rng.is_secure)
-        done = method.hide(table, rng=same, progress=progress)
-        value[place], status[place] = done.value, done.status
-        if done.lower is not None and done.upper is not None:
-            np.maximum.at(lower, place, done.lower)
-            np.minimum.at(upper, place, done.upper)
-        if done.spread is not None:
-            spread = np.full(size, np.inf) if spread is None else spread
-            np.minimum.at(spread, place, done.spread)
-        every.append(done)
-    whole = Protected(
-        linked.joint, value, status, lower, upper, spread=spread, facts=every[0].facts
-    )
-    joint = TableRelease(whole, method, tuple(rules), rng.kind)
-    parts = (
-        TableRelease(done, method, tuple(rules), rng.kind, len(table), within=(joint, place))
-        for done, table, place in zip(every, linked.tables, linked.places, strict=True)
-    )
-    return LinkedRelease(joint, tuple(parts))

@@ -17,6 +17,7 @@ from discreet.data.hierarchy import Hierarchy
 from discreet.data.schema import Type
 from discreet.data.table import Dimension, Floats, Ints, Table
 from discreet.errors import InputError
+from discreet.tables.signed import magnitudes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -421,12 +422,14 @@ def _with_requests(table: Tabulation, request: str | None) -> Tabulation:
 
 
 def _with_signs(table: Tabulation) -> Tabulation:
-    """Add the sum of absolute contributions where some are negative."""
+    """Add the sum of the sizes of contributions where some are negative."""
     source = table.source
     if source is None or source.measure is None or table.contributions is None:
         return table
     if not ((table.contributions < 0).any() or (table.value < 0).any()):
         return table
+    if source.unit is not None:
+        return dataclasses.replace(table, magnitude=magnitudes(table, source))
     size = np.abs(source.numbers(source.measure))
     return dataclasses.replace(table, magnitude=source.sums(table, {"__size": size})[0])
 

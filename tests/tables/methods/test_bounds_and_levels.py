@@ -17,6 +17,23 @@ def outside(done, table) -> int:
     return int(((done.lower > table.value + slack) | (done.upper < table.value - slack)).sum())
 
 
+def test_gains_and_losses_of_one_contributor_cancel_out_before_rules_look(tmp_path):
+    """Two firms give 90 % of what is given; the records of a third, of both signs, hid that."""
+    frame = pd.DataFrame(
+        {
+            "u": ["a", "b", "c", "c", "d", "e", "f", "g"],
+            "s": ["A"] * 5 + ["B"] * 3,
+            "v": [80.0, -60.0, 90.0, -88.0, 14.0, 30.0, 31.0, 32.0],
+        }
+    )
+    table = dc.tabulate(dc.read(frame, unit="u"), ["s"], "v")
+    cell = table.cell("A")
+    assert table.magnitude[cell] == 80 + 60 + 2 + 14
+    marked = dc.Suppression().prepare(table, [dc.Dominance(2, 80.0)])
+    assert marked.status[cell] == 2
+    assert marked.upper[cell] == pytest.approx(140 * 100 / 80 - 156)
+
+
 @pytest.mark.parametrize("method", [dc.RecordNoise(), dc.CellKey()], ids=lambda m: m.name)
 def test_contributions_of_both_signs(method):
     frame = pd.DataFrame({"g": list("aaabbbcc"), "x": [100.0, -99, 3, 50, 60, 70, -4, -5]})

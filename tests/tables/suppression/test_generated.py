@@ -2,6 +2,7 @@
 
 import itertools
 import runpy
+import time
 from pathlib import Path
 
 import numpy as np
@@ -99,8 +100,25 @@ def test_fast_is_never_dearer_than_twice_balanced(sizes, shape, seeds):
 def test_tens_of_thousands_of_live_cells_are_never_refused(sizes, attacker):
     """Uneven hierarchies of four levels, as of the instance testW_ind4, fast and by value."""
     table = BENCHMARK["generate"](sizes, "uneven", seed=3)
+    assert (table.value != 0).sum() > 30_000
     found = suppress(table, effort="fast", objective="value", attacker=attacker)
     assert found.audit.safe
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("effort", ["fast", "balanced"])
+def test_seven_and_a_half_thousand_live_cells_are_no_cliff(effort):
+    """CPU seconds; they were 200 to 265, where four times as many cells took 1.3."""
+    table = BENCHMARK["generate"]((100, 46), "uneven", seed=1)
+    assert 7_300 < (table.value != 0).sum() < 7_800
+    took = {}
+    for attacker in ("outsider", "contributors"):
+        begun = time.process_time()
+        found = suppress(table, effort=effort, objective="value", attacker=attacker)
+        took[attacker] = time.process_time() - begun
+        assert found.audit.safe
+    assert took["outsider"] <= 20
+    assert took["contributors"] <= 5 * took["outsider"]
 
 
 @pytest.mark.parametrize("missed", range(7))

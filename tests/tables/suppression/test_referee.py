@@ -25,6 +25,8 @@ NAMES = [
     "synth_89x111",
     "ssb_sosialFiktiv",
 ]
+#: Those on which the referee does not end: a sample of so many sensitive cells is judged.
+SAMPLED = {"synth_26x21x19": 30, "testW_ind4_region_size": 30}
 RULES = [dc.PPercent(15), dc.MinimumFrequency(2)]
 
 
@@ -72,3 +74,13 @@ def test_no_contributor_infers_a_cell_of_an_instance(data_folder, name):
     table = instance(data_folder, name)
     pattern = suppress(table, effort="fast", attacker="contributors", key=b"referee")
     assert unsafe_cells(table, pattern.withheld, "contributors") == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SAMPLED)
+def test_no_contributor_infers_a_sampled_cell_of_a_large_instance(data_folder, name):
+    table = instance(data_folder, name)
+    pattern = suppress(table, effort="fast", attacker="contributors", key=b"referee")
+    sensitive = np.flatnonzero(table.status == 2)
+    some = np.random.default_rng(15).choice(sensitive, SAMPLED[name], replace=False)
+    assert unsafe_cells(table, pattern.withheld, "contributors", some.tolist()) == []

@@ -13,7 +13,8 @@ import numpy as np
 
 __all__ = ["believed"]
 
-#: So many attackers who do not believe are kept in mind; more count as not answered.
+#: Attackers that can refute an alternative table, stored per table; beyond this many, all count
+#: as unanswered.
 _MOST = 1024
 
 
@@ -58,7 +59,7 @@ def believed(targets, rows, start, cells, moves, same, owner, pool, by_cell, who
                         if _knows(moves[place], entry, fall, sole) and number < _MOST:
                             left[number] = one
                             number += 1
-                # With more than can be kept in mind the next certificate starts anew.
+                # There are more than can be stored: the next alternative table starts with all attackers.
                 first = number == _MOST
                 if first:
                     number = 0

@@ -13,15 +13,15 @@ import numpy as np
 
 __all__ = ["hashed", "protect"]
 
-#: What a cell costs that cannot be used: more than any that can.
+#: The price of a cell that may not move: higher than that of any cell that may.
 _NEVER = 1e6
 #: Codes on the way from a leaf up and down to another one, at most.
 _LONG = 32
 #: Leaves looked at on the other side, and below a total.
 _SIBLINGS, _BELOW = 40, 12
-#: So many cells that cannot be used are put up with for a while.
+#: A sweep may leave this many cells that may not move, for the next sweep to replace.
 _HOPE = 4.0
-#: How often a corner is improved.
+#: Sweeps over the codes of one extreme direction.
 _SWEEPS = 2
 
 
@@ -355,7 +355,7 @@ def protect(
             log_moves[used] = out[3, at] * move
             used += 1
         if size:
-            # Another one, that all of them must believe.
+            # A second alternative table, consistent with what each of these contributors knows.
             number, cost = _corner(
                 cell, move, codes[cell], trees, radix, index, cells, known, barred[:size], out
             )

@@ -22,9 +22,9 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: Deviations that are compared with the equations at a time.
+#: Alternative tables that are checked against the equations at a time.
 _CHUNK = 20_000
-#: How far a deviation may be out of balance, relative to its largest move.
+#: Largest residual of an equation, relative to the largest move of the alternative table.
 _BALANCE = 1e-7
 
 

@@ -25,14 +25,14 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: How much of a need may be missing for it to count as met: published values are rounded.
+#: A protection level counts as met up to this relative gap, since published values are rounded.
 TOLERANCE = 1e-6
-#: How near to the most it can be an end counts as there.
+#: An interval end counts as final within this relative distance of its upper bound.
 NEAR = 1e-8
-#: Deviations that are kept for contributors to judge, most numbers in them, and how many of them
-#: are looked at for one end.
+#: Alternative tables that are kept for the checks of contributors, the most numbers stored for
+#: them, and how many are tried for one interval end.
 _KEPT, _ROOM, _LOOKED = 2000, 20_000_000, 50
-#: How many times all there is a cell must go to go without end.
+#: A cell counts as unbounded beyond this multiple of the table's total.
 _BEYOND = 100.0
 
 
@@ -46,9 +46,9 @@ class _Asked:
     #: How far it goes at most for an outsider and for each contributor.
     outsider: float
     each: Floats
-    #: The contributors that count: not those in the know, nor those who knew as much before.
+    #: The contributors to check: not those who own the cell, nor those who knew as much before.
     counting: Bools
-    #: Those whose end is less than needed, and found.
+    #: Contributors whose interval end is known and below the protection level.
     judged: Bools
     enough: bool = True
     #: What stopped the cell: how far it goes at most, and how much less for each contributor.
@@ -113,7 +113,7 @@ class Insiders:
         prior: Prior,
     ) -> None:
         self._cells, self._model, self._views, self._prior = cells, model, views, prior
-        #: What goes so far goes without end.
+        #: Moves beyond this count as unbounded.
         finite = np.concatenate([model.lower, model.upper])
         finite = np.abs(finite[np.isfinite(finite)])
         self._endless = _BEYOND * max(float(finite.sum()), 1.0) * model.unit
@@ -187,7 +187,7 @@ class Insiders:
             if group[:-1].sum() > 1:
                 fewer = asked.together(left)
                 if fewer.sum() >= group.sum():
-                    # Rounding hides what stops them, so half of them are tried.
+                    # Rounding can hide the binding constraint; then half of the contributors are asked at a time.
                     fewer = group & (np.cumsum(group) <= group.sum() // 2)
                 group = fewer
             else:

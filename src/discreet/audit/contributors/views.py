@@ -15,9 +15,10 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: How much a cell that somebody knows must move, against all that moves, to be refuted by that.
+#: An alternative table is refuted if it moves a cell that the attacker knows by more than this
+#: share of its largest move.
 _NOISE = 1e-9
-#: What hangs on a column without bounds is noise below this.
+#: Coefficients of unbounded columns below this are rounding errors.
 _FREE = 1e-11
 
 
@@ -61,7 +62,7 @@ class Views:
             np.where(self._sole, 0.0, -self._fall / model.unit),
             np.where(self._sole, 0.0, np.inf),
         )
-        #: Columns as far as they can go at all.
+        #: The bounds of each column before any attacker's knowledge.
         self._low, self._high = shared.tightest(-room[0] / model.unit, room[1] / model.unit)
         pairs = self._by.astype(np.int64) * shared.number + self._column
         kept, self._pair = np.unique(pairs, return_inverse=True)

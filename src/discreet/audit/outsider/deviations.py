@@ -24,9 +24,9 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-#: By how much fractional deviations are multiplied to make them whole.
+#: Factors by which fractional alternative tables are multiplied to make them whole.
 _TIMES = (2, 3, 4, 6)
-#: How far from the cheapest a whole deviation may be, and nodes after which none is looked for.
+#: Relative gap and node limit of the integer programs for whole alternative tables.
 _GAP, _NODES = 0.2, 2000
 
 
@@ -73,7 +73,7 @@ class DeviationModel:
         self._down = self._groups.least(down[cells] / unit)
         self._open = np.ones(len(cells), dtype=bool)
         self._dirty: list[int] = []
-        #: How far groups may rise and fall in the eyes of the present attacker.
+        #: How far each group of cells may rise and fall by what the present attacker knows.
         self._limits: dict[int, tuple[float, float]] = {}
         zeros = np.zeros(block.shape[0])
         price = np.zeros(len(cells)) if cost is None else cost
@@ -139,7 +139,7 @@ class DeviationModel:
         self._dirty.append(place)
         pair = np.array([place, place + self._size])
         fix = np.array([max(move, 0.0), max(-move, 0.0)])
-        # A cell that moves with the target may be held, by us or by what the attacker knows.
+        # A cell that moves with the target may be fixed: published, or known to the attacker.
         up, down = self._limits.get(place, (self._up[place], self._down[place]))
         if not self._open[self._groups.members(place)].all():
             return None

@@ -24,12 +24,12 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: Equations that are independent modulo a prime are so at all; that others are not is as good as
-#: certain with one as large as this.
+#: Equations that are independent modulo this prime are independent; with a prime as large as this
+#: the converse fails with negligible probability.
 _PRIME = 2**61 - 1
-#: Entries to which eliminating may fill a matrix up, in times of what it had.
+#: Fill-in at which elimination stops, as a multiple of the entries at the start.
 _FILL = 20
-#: How far an equation that was left out may be off before that counts as wrong.
+#: Largest residual of an equation that was left out as redundant.
 _BALANCE = 1e-6
 #: Nodes after which an integer program ends with what it has found.
 _NODES = 20_000
@@ -98,7 +98,7 @@ class Shared:
 
 def _tied(first: Ints, second: Ints, together: Bools, number: int) -> tuple[Ints, Floats, int]:
     """Return for each column the one it becomes part of, and whether turned round (0: stuck)."""
-    # Each column stands here twice, as it is and turned round.
+    # Each column appears twice, once with each sign.
     turned = np.where(together, second, second + number)
     back = np.where(together, second + number, second)
     begin, end = np.concatenate([first, first + number]), np.concatenate([turned, back])
@@ -153,7 +153,7 @@ class Extreme:
     """The farthest a cell goes, and how every column moves there."""
 
     end: float
-    #: Moves of columns, empty where the cell goes without end.
+    #: Moves of the columns; empty where the cell is unbounded.
     x: Floats
 
 

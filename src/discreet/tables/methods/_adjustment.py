@@ -17,12 +17,12 @@ from discreet.tables.methods._projection import project
 
 __all__ = ["Adjusted", "Adjustment"]
 
-#: So many sensitive cells are set free at a time when improving.
+#: Sensitive cells whose direction is chosen anew in one step of improvement.
 _GROUP = 40
 #: Good tables are looked for among those where no cell moves further than so many times the
 #: greatest level: with bounds that tight the program finds them far sooner.
 _TIGHT = 10.0
-#: Up to this many sensitive cells in an equation what they leave to the others is worked out.
+#: Equations with up to this many sensitive cells bound the moves of their other cells.
 _COMBINED = 16
 
 

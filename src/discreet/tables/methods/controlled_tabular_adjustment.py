@@ -38,7 +38,8 @@ class ControlledTabularAdjustment(TableMethod):
     """Moves every sensitive cell by at least its protection level and keeps totals adding up.
 
     Which way each sensitive cell goes is drawn with a secret key, and how far a magnitude moves at
-    least: between its protection level and half as much again. Every count below a minimum
+    least: between one and three times its protection level, so that somebody who knows this, and which
+    way it went, is left with an interval of more than one level. Every count below a minimum
     frequency n goes to 0 or to n at least, since the nearer one would tell the count. The prices of
     moving other cells are drawn as well. A distance and a choice that anybody can repeat would leave
     few values. Of all additive tables that keep
@@ -59,7 +60,7 @@ class ControlledTabularAdjustment(TableMethod):
     ... )
     >>> adjusted = ControlledTabularAdjustment(totals="fixed").hide(table, rng=Randomness.seeded(1))
     >>> moved = abs(adjusted.value - table.value)
-    >>> bool(3 <= moved[1] <= 5 and moved.sum() == 2 * moved[1]), float(moved[0])
+    >>> bool(3 <= moved[1] <= 10 and moved.sum() == 2 * moved[1]), float(moved[0])
     (True, 0.0)
     """
 
@@ -191,10 +192,10 @@ def _one_way(problem: Adjustment, table: Table, key: bytes) -> tuple[Floats, Flo
 
 
 def _farther(level: Floats, drawn: Floats, integer: bool) -> Floats:
-    """Return a distance between a level and half as much again; of whole numbers up to one more."""
+    """Return a distance between one and three levels; of whole numbers up to one more."""
     if integer:
-        return np.asarray(level + np.floor(drawn * (np.ceil(level / 2) + 1)) * (level > 0))
-    return np.asarray(level * (1 + drawn / 2))
+        return np.asarray(level + np.floor(drawn * (2 * level + 1)) * (level > 0))
+    return np.asarray(level * (1 + 2 * drawn))
 
 
 def _tidy(value: Floats, integer: bool) -> Floats:

@@ -116,23 +116,33 @@ class Suppression(TableMethod):
         withheld: npt.NDArray[np.bool_] | None,
         progress: Progress,
     ) -> Pattern:
+        from discreet.tables.suppression.choosing import choose, tosses
         from discreet.tables.suppression.engine import suppress
 
-        prefer = _cells(table, self.prefer)
+        wished = _cells(table, self.prefer)
         if table.status is not None:
-            prefer |= table.status == Status.SECONDARY
-        return suppress(
-            table,
-            objective=self.objective,
-            effort=self.effort,
-            attacker=self.attacker,
-            time_limit=self.time_limit,
-            never=_cells(table, self.never) | kept_cells(table) | _grand_total(table),
-            prefer=prefer,
-            withheld=() if withheld is None else withheld,
-            key=key,
-            progress=progress,
-        )
+            wished |= table.status == Status.SECONDARY
+        never = _cells(table, self.never) | kept_cells(table) | _grand_total(table)
+
+        def search(preferred: npt.NDArray[np.bool_] | None) -> Pattern:
+            return suppress(
+                table,
+                objective=self.objective,
+                effort=self.effort,
+                attacker=self.attacker,
+                time_limit=self.time_limit,
+                never=never,
+                prefer=wished if preferred is None else preferred,
+                withheld=() if withheld is None else withheld,
+                key=key,
+                progress=progress,
+            )
+
+        if (
+            withheld is not None and withheld.any()
+        ):  # another measure of the same cells decides with this one
+            return search(None)
+        return choose(table, self.attacker, never, search, tosses(table, key))
 
 
 def _grand_total(table: Table) -> npt.NDArray[np.bool_]:

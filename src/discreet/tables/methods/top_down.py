@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.table import Dimension, Ints, Table
-from discreet.dp.accountant import Accountant, rho_of
+from discreet.dp.accountant import Accountant, gaussian_event, rho_of
 from discreet.dp.caution import caution
 from discreet.dp.hierarchical.basis import Query
 from discreet.dp.hierarchical.budget import Budget, allocate
@@ -178,6 +178,12 @@ class TopDown(TableMethod):
     def stated_delta(self) -> float:
         """The δ at which ε is stated."""
         return _DELTA if self.delta is None else float(self.delta)
+
+    @property
+    def caution(self) -> str:
+        """What the privacy loss means, where it is large."""
+        events = {gaussian_event(self.loss): 1}
+        return caution(Accountant("zcdp", self.stated_delta).epsilon(events))
 
     # -- before anything is drawn ----------------------------------------------------------------
     def events(self, table: Table) -> Mapping[str, int]:

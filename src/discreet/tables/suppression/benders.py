@@ -23,7 +23,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _INFINITE = 1e4
-#: What setting up a program costs, in pivots.
+#: Cost of setting up a linear program, in pivots.
 _SETUP = 10
 
 
@@ -41,7 +41,8 @@ class Answer:
     """What a choice of cells answers to a demand: a deviation, or the cut that it violates."""
 
     cut: Cut | None
-    #: Cells of the deviation and how far they move; none where less than the demand was owed.
+    #: Cells of the alternative table and how far they move; none where the contributor could exclude
+    #: the amount before publication.
     cells: Ints | None = None
     moves: Floats | None = None
 

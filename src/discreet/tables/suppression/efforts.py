@@ -23,32 +23,32 @@ __all__ = ["Found", "balanced", "fast", "mended", "optimal"]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-#: Pivots that "balanced" may spend per cell that can move, and in any case.
+#: Pivots that "balanced" may spend per live cell, and at least.
 _PIVOTS, _LEAST = 20, 3000
-#: How many times that improving may take, and exploring as often as all before it took.
+#: Improving may take this multiple of that budget; exploring, of all work before it.
 _LONG, _AGAIN = 4, 1
-#: Exchanges in vain after which exploring ends, and one more per so many secondaries.
+#: Exploring ends after this many exchanges without gain, plus one per so many secondaries.
 _PATIENT, _PER = 20, 10
-#: Live cells up to which "balanced" looks for the optimum, if not to the end: so many pivots, and
-#: more per secondary, several times that with contributors; nodes of one whole-number program.
+#: Live cells up to which "balanced" seeks the optimum within limits; the factor on its pivots where
+#: contributors attack; the node limit of one integer program.
 _SMALL, _INFORMED, _NODES = 300, 5, 300
-#: The same for larger tables where contributors attack, or one cell in so many is a secondary.
+#: The same limit where contributors attack, or where more than one live cell in so many is a
+#: secondary.
 _MIDDLE, _HARD = 500, 10
-#: What mending a choice may take: pivots beyond some times what building took.
+#: Completing a choice of cells may take this multiple of the pivots for building, plus so many.
 _MENDED, _MENDING = 3, 2_000
 #: How many times more "optimal" spends before it starts to prove, and how many seconds on that.
 _MORE, _PATIENCE = 4, 600.0
-#: What "fast" may spend on improving, in times what building took: with one window, with many;
-#: and most pivots, which are dear in one large window.
+#: Improving by "fast": multiple of the pivots for building, and their limit; each for one program
+#: over the whole table and for windows, in which a pivot is cheaper.
 _FAST, _FAST_PIVOTS = (2.5, 6.0), (60_000, 400_000)
-#: Most pivots that "balanced" spends on improving, likewise, and on exploring.
+#: The same limits of "balanced" for improving and for exploring.
 _IMPROVING, _EXPLORING = (250_000, 1_500_000), (120_000, 750_000)
-#: In larger tables improving takes at most so many times what building took, exploring half of all.
+#: With windows improving may take this multiple of the pivots for building.
 _TIMES = 10
-#: By how much more than asked for a demand is met that the auditor finds missed, one after the
-#: other.
+#: A protection level that the auditor finds missed is met again with these margins in turn.
 _MARGINS = (1e-5, 1e-3, 0.05)
-#: How often "balanced" looks for corners there.
+#: Passes in which "balanced" looks for extreme directions of very large tables.
 _PASSES = 6
 
 
@@ -60,7 +60,7 @@ class Found:
     certificates: Iterable[tuple[npt.NDArray[np.int64], Floats]]
     work: int
     bound: float | None = None
-    #: Demands with the contributors that mattered to them.
+    #: Demands, each with a contributor who needed an alternative table of its own.
     asked: tuple[tuple[int, int], ...] = ()
     #: Where the pattern has been audited already.
     audit: Audit | None = None
@@ -161,7 +161,7 @@ def _cornered(task: Task, passes: int, progress: Progress) -> Found:
 def _windows(task: Task) -> int:
     """Return how far to look around a cell: the larger the table, the nearer."""
     live = int(task.live.sum())
-    # What contributors know makes programs over three attributes several times as long.
+    # What contributors know makes linear programs over three attributes several times slower.
     long = task.knowledge is not None and len(task.table.dimensions) > 2
     if live <= (task.scale.whole // 2 if long else task.scale.whole):
         return 0

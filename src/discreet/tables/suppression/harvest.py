@@ -14,10 +14,10 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: A demand, and the contributor in whose eyes it is to be met; none: nobody special.
+#: A demand and the contributor against whom it is to be met; none: an outsider.
 Key = tuple[int, int | None]
 
-#: Most deviations that are kept.
+#: Alternative tables that are kept at most.
 _MOST = 4000
 
 
@@ -36,7 +36,7 @@ class Harvest:
         self._cells: list[Ints] = []
         self._moves: list[Floats] = []
         self._need: list[float] = []
-        #: The demands each one meets, with the contributors who know better.
+        #: The demands each one meets, with the contributors who can refute it.
         self._meets: list[dict[int, frozenset[int]]] = []
 
     def add(self, cells: Ints, moves: Floats) -> dict[int, frozenset[int]]:

@@ -29,11 +29,11 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: Makes a safe pattern of a choice of cells that may leave some demands open.
+#: Completes a choice of cells to a safe pattern.
 Mend = Callable[[Bools], Bools | None]
 #: Live cells up to which the cheapest pattern is proven to the last tie.
 _FEW = 60
-#: Contributors who are asked at a time of those who may be able to refute a choice.
+#: Contributors that are checked at a time, of those who may refute a choice.
 _SUSPECTS = 3
 
 
@@ -97,7 +97,7 @@ class _Proof:
         self.value = float(self.master.price @ self.known)
         self.bound = 0.0
         self._better = False
-        # The largest first: what answers them answers others.
+        # The largest first: their alternative tables often meet smaller demands, too.
         self._asked: list[Key] = [
             (d, None) for d in np.argsort(-np.abs(task.amount), kind="stable").tolist()
         ]
@@ -183,7 +183,7 @@ class _Proof:
             self._progress("bounding the optimum", int(self.bound), int(self.value))
             if self._proven():
                 return
-            # What was violated a moment ago is asked first; all others once that is mended.
+            # Demands violated in the last round are checked first, the others once these are met.
             open_ = self._violated(open_, x) or self._violated(self._asked, x)
             if not open_:
                 return

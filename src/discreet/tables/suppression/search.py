@@ -31,20 +31,20 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Certificate = tuple[Ints, Floats]
 
-#: Windows after the whole table has become too dear: their size, and what a pivot in them costs,
-#: making them included, in cells of one program.
+#: Size of the windows that replace the whole table once it is too expensive, and the cost of a
+#: pivot in them (set-up included), in cells of one linear program.
 REACH, NEARBY = 2, 7000
-#: Price of moving a withheld cell, against the middle price of withholding one: small, so that
-#: certificates are short but never buy a cell to be shorter.
+#: Moving a withheld cell costs this share of the median price, so that alternative tables stay
+#: sparse; it never pays to withhold another cell for that.
 _FREE = 1e-5
-#: Withheld cells of one contributor cost more to use, since it can take them away.
+#: Moving a withheld cell of a single contributor costs more: that contributor refutes the table.
 _KNOWN = 20 * _FREE
 #: Most secondaries that one exchange takes back.
 _GROUP = 6
 #: What cells just taken back may cost when building again, against their price.
 _FACTORS = (1.0, 1.5, 3.0)
-#: How much more than it gave back an exchange may spend before it is broken off: cells that
-#: nothing uses any more may still pay for it.
+#: An exchange is abandoned once it costs this much more than it released; up to there, cells that
+#: become unnecessary may still make it pay.
 _HOPE = 0.3
 
 
@@ -165,7 +165,7 @@ class Search:
             if task.knowledge is None:
                 break
             if who is not None and not _reaches(target, amount, certificate):
-                # Less than the amount was owed to this contributor, and to no other.
+                # This contributor could exclude part of the amount before; others could not.
                 assert left is not None
                 left = left - {who}
                 continue

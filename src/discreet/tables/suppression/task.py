@@ -35,7 +35,7 @@ class Scale:
     whole: int = 10_000
     #: Live cells beyond which only the nearest window is looked at.
     large: int = 30_000
-    #: Live cells up to which every effort looks for the optimum, which takes no time.
+    #: Live cells up to which every effort seeks the optimum, since that is quick.
     tiny: int = 100
     #: What "fast" and "balanced" may cost, in pivots times cells of their program: some seconds, and
     #: some twenty, of one core; twice that where contributors attack.
@@ -66,13 +66,13 @@ class Task:
     live: Bools
     #: What withholding a cell costs, in the chosen objective; with a key, plus noise made from it.
     price: Floats
-    #: How large each cell is to guides that prefer small ones; with a key, plus noise made from it.
+    #: Sizes by which price lists prefer small cells; with a key, plus noise made from it.
     size: Floats
     target: Ints
     amount: Floats
     knowledge: Contributors | None
     prior: Prior | None
-    #: The middle of the demands: what amounts are measured in.
+    #: The median amount, as the unit of amounts.
     unit: float
     #: What everybody knows of the values, where other than that they are not negative.
     bounds: Bounds | None = None

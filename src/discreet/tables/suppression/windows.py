@@ -26,7 +26,7 @@ Certificate = tuple[Ints, Floats]
 
 #: Siblings per attribute and parts per total in windows of growing size.
 _SIZES = ((3, 1), (8, 2), (16, 3), (60, 6))
-#: A certificate that costs more than so many middle prices is worth any window.
+#: Beyond this multiple of the median price a larger window is tried for a cheaper alternative table.
 _DEAR = 20.0
 #: Cells that a window may have.
 _MOST = 6000
@@ -88,7 +88,8 @@ class Windows:
         self._last: tuple[int, int, DeviationModel] | None = None
         self._whole: DeviationModel | None = None
         self.work = 0
-        #: Below this nothing was bought; and the size up to which cheaper ways are looked for.
+        #: A cost below this withholds no further cell; and the window size up to which cheaper alternative
+        #: tables are sought.
         self._worth = 0.5 * float(rate[task.live & ~task.primary].min(initial=1.0))
         self._reach = reach
 

@@ -138,6 +138,7 @@ def grant(
 
     [bold]discreet ledger grant ledger.db people --epsilon 2[/bold]
     """
+    from discreet.dp.caution import caution
     from discreet.dp.grant import Grant
     from discreet.ledger.opening import open_ledger
 
@@ -150,6 +151,8 @@ def grant(
         dataset=dataset,
         **granted.to_dict(),
     )
+    if warning := caution(epsilon):
+        console.note(f"caution: {warning}")
 
 
 def prove(
