@@ -106,6 +106,17 @@ def test_one_release_of_several(folder):
     assert not (folder / "none").exists()
 
 
+def test_releases_without_a_memory_are_judged_one_by_one_and_that_is_told(folder):
+    """Four tables of one policy, each safe, told a count together, and nothing was said."""
+    told = "salaries, records: each is judged by itself"
+    for command in (["check"], ["release", "-o", folder / "out"]):
+        record = json.loads(run(command[0], folder / "policy.yaml", *command[1:], "--json").stdout)
+        assert [text for text in record["cautions"] if text.startswith(told)]
+    with_memory = "ledger: memory.db\n" + POLICY
+    (folder / "policy.yaml").write_text(with_memory)
+    assert json.loads(run("check", folder / "policy.yaml", "--json").stdout)["cautions"] == []
+
+
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [

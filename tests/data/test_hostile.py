@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+import discreet as dc
 from discreet import demo
 from discreet.app.cli import main as cli
 from discreet.data.dataset import read
@@ -54,6 +55,7 @@ FILES: dict[str, tuple[str, bytes, str, int | None, str | None]] = {
         2,
         "a",
     ),
+    "beyond 64 bits": ("a.csv", b"x,y\n1.5,2\n1e400,3\n", "not-finite", 3, "x"),
     "infinite": ("a.csv", b"x,y\n1,2\ninf,3\n", "not-finite", 3, "x"),
     "minus-infinity": ("a.csv", b"x,y\n1,2\n3,-Infinity\n", "not-finite", 3, "y"),
     "parquet-as-csv": ("a.csv", b"PAR1\x15\x04\x15\x00PAR1", "binary-file", None, None),
@@ -347,3 +349,17 @@ def test_a_lone_cell_far_away_does_not_fill_the_memory(tmp_path):
         timeout=120,
     )
     assert done.stdout.strip() == "too-large", done.stderr[-500:]
+
+
+def test_whole_numbers_of_more_than_64_bits_in_a_frame():
+    with pytest.raises(dc.InputError) as caught:
+        dc.read(pd.DataFrame({"age": [10**30] * 3}))
+    assert caught.value.code == "number-too-large"
+
+
+def test_infinite_keys_lie_in_no_interval():
+    frame = pd.DataFrame({"age": [1.0] * 8 + [float("inf")], "ill": list("ababababa")})
+    people = dc.read(frame, roles={"age": "quasi", "ill": "confidential"})
+    with pytest.raises(dc.InputError) as caught:
+        dc.anonymize(people, dc.KAnonymity(3), method=dc.Mondrian())
+    assert caught.value.code == "not-finite"

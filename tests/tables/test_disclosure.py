@@ -141,10 +141,15 @@ def test_hierarchies_beside_a_file_are_all_used(tmp_path):
 
 def test_verdicts_say_what_was_judged(tmp_path):
     cells = pd.DataFrame({"g": ["Total", "a", "b", "c"], "value": [10, None, None, 4]})
-    assert dc.audit_published(cells).verdict == "safe: nobody can compute any of 2 cells exactly"
-    assert "to within 150 %" in dc.audit_published(cells, protection=150).verdict
+    assert (
+        dc.audit_published(cells, total="Total").verdict
+        == "safe: nobody can compute any of 2 cells exactly"
+    )
+    assert "to within 150 %" in dc.audit_published(cells, total="Total", protection=150).verdict
     told = cells.assign(value=[10, None, 6, 3])
-    assert dc.audit_published(told).verdict.startswith("not safe: anybody can compute 1 of 1")
+    assert dc.audit_published(told, total="Total").verdict.startswith(
+        "not safe: anybody can compute 1 of 1"
+    )
     assert (
         dc.audit_published(cells.assign(value=[10, 1, 5, 4])).verdict == "safe: no cell is withheld"
     )

@@ -45,6 +45,22 @@ def test_the_table_of_the_slides_is_not_published():
     assert not off.protected.withheld.any()
 
 
+def test_codes_that_a_group_lacks_are_those_it_lacks():
+    """The most frequent codes were added, all of which the group had: none = 60 - 60 was told."""
+    frame = pd.DataFrame(
+        {"age": ["51"] * 90 + ["52"] * 90, "d": ["c1", "c2", "c3"] * 30 + ["c1", "n1", "n2"] * 30}
+    )
+    kinds = dc.Hierarchy.from_levels({"cancer": ["c1", "c2", "c3"], "none": ["n1", "n2"]})
+    roles = {"age": "quasi", "d": "confidential"}
+    people = dc.read(frame, roles=roles, hierarchies={"d": kinds}, name="ill")
+    release = dc.tabulate(people, by=["age", "d"]).protect([dc.MinimumFrequency(3)])
+    cells = release.published.set_index(["age", "d"]).value
+    lacking = [("51", "none"), ("51", "n1"), ("51", "n2")]
+    assert cells[lacking].isna().all()
+    left = release.audit(exact=True).intervals.set_index(["age", "d"])
+    assert (left.upper[lacking] >= 1).all()
+
+
 @pytest.mark.parametrize("statistic", ["mean", "sum"])
 def test_shares_are_judged_like_counts(statistic):
     table = dc.tabulate(data(ill="confidential"), ["age", "sex"], "ill", statistic)

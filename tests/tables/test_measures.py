@@ -35,12 +35,12 @@ def test_means_do_not_tell_withheld_counts():
     left = told[0] - np.nansum(told[1:])
     assert left > np.isnan(told).sum()
     assert release.audit().safe
-    assert dc.audit_published(release.published).safe
+    assert dc.audit_published(release.published, total="Total").safe
     # With the two alone withheld everybody would know that one stands behind each.
     both = release.published
     both["value"] = [*table.mean[:1], np.nan, np.nan, *table.mean[3:]]
     both["count"] = [11, np.nan, np.nan, 4, 5]
-    audit = dc.audit_published(both)
+    audit = dc.audit_published(both, total="Total")
     assert not audit.safe
     assert "how many records stand behind 2 of 2" in audit.verdict
 
@@ -81,3 +81,45 @@ def test_other_methods_refuse_several_measures():
     tables = [dc.tabulate(people, ["g"]), dc.tabulate(people, ["g"], "x")]
     with pytest.raises(dc.InputError, match="different things"):
         dc.protect(tables, [dc.MinimumFrequency(3)], dc.ControlledRounding())
+
+
+def _turnover(**more):
+    """Five firms in each of three sectors, and one alone; of sector A only F0 tells its turnover."""
+    frame = pd.DataFrame(
+        {
+            "firm": [f"F{n}" for n in range(16)],
+            "sector": list("AAAAABBBBBCCCCCD"),
+            "turnover": [77_123.0, None, None, None, None, *[10.0, 20, 30, 40, 50] * 2, None],
+        }
+    )
+    roles = {"firm": "identifier", "sector": "quasi", "turnover": "confidential"}
+    return dc.read(frame, roles=roles, name="firms", **more)
+
+
+@pytest.mark.parametrize("unit", [None, "firm"])
+@pytest.mark.parametrize("statistic", ["sum", "mean"])
+def test_whoever_has_no_value_is_no_contributor(unit, statistic):
+    """Four firms without a value hid nothing of the fifth, whose turnover was printed as safe."""
+    table = dc.tabulate(_turnover(unit=unit), ["sector"], "turnover", statistic)
+    assert table.count.tolist() == [11, 1, 5, 5]  # nobody in D has a value
+    release = table.protect([dc.MinimumFrequency(3)])
+    cells = release.cells.set_index("sector")
+    assert cells.status["A"] == "primary"
+    assert cells.value["B"] == (150.0 if statistic == "sum" else 30.0)
+
+
+def test_numbers_behind_means_are_those_of_records_with_a_value():
+    """Counts of records and the numbers behind means differ, and are withheld together."""
+    data = _turnover()
+    tables = [
+        dc.tabulate(data, ["sector"]),
+        dc.tabulate(data, ["sector"], "turnover"),
+        dc.tabulate(data, ["sector"], "turnover", "mean"),
+    ]
+    release = dc.protect(tables, [dc.MinimumFrequency(3)], dc.Suppression())
+    assert release.audit().safe
+    counts, sums, means = (one.cells.set_index("sector") for one in release.releases)
+    for cells in (counts, sums, means):
+        assert np.isnan(cells.value["A"])
+    assert np.isnan(counts.value["D"])  # one firm
+    assert means["count"]["B"] == 5

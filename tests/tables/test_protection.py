@@ -84,7 +84,7 @@ def test_mean_is_protected_through_sum_and_count():
     assert cells.loc[("HC", "TGN"), "value"] == pytest.approx(103000 / 3)
     assert np.isnan(cells.loc[("Fin", "TGN"), "value"])
     assert np.isnan(cells.loc[("Fin", "TGN"), "count"])
-    published = dc.audit_published(release.cells)
+    published = dc.audit_published(release.cells, total="Total")
     own = release.audit(attacker="outsider", exact=True)
     pd.testing.assert_frame_equal(
         own.intervals[["lower", "upper"]], published.intervals[["lower", "upper"]], rtol=1e-6

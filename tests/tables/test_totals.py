@@ -47,8 +47,58 @@ def test_a_given_total_is_believed():
         dc.audit_published(cells)
     audit = dc.audit_published(cells, total="whole")
     assert audit.totals == {"g": "whole"}
-    # A word for totals is enough where no complete line can be added up.
-    assert dc.audit_published(cells.replace("whole", "Insgesamt")).totals == {"g": "Insgesamt"}
+
+
+@pytest.mark.parametrize("word", ["Total", "Insgesamt"])
+def test_a_word_for_totals_is_no_evidence(word):
+    """The codes of g may be sums themselves: A = A1 + A2 = 60 and B2 = 20 are then subtractions."""
+    cells = pd.DataFrame(
+        {
+            "g": [word, "A", "A1", "A2", "B", "B1", "B2"],
+            "value": [100, None, 30, None, 40, 20, None],
+        }
+    )
+    with pytest.raises(dc.InputError) as caught:
+        dc.audit_published(cells)
+    assert caught.value.code == "unproven-total"
+    pairs = [(word, ""), ("A", word), ("B", word)]
+    pairs += [("A1", "A"), ("A2", "A"), ("B1", "B"), ("B2", "B")]
+    audit = dc.audit_published(cells, {"g": dc.Hierarchy.from_pairs(pairs)})
+    assert audit.disclosed == 3
+
+
+def printed(*values):
+    place = [(row, column) for row in ("Total", "A", "B") for column in ("Total", "n", "s")]
+    return pd.DataFrame(place, columns=["x", "y"]).assign(value=list(values))
+
+
+def test_numbers_with_marks_of_thousands_are_read_or_refused(tmp_path):
+    """They were taken for withheld cells, and a plain subtraction was called safe."""
+    one = printed(
+        "100,000", "45,000", "55,000", "40,000", "c", "35,000", "60,000", "40,000", "20,000"
+    )
+    with pytest.raises(dc.InputError, match="'100,000' in row 1") as caught:
+        dc.audit_published(one)
+    assert caught.value.code == "not-a-number"
+    sure = one.assign(value=one.value.str.replace(",", " "))
+    found = dc.audit_published(sure)
+    assert not found.safe
+    assert found.intervals[["lower", "upper"]].to_numpy().tolist() == [[5000.0, 5000.0]]
+    commas = printed("100,5", "45,5", "55", "40", "c", "35,25", "60,5", "40,75", "19,75")
+    commas.to_csv(tmp_path / "cells.csv", sep=";", index=False, encoding="latin-1")
+    assert not dc.audit_published(tmp_path / "cells.csv").safe
+
+
+@pytest.mark.parametrize("odd", ["<5", "40 e", "4-6", "(3)"])
+def test_what_tells_something_of_a_value_is_no_mark(odd):
+    with pytest.raises(dc.InputError, match="neither a number nor a mark"):
+        dc.audit_published(printed(100, 45, 55, 40, odd, 35, 60, 40, 20))
+
+
+def test_a_table_in_which_nothing_is_printed_is_not_judged():
+    with pytest.raises(dc.InputError) as caught:
+        dc.audit_published(printed(*"ccccccccc"), total="Total")
+    assert caught.value.code == "nothing-printed"
 
 
 def test_nothing_withheld_needs_no_equation():

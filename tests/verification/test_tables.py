@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -146,3 +148,55 @@ def test_a_code_that_looks_like_a_formula_stays_a_code(tmp_path):
     table = dc.Table.from_cells(cells, by=["code"], value="value", count="count")
     made = table.protect(rules=[dc.MinimumFrequency(3)], method=dc.Suppression())
     assert dc.verify(made.write(tmp_path / "out")).holds
+
+
+def _workbook(folder):
+    out = release().write(folder)
+    assert dc.verify(out).holds
+    return out
+
+
+def _changed_part(file, name, old, new):
+    with zipfile.ZipFile(file) as archive:
+        parts = {part: archive.read(part) for part in archive.namelist()}
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for part, content in parts.items():
+            archive.writestr(part, content.replace(old, new) if part == name else content)
+
+
+def test_nothing_is_hidden_in_a_workbook(tmp_path):
+    sheet = "xl/worksheets/sheet1.xml"
+    appended = _workbook(tmp_path / "appended") / "cells.xlsx"
+    appended.write_bytes(appended.read_bytes() + b"7777.137")
+    prefixed = _workbook(tmp_path / "prefixed") / "cells.xlsx"
+    prefixed.write_bytes(b"7777.137" + prefixed.read_bytes())
+    commented = _workbook(tmp_path / "commented") / "cells.xlsx"
+    _changed_part(commented, sheet, b"</sheetData>", b"<!-- 7777.137 --></sheetData>")
+    for file in (appended, prefixed, commented):
+        assert [f.promise for f in dc.verify(file.parent).broken] == ["nothing besides the rows"]
+
+
+def test_a_workbook_that_unpacks_to_far_more_than_it_is_is_not_read(tmp_path):
+    file = _workbook(tmp_path / "out") / "cells.xlsx"
+    many = b"<!--" + bytes(40_000_000) + b"--></sheetData>"
+    _changed_part(file, "xl/worksheets/sheet1.xml", b"</sheetData>", many)
+    (broken,) = dc.verify(file.parent).broken
+    assert broken.promise == "can be read"
+
+
+def test_evidence_without_promises_shows_nothing(tmp_path):
+    out = _workbook(tmp_path / "out")
+    stated = json.loads((out / "evidence.json").read_text())
+    (out / "evidence.json").write_text(json.dumps({**stated, "promises": []}))
+    assert dc.verify(out).verdict.startswith("not shown")
+    (out / "evidence.json").write_text("[" * 100_000)
+    with pytest.raises(dc.InputError) as caught:
+        dc.verify(out)
+    assert caught.value.code == "malformed-evidence"
+
+
+def test_the_file_that_cannot_be_read_is_named(tmp_path):
+    out = _workbook(tmp_path / "out")
+    with (out / "cells.csv").open("a") as file:
+        file.write("a note\n")
+    assert [finding.file for finding in dc.verify(out).broken] == ["cells.csv"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -98,6 +99,11 @@ def decimal_mark(columns: Sequence[Sequence[str]], delimiter: str) -> str:
         if commas and all(_COMMA.fullmatch(v) or _POINT.fullmatch(v) for v in values):
             return ","
     return "."
+
+
+def _is_too_large(value: str) -> bool:
+    """Whether a number is beyond what 64 bits hold, and would be read as infinite."""
+    return "e" in value.lower() and math.isinf(float(value.replace(",", ".")))
 
 
 def _grouped(thousands: str, decimal: str) -> re.Pattern[str]:
@@ -233,8 +239,8 @@ def type_of(
     finite = [value for value in values if not _INFINITE.fullmatch(value)]
     if not finite or not all(_POINT.fullmatch(v) or _COMMA.fullmatch(v) for v in finite):
         return "text"
-    if len(finite) < len(values):
-        bad = next(value for value in values if _INFINITE.fullmatch(value))
+    if len(finite) < len(values) or any(map(_is_too_large, finite)):
+        bad = next(v for v in values if _INFINITE.fullmatch(v) or _is_too_large(v))
         raise InputError(
             f"column {name!r} holds an infinite number",
             code="not-finite",

@@ -374,6 +374,12 @@ def _from_pandas(frame: Any) -> pa.Table:
 
     try:
         rows = pa.Table.from_pandas(frame, preserve_index=False)
+    except OverflowError as error:
+        raise InputError(
+            "a column holds a whole number of more than 64 bits",
+            code="number-too-large",
+            hint="read it as text, or as numbers with a decimal point",
+        ) from error
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         found = re.search(r"column (\S+) with type", str(error))
         raise InputError(

@@ -27,6 +27,8 @@ def legend(release: ProtectedTable) -> str:
         return "Two numbers: the value lies between them."
     if release.withholds:
         return "c: withheld, confidential or to protect another cell."
+    if release.method.acting.name == "suppression":
+        return "No cell is withheld."
     return "Values were changed to protect contributors; see below how."
 
 

@@ -84,13 +84,23 @@ def grouped(tables: Sequence[Table], rules: Sequence[Rule], method: TableMethod)
         marked = [method.mark(tables[place], rules) for place in places]
         together = any(place in means for place in places)
         groups.append(_group([_summed(table) for table in marked], marked, places, together))
-    if numbers or means:
-        sensitive = set().union(*(g.chosen(_primary(g.joint)) for g in groups if g.together), set())
-        counts = [_counts(tables[place], rules, method) for place in numbers]
-        counts += [counted(method.mark(tables[place], rules)) for place in means]
-        group = _group(counts, counts[: len(numbers)], numbers, bool(means))
+    sensitive = set().union(*(g.chosen(_primary(g.joint)) for g in groups if g.together), set())
+    behind: dict[str | None, list[int]] = {None: []} if numbers else {}
+    for place in means:
+        behind.setdefault(_counted_by(tables[place]), []).append(place)
+    for population, places in behind.items():
+        own = numbers if population is None else []
+        counts = [_counts(tables[place], rules, method) for place in own]
+        counts += [counted(method.mark(tables[place], rules)) for place in places]
+        group = _group(counts, counts[: len(own)], own, bool(means))
         groups.append(_sensitive_too(group, sensitive))
     return groups
+
+
+def _counted_by(table: Table) -> str | None:
+    """Return the measure of a mean that some records lack: their numbers are of other records."""
+    source = getattr(table, "source", None)
+    return None if source is None or source.has_value().all() else table.measure
 
 
 def _group(

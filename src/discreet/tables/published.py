@@ -20,7 +20,8 @@ from discreet.data.table import Dimension, Floats, Status, Table
 from discreet.errors import InputError, nearest
 from discreet.progress import Progress, silent
 from discreet.report import Rows
-from discreet.tables.totals import find_total
+from discreet.tables.printed import printed_numbers, read_printed
+from discreet.tables.totals import find_total, is_total_word
 
 __all__ = [
     "OWN",
@@ -101,14 +102,14 @@ def read_published(
     source
         Path of a CSV or Parquet file, or a frame. Any: of any library that narwhals reads.
     total
-        The code of totals of attributes without a hierarchy; left out, "Total" where that is a
-        code, and else the code that is the sum of the others.
+        The code of totals of attributes without a hierarchy; left out, the code that is printed as
+        the sum of the others.
     counts
         Whether values are counts, of which nobody withholds a zero; left out, as `evidence.json`
         beside the file says, and without that whole numbers where only these are printed.
     """
     path = Path(source) if isinstance(source, str | Path) else None
-    frame = _frame(source)
+    frame = read_printed(source)
     if value not in frame.columns:
         guess = nearest(value, list(frame.columns))
         raise InputError(
@@ -129,7 +130,7 @@ def read_published(
             column=unknown[0],
             file=path,
         )
-    values = _numbers(frame[value])
+    values = printed_numbers(frame[value])
     texts = {name: [str(code) for code in frame[name]] for name in by}
 
     def of(added: Floats) -> Table:
@@ -139,9 +140,13 @@ def read_published(
     is_mean = "count" in frame.columns
     if is_mean:
         # Foreign files print numbers of records beside sums, too: what adds up is a sum.
-        multiplied = of(values * _numbers(frame["count"]))
+        multiplied = of(values * printed_numbers(frame["count"]))
         is_mean = not _adds_up(plain, within) or _adds_up(multiplied, within)
     table = multiplied if is_mean else plain
+    if np.isnan(values).any():  # of a complete table nothing is computed
+        for name in by:
+            if total not in texts[name] and not _hierarchies_of(name, given, path):
+                _require_proof(texts, name, table.value, within)
     told = counts if counts is not None else _counts_beside(path)
     table = table.replace(
         status=_status(frame, values),
@@ -167,12 +172,10 @@ def _placed(
     """
     dimensions, codes = [], []
     for name in texts:
-        hierarchy = given.get(name)
-        if hierarchy is None and path is not None:
-            hierarchy = _beside(path.parent, name)
+        hierarchy = _hierarchies_of(name, given, path)
         if hierarchy is None:
-            known = total if total in texts[name] else _total(texts, name, added, within)
-            dimension = _flat(name, texts[name], known)
+            known = total if total in texts[name] else _proven_total(texts, name, added, within)
+            dimension = _flat(name, texts[name], known or _total_word(texts[name]))
         else:
             dimension = _covering(name, texts[name], hierarchy, path)
         dimensions.append(dimension)
@@ -210,9 +213,9 @@ def audit_published(
     source
         Path or frame of a published table, or a list of them: linked tables are audited together.
     total
-        The code of totals of attributes without a hierarchy; left out, "Total" where that is a
-        code, and else the code that is the sum of the others. Where no equation is recognised at
-        all the audit is refused.
+        The code of totals of attributes without a hierarchy; left out, the code that is printed as
+        the sum of the others. Where no equation is recognised at all, or nothing shows that a
+        total is one, the audit is refused.
     within
         How far a printed value may lie from the true one (rounding, bounded noise); without it
         printed values are exact.
@@ -269,7 +272,7 @@ def audit_published(
 
 def _counted(source: Any, table: Table) -> int:
     """Return of how many withheld cells the number of records beside means can be computed."""
-    printed = _numbers(_frame(source)["count"])
+    printed = printed_numbers(read_printed(source)["count"])
     numbers = Table(table.dimensions, table.codes, printed, status=table.status, statistic="count")
     hidden = np.isnan(printed)
     # Nobody withholds a mean of nothing.
@@ -278,43 +281,17 @@ def _counted(source: Any, table: Table) -> int:
     return int((audit._upper - audit._lower <= 1e-9).sum())
 
 
-def _frame(source: Any) -> Any:
-    """Return the published cells as a pandas frame; codes of a CSV file stay texts.
-
-    Any: a path or a frame of any library.
-    """
-    import narwhals.stable.v1 as nw
-    import pandas as pd
-
-    if not isinstance(source, str | Path):
-        return nw.from_native(source, eager_only=True).to_pandas()
-    path = Path(source)
-    if not path.exists():
-        raise InputError(f"there is no file {path}", code="file-not-found", file=path)
-    try:
-        if path.suffix == ".parquet":
-            return pd.read_parquet(path)
-        return pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (ValueError, OSError) as error:  # of pandas and pyarrow, undecodable bytes included
-        raise InputError(
-            f"{path.name} cannot be read as a table: {str(error).strip()}",
-            code="unreadable-file",
-            hint="give a CSV file in UTF-8 with one header line, or a Parquet file",
-            file=path,
-        ) from error
-
-
 def _ends(source: Any, table: Table, within: float | None) -> tuple[Floats, Floats]:
     """Return between what each cell lies by what is printed of it alone."""
     withheld = np.isnan(table.value)
     slack = 0.0 if within is None else float(within)
     lower = np.where(withheld, -np.inf, table.value - slack)
     upper = np.where(withheld, np.inf, table.value + slack)
-    frame = _frame(source)
+    frame = read_printed(source)
     if "lower" in frame.columns and "upper" in frame.columns:
         # Intervals of means say nothing of sums where the number of records is not told.
-        times = _numbers(frame["count"]) if table.statistic == "mean" else 1.0
-        printed = _numbers(frame["lower"]) * times, _numbers(frame["upper"]) * times
+        times = printed_numbers(frame["count"]) if table.statistic == "mean" else 1.0
+        printed = printed_numbers(frame["lower"]) * times, printed_numbers(frame["upper"]) * times
         lower = np.where(withheld & ~np.isnan(printed[0]), printed[0], lower)
         upper = np.where(withheld & ~np.isnan(printed[1]), printed[1], upper)
     return lower, upper
@@ -362,15 +339,35 @@ def _judged(
     return PublishedAudit(**found, protection=protection, totals=totals)
 
 
-def _total(
+def _proven_total(
     texts: Mapping[str, Sequence[str]], name: str, value: Floats, within: float | None
 ) -> str | None:
-    """Return the code of an attribute's totals: "Total", or what is the sum of the others."""
-    if _TOTAL in texts[name]:
-        return _TOTAL
+    """Return the code of an attribute that is printed as the sum of the others."""
     columns = [codes for other, codes in texts.items() if other != name]
     lines = list(zip(*columns, strict=True)) if columns else [()] * len(value)
     return find_total(texts[name], lines, value, within or 0.0)
+
+
+def _total_word(codes: Sequence[str]) -> str | None:
+    return next(filter(is_total_word, codes), None)
+
+
+def _require_proof(
+    texts: Mapping[str, Sequence[str]], name: str, value: Floats, within: float | None
+) -> None:
+    """Refuse a code that is called a total, and that nothing printed shows to be one."""
+    word = _total_word(texts[name])
+    if word is None or set(texts[name]) == {word}:
+        return
+    if _proven_total(texts, name, value, within) is not None:
+        return
+    # It may be the sum of some of the others, which are sums themselves.
+    raise InputError(
+        f"nothing printed shows that {word!r} of attribute {name!r} is the sum of all other codes",
+        code="unproven-total",
+        hint=f"give the hierarchy of {name!r}, or say total={word!r} (--total {word!r}) if it is",
+        column=name,
+    )
 
 
 def _flat(name: str, codes: Sequence[str], total: str | None) -> Dimension:
@@ -402,8 +399,14 @@ def _covering(
 
 
 def _require_equations(table: Table) -> None:
-    """Refuse to judge where no equation ties a withheld cell to anything."""
+    """Refuse to judge where nothing is printed, or no equation ties a withheld cell to anything."""
     withheld = np.flatnonzero(np.isnan(table.value))
+    if withheld.size == len(table):
+        raise InputError(
+            f"none of {len(table)} values is a number",
+            code="nothing-printed",
+            hint="name the column of values with value= (--value)",
+        )
     if not withheld.size or table.equations[:, withheld].nnz:
         return
     raise InputError(
@@ -446,6 +449,14 @@ def hierarchy_file(name: str, number: int = 0) -> str:
     return f"hierarchy_{file_name(name)}{f'.{number + 1}' if number else ''}.csv"
 
 
+def _hierarchies_of(name: str, given: Mapping[str, Any], path: Path | None) -> Any:
+    """Return the hierarchies of an attribute, as given or beside the file; none: nothing tells.
+
+    Any: one hierarchy or several.
+    """
+    return given.get(name) or (_beside(path.parent, name) if path is not None else None)
+
+
 def _beside(folder: Path, name: str) -> list[Hierarchy] | None:
     """Return the hierarchies of an attribute that lie beside a published table, all of them."""
     found: list[Hierarchy] = []
@@ -468,21 +479,6 @@ def _counts_beside(path: Path | None) -> bool | None:
         except (OSError, ValueError, KeyError, TypeError):
             continue  # none, or the evidence of something else
     return None
-
-
-def _numbers(column: Any) -> Floats:
-    import pandas as pd
-
-    # Whatever is printed in place of a withheld value (–, c, ..) is no number.
-    numbers = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
-    endless = np.flatnonzero(np.isinf(numbers))
-    if endless.size:
-        raise InputError(
-            f"{endless.size} values are infinite, the first in row {endless[0] + 1}",
-            code="not-a-number",
-            hint="leave the value of a withheld cell empty",
-        )
-    return numbers
 
 
 def _status(frame: Any, values: Floats) -> Any:

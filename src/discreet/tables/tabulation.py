@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.data.codes import in_order
 from discreet.data.dataset import Dataset
@@ -77,6 +78,12 @@ class Source:
         """Return a numeric column of the records."""
         column = self.dataset.arrow([name]).column(0).to_pylist()
         return np.array([missing if value is None else float(value) for value in column])
+
+    def has_value(self) -> npt.NDArray[np.bool_]:
+        """Return which records count: with a measure, those that have a value of it."""
+        if self.measure is None:
+            return np.ones(len(self.dataset), dtype=bool)
+        return ~np.isnan(self.numbers(self.measure, missing=np.nan))
 
     def undeclared(self) -> list[str]:
         """Return the attributes whose codes are those found in the records."""
@@ -228,12 +235,13 @@ def number_alike(tables: Sequence[Tabulation]) -> tuple[Tabulation, ...]:
     else:
         _, units = np.unique(np.array(source.identities(), dtype=object), return_inverse=True)
     size = int(units.max(initial=-1)) + 1
-    columns = {"__unit": units.astype(np.float64), "__one": np.ones(len(units))}
     token, start, numbered = object(), size, []
     for table in tables:
         assert table.source is not None
         assert table.count is not None
         assert table.contributors is not None
+        present = table.source.has_value().astype(np.float64)
+        columns = {"__unit": units * present, "__one": present}
         total, records = table.source.sums(table, columns, weighted=False)
         alone = np.flatnonzero((table.count == 1) & (records > 0))
         local = table.contributors[alone, 0]

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["find_total"]
+__all__ = ["find_total", "is_total_word"]
 
 Floats = npt.NDArray[np.float64]
 
-#: Words for totals; one of them is believed where no complete line can be added up.
+#: Words for totals; one of them decides where several codes add up alike.
 _WORDS = frozenset(
     [
         "total",
@@ -80,13 +80,22 @@ def find_total(
         most = max(added.values())
         best = [code for code, proof in added.items() if proof == most]
         return best[0] if len(best) == 1 else _named(best)
-    return _named(list(proofs))
+    return None
 
 
 def _named(codes: Sequence[str]) -> str | None:
     """Return the only code that is a word for totals."""
-    found = [code for code in codes if code.strip().lower() in _WORDS]
+    found = list(filter(is_total_word, codes))
     return found[0] if len(found) == 1 else None
+
+
+def is_total_word(code: str) -> bool:
+    """Whether a code is a word for totals.
+
+    >>> is_total_word("Insgesamt")
+    True
+    """
+    return code.strip().lower() in _WORDS
 
 
 def _proofs(

@@ -6,9 +6,11 @@ import dataclasses
 
 from discreet.report import Report, Rows
 
-__all__ = ["BROKEN", "KEPT", "UNKNOWN", "Finding", "Verification", "judged"]
+__all__ = ["BROKEN", "KEPT", "NO_PROMISES", "UNKNOWN", "Finding", "Verification", "judged"]
 
 KEPT, BROKEN, UNKNOWN = "kept", "broken", "not checked"
+#: The promise of a release that states none as data.
+NO_PROMISES = "promises"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Verification(Report):
         if not self.holds:
             return f"broken: {len(self.broken)} of {len(self.findings)} promises do not hold in the files"
         kept = len(self.findings) - len(self.unchecked)
+        if any(finding.promise == NO_PROMISES for finding in self.unchecked):
+            return "not shown: a release states no promises as data, so that nothing shows what it keeps"
         rest = f"; {len(self.unchecked)} cannot be checked from the files" if self.unchecked else ""
         return f"kept: {kept} promises hold in the files{rest}"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import EngineError, InputError
-from discreet.verification.findings import UNKNOWN, Finding, Verification, judged
+from discreet.verification.findings import NO_PROMISES, UNKNOWN, Finding, Verification, judged
 from discreet.verification.held import Held
 from discreet.verification.manifest import MANIFEST, check_manifest, read_public_key
 from discreet.verification.permuted import check_permuted
@@ -24,7 +24,7 @@ EVIDENCE = "evidence.json"
 #: How damaged or hostile files fail in the libraries that read them.
 _UNREADABLE = (
     OSError, ValueError, TypeError, LookupError, EOFError, SyntaxError, RuntimeError,
-    struct.error, zipfile.BadZipFile, zlib.error,
+    RecursionError, struct.error, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 _CHECKS: dict[str, Callable[[Path, Mapping[str, Any], Held], list[Finding]]] = {
     "records": check_records,
@@ -104,7 +104,7 @@ def _release(evidence: Path, held: Held) -> list[Finding]:
         stated = json.loads(evidence.read_text(encoding="utf-8"))
         promises = list(stated.get("promises", ()))
         listed = {EVIDENCE, *map(str, stated.get("files", ()))}
-    except (ValueError, AttributeError, TypeError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise InputError(
             f"{EVIDENCE} cannot be read ({type(error).__name__})",
             code="malformed-evidence",
@@ -117,7 +117,7 @@ def _release(evidence: Path, held: Held) -> list[Finding]:
     wrong = f"{more:,} files more, {less:,} less" if more or less else None
     found = [judged(EVIDENCE, "the files that were written", wrong)]
     if not promises:
-        found.append(Finding(EVIDENCE, "promises", UNKNOWN, "the release states none as data"))
+        found.append(Finding(EVIDENCE, NO_PROMISES, UNKNOWN, "the release states none as data"))
     for promise in promises:
         found += _judge(folder, promise, held)
     return found
@@ -131,5 +131,6 @@ def _judge(folder: Path, promise: Mapping[str, Any], held: Held) -> list[Finding
         return check(folder, promise, held)
     except _UNREADABLE as error:
         # The text of the error may quote a value.
-        file = str(promise.get("file", EVIDENCE))
+        files = promise.get("files") or [promise.get("file", EVIDENCE)]
+        file = str(files[0]) if isinstance(files, list) else EVIDENCE
         return [judged(file, "can be read", f"it cannot ({type(error).__name__})")]

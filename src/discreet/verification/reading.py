@@ -330,9 +330,34 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 # -- workbooks -----------------------------------------------------------------------------------
+#: A workbook of a table unpacks to a few dozen times its size; one made to exhaust its reader, to more.
+_UNPACKED = 200
+
+
 def _parts(path: Path) -> dict[str, bytes]:
+    """Return the parts of a workbook; one that unpacks to far more than it is holds no table."""
     with zipfile.ZipFile(path) as archive:
+        if sum(part.file_size for part in archive.infolist()) > _UNPACKED * path.stat().st_size:
+            raise ValueError("the workbook unpacks to more than a table does")
         return {name: archive.read(name) for name in archive.namelist()}
+
+
+def _bytes_outside(path: Path) -> bool:
+    """Whether a workbook has bytes before its first part, between parts, or after its end."""
+    with zipfile.ZipFile(path) as archive:
+        starts = sorted(part.header_offset for part in archive.infolist())
+        # Without a comment the record at the end of an archive has 22 bytes.
+        end = archive.start_dir + sum(_directory_size(part) for part in archive.infolist())
+        packed = sum(part.compress_size for part in archive.infolist())
+        # A header has 30 bytes, the name, and what writers add to it for alignment or large files.
+        heads = archive.start_dir - packed - sum(30 + len(p.filename) for p in archive.infolist())
+        return bool(
+            starts[:1] != [0] or path.stat().st_size != end + 22 or heads > 64 * len(starts)
+        )
+
+
+def _directory_size(part: zipfile.ZipInfo) -> int:
+    return 46 + len(part.filename.encode()) + len(part.extra) + len(part.comment)
 
 
 def _xml(part: bytes) -> Any:
@@ -382,7 +407,10 @@ def _place(reference: str) -> int:
 def _hidden_parts(path: Path) -> list[str]:
     """Return what a workbook holds besides the cells that people see."""
     parts = _parts(path)
-    found = [
+    found = ["bytes outside its parts"] if _bytes_outside(path) else []
+    if any(b"<!--" in part or b"<?" in part[5:] for part in parts.values()):
+        found.append("comments in its parts")
+    found += [
         f"a part {name!r}"
         for name in parts
         if re.search(r"comment|external|custom|embed|vml|query|connection", name, re.IGNORECASE)

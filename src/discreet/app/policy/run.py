@@ -11,7 +11,7 @@ import json
 import secrets
 import shutil
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +160,9 @@ def check_policy(
     declared = {**_jobs(policy), **policy.gateways, **policy.retrieval}
     done = [Done(name, one.name, "can be done", None) for name, one in declared.items()]
     used = (policy.data, *declared.values())
-    return _record(path, access, used, done, key=None)
+    record = _record(path, access, used, done, key=None)
+    alone = _judged_alone(_jobs(policy))
+    return dataclasses.replace(record, cautions=(*record.cautions, *alone))
 
 
 def run_policy(
@@ -215,6 +217,7 @@ def run_policy(
             warnings += [f"{name}: {text}" for text in _formulas(job, result)]
         used = (policy.data, *chosen.values())
         record = _record(path, access, used, done, key=fingerprint_key)
+        warnings += _judged_alone(chosen)
         record = dataclasses.replace(record, cautions=(*record.cautions, *warnings))
         record = _with_earlier(record, kept, policy)
         (stage / _COPY).write_text(published_text(read_policy(path)), encoding="utf-8")
@@ -253,6 +256,21 @@ def _formulas(job: Job, result: Any) -> list[str]:
             if any(map(is_formula, dimension.codes)):
                 found.append(dimension.name)
     return [formula_caution(list(dict.fromkeys(found)))] if found else []
+
+
+def _judged_alone(jobs: Mapping[str, Job]) -> list[str]:
+    """Return a caution where several releases of the same records are judged one by one."""
+    alone = [
+        name
+        for name, job in jobs.items()
+        if job.section == "releases" and getattr(job, "ledger", None) is None
+    ]
+    if len(alone) < 2:
+        return []
+    return [
+        f"{', '.join(alone)}: each is judged by itself. What they tell together is judged with a "
+        "memory: write `ledger: ledger.db` into the policy"
+    ]
 
 
 def _jobs(policy: Policy) -> dict[str, Job]:

@@ -28,7 +28,7 @@ class GroupDisclosure(Rule):
     it of the others either. Sums and means by a confidential attribute tell it, too, and so do
     those of a confidential measure of 0 and 1. There a level is what so many people give on average.
     Codes that nobody of such a group has are sensitive too, since they tell as much: the empty
-    cells of the two most frequent of them (of all, where there are few) are added to the table.
+    cells of the two of them that most people elsewhere have are added to the table.
 
     The rule is on by default where an attribute of a table is confidential; n = 0 turns it off.
 
@@ -60,10 +60,13 @@ class GroupDisclosure(Rule):
         """Return the table with the empty cells of groups that are disclosed."""
         for place in self._places(table):
             full = self._full(table, place)[0]
-            codes = table.codes[np.flatnonzero(full)]
-            lacking = _frequent(table, place)
-            added = np.repeat(codes, len(lacking), axis=0)
-            added[:, place] = np.tile(lacking, len(codes))
+            groups = table.codes[np.flatnonzero(full)]
+            groups[:, place] = 0
+            groups = np.unique(groups, axis=0)
+            order = _by_frequency(table, place)
+            lists = [_lacking(table, place, group, order) for group in groups]
+            added = np.repeat(groups, [len(found) for found in lists], axis=0)
+            added[:, place] = np.concatenate([np.zeros(0, dtype=np.int32), *lists])
             table = table.with_empty(added)
         return table
 
@@ -128,8 +131,7 @@ def _is_share(table: Table) -> bool:
 
 def _margins(table: Table, place: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Return for each cell the cell with the total in place of one code, −1 where there is none."""
-    radix = int(np.prod([len(dimension.codes) for dimension in table.dimensions[place + 1 :]]))
-    return table.find(table.keys - table.codes[:, place].astype(np.int64) * radix)
+    return table.find(table.keys - table.codes[:, place].astype(np.int64) * _radix(table, place))
 
 
 def _of_one_person(table: Table, margin: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
@@ -140,19 +142,33 @@ def _of_one_person(table: Table, margin: np.ndarray[tuple[int], np.dtype[np.int6
     return np.where(each > 0, each, 1.0)
 
 
-def _frequent(table: Table, place: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-    """Return the codes of an attribute that most people have, which the margins tell anyway.
-
-    What they are part of is among them: a subtotal that is left out is known to be zero.
-    """
+def _by_frequency(table: Table, place: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    """Return the leaves of an attribute, those that most people have first; the margins tell which."""
     dimension = table.dimensions[place]
     leaves = np.flatnonzero(dimension.is_leaf)
     elsewhere = (np.delete(table.codes, place, axis=1) == 0).all(axis=1)
     number = np.zeros(len(dimension.codes))
     people = table.value if table.count is None else table.count
     number[table.codes[elsewhere, place]] = people[elsewhere]
-    order = leaves[np.argsort(-number[leaves], kind="stable")]
-    found = set(order[: _LACKING + 1].tolist())
+    return leaves[np.argsort(-number[leaves], kind="stable")].astype(np.int32)
+
+
+def _lacking(
+    table: Table,
+    place: int,
+    group: np.ndarray[tuple[int], np.dtype[np.int32]],
+    order: np.ndarray[tuple[int], np.dtype[np.int32]],
+) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    """Return the codes to protect that nobody of a group has, and what they are part of.
+
+    A subtotal that is left out is known to be zero, and with it all of its parts.
+    """
+    dimension = table.dimensions[place]
+    key = sum(int(code) * _radix(table, n) for n, code in enumerate(group))
+    cells = table.find(key + order.astype(np.int64) * _radix(table, place))
+    people = table.value if table.count is None else table.count
+    is_empty = (cells < 0) | (people[np.maximum(cells, 0)] == 0)
+    found = set(order[is_empty][:_LACKING].tolist())
     for parents in dimension.parents:
         for code in tuple(found):
             above = int(parents[code])
@@ -160,3 +176,8 @@ def _frequent(table: Table, place: int) -> np.ndarray[tuple[int], np.dtype[np.in
                 found.add(above)
                 above = int(parents[above])
     return np.array(sorted(found), dtype=np.int32)
+
+
+def _radix(table: Table, place: int) -> int:
+    """Return what one step in an attribute adds to the key of a cell."""
+    return int(np.prod([len(dimension.codes) for dimension in table.dimensions[place + 1 :]]))

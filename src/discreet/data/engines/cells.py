@@ -68,6 +68,8 @@ def cells_of(
 ) -> pa.Table:
     """Return the non-empty cells of the cross of the attributes, totals at every level included.
 
+    With a measure only records that have a value of it count.
+
     Columns: the attributes (as text codes), `count` (rows), `units` (distinct contributors, if
     `unit`), and with a measure `sum`, `sum_squares` (of the records' values), `top_1` …
     `top_n` (the contributions largest in absolute value, with their sign, summed per unit when
@@ -85,11 +87,22 @@ def cells_of(
     margins
         Whether totals are wanted, or only the cells of single values.
     """
+    if measure is not None:
+        relation = _with_values(relation, measure)
     return _tabulated(
         Demand(
             relation, dict(by), measure, unit, weight, largest, identify, margins, missing, total
         )
     )
+
+
+def _with_values(relation: Relation, measure: str) -> Relation:
+    """Return the records that have a value: others contribute nothing, and must not hide who does."""
+    relation.require(measure)
+    names: list[exp.Expr] = [sql.column(name) for name in relation.schema.names]
+    query = sql.select(sql.subquery(relation.query, "t"), names)
+    is_missing = exp.Is(this=sql.column(measure), expression=exp.Null())
+    return relation.engine.relation(query.where(exp.Not(this=is_missing)))
 
 
 def _tabulated(demand: Demand) -> pa.Table:

@@ -127,6 +127,13 @@ def public_cells(coded: Coded, schema: Schema) -> PublicCells | None:
     if values is None:
         return None
     found, dates = values
+    if np.isinf(found).any():
+        raise InputError(
+            f"column {coded.name!r} holds an infinite number, which lies in no interval",
+            code="not-finite",
+            hint="write a missing value where the number is not known",
+            column=coded.name,
+        )
     whole = dates or bool((found == np.floor(found)).all())
     cuts, low, high = (None, -math.inf, math.inf) if dates else _declared(coded.name, schema)
     if cuts is not None:
