@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ __all__ = ["Ordering", "Released", "ordering", "require_unpredicted"]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 #: An attack that is right for so many more of the records than blind guessing is not tolerated.
 _TOLERATED = 0.2
@@ -37,8 +38,12 @@ _MULTIPLIED = 8
 #: Records in a stretch of a column, at least, and number of stretches, at most.
 _STRETCH = 12
 _STRETCHES = 64
-#: Below this a part of a regression is taken for noise.
-_RIDGE = 1e-9
+#: Pieces of the smooth curves that are tried: few where there is much noise, many where it bends.
+_PIECES = (6, 16, 40)
+#: Each part of the groups is ordered by what is learned from all others.
+_FOLDS = 10
+#: Below this share of the largest variance a combination of columns is taken for noise.
+_NOISE = 1e-12
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -94,8 +99,9 @@ class _Trial:
         self._ranked = self.classes[np.lexsort((self.classes, self.label))]
         # Ties of a column are broken by lot, as an attacker has to.
         self._lot = np.argsort(rng.permutation(len(self.rows)))
-        # Half of the groups say what is learned for the other half.
-        self.fold = self.label % 2
+        # What is learned for the groups of a fold is learned from all other groups.
+        self.folds = max(1, min(_FOLDS, len(chosen)))
+        self.fold = self.label % self.folds
         sizes = groups.sizes[chosen]
         counts = np.unique(np.stack((self.label, self.classes)), axis=1, return_counts=True)
         squares = np.bincount(counts[0][0], counts[1].astype(float) ** 2)
@@ -104,6 +110,12 @@ class _Trial:
         self.baseline = float(most.sum() / sizes.sum())
         #: Matches that an order by lot makes; their number varies about as much as it is large.
         self.by_lot = float((squares / sizes).sum())
+
+    def learning(self) -> Iterator[tuple[Flags, Flags]]:
+        """Give the records of each fold and those that it learns from: all others, if there are."""
+        for fold in range(self.folds):
+            own = self.fold == fold
+            yield own, ~own if self.folds > 1 else own
 
     def accuracy(self, score: Floats) -> float:
         """Return how many get their own value if each group is ordered by a score."""
@@ -186,21 +198,14 @@ def _tried(trial: _Trial, columns: Mapping[str, Released]) -> Ordering:
 def _alone(trial: _Trial, column: Released) -> float:
     """Return the success of ordering by one column: upwards, downwards, or by what its codes mean."""
     places = column.places[trial.rows]
-    scores = (places, -places, _means(trial, places), _lines(trial, places))
-    return max(trial.accuracy(score) for score in scores)
+    learned = (_means(trial, places), _lines(trial, places), *_curves(trial, places))
+    return max(trial.accuracy(score) for score in (places, -places, *learned))
 
 
 def _together(trial: _Trial, columns: Sequence[Released]) -> float:
     """Return the success of ordering by a regression on all columns."""
-    best = 0.0
-    for features, target in _designs(trial, columns):
-        score = np.empty(len(trial.rows))
-        for fold in (0, 1):
-            other = trial.fold != fold
-            learned = _least_squares(features[other], target[other])
-            score[~other] = features[~other] @ learned
-        best = max(best, trial.accuracy(score))
-    return best
+    scores = (_regression(trial, *design) for design in _designs(trial, columns))
+    return max(map(trial.accuracy, scores))
 
 
 def _designs(trial: _Trial, columns: Sequence[Released]) -> list[tuple[Floats, Floats]]:
@@ -216,6 +221,7 @@ def _designs(trial: _Trial, columns: Sequence[Released]) -> list[tuple[Floats, F
         means = _means(trial, places)
         plain += [_scaled(places), _scaled(means)]
         bent += [_scaled(means), _scaled(_lines(trial, places))]
+        bent += [_scaled(curve) for curve in _curves(trial, places)]
         if column.is_number and (places > 0).all():
             logs.append(_scaled(np.log(places)))
         else:
@@ -243,21 +249,18 @@ def _stretches(places: Floats) -> Floats:
 
 
 def _lines(trial: _Trial, places: Floats) -> Floats:
-    """Return what a line through each stretch of a column says, learned on the other half."""
+    """Return what a line through each stretch of a column says, learned on the other groups."""
     stretch = np.asarray(_stretches(places), np.int64)
     size, x, y = int(stretch.max(initial=0)) + 1, _scaled(places), trial.values
     found = np.empty(len(places))
-    for fold in (0, 1):
-        own, other = trial.fold == fold, trial.fold != fold
-        if not other.any():
-            other = own
+    for own, other in trial.learning():
         here = stretch[other]
         count, sums, totals, squares, products = (
             np.bincount(here, weights, minlength=size)
             for weights in (None, x[other], y[other], x[other] ** 2, (x * y)[other])
         )
         known = np.maximum(count, 1)
-        middle = np.where(count > 0, totals / known, y[other].mean() if other.any() else 0.0)
+        middle = np.where(count > 0, totals / known, y[other].mean())
         variance = squares - sums**2 / known
         slope = (products - sums * totals / known) / np.where(variance > 1e-12, variance, np.inf)
         place = stretch[own]
@@ -265,28 +268,50 @@ def _lines(trial: _Trial, places: Floats) -> Floats:
     return found
 
 
+def _curves(trial: _Trial, places: Floats) -> list[Floats]:
+    """Return what smooth curves of few and of many pieces say, learned on the other groups."""
+    from scipy.interpolate import BSpline
+
+    found = []
+    distinct = len(np.unique(places))
+    for pieces in _PIECES:
+        ends = np.unique(np.quantile(places, np.linspace(0, 1, pieces + 1)))
+        if len(ends) < 3 or distinct < 2 * len(ends):  # the means of the values say as much
+            continue
+        knots = np.concatenate([[ends[0]] * 3, ends, [ends[-1]] * 3])
+        basis = BSpline.design_matrix(places, knots, 3).toarray()
+        found.append(_regression(trial, basis, trial.values))
+    return found
+
+
 def _means(trial: _Trial, places: Floats) -> Floats:
-    """Return for each record the mean value of its code, learned on the other half of the groups."""
+    """Return for each record the mean value of its code, learned on the other groups."""
     _, codes = np.unique(places, return_inverse=True)
     codes = codes.ravel()
     found = np.empty(len(codes))
-    for fold in (0, 1):
-        other = trial.fold != fold
-        if not other.any():
-            other = ~other
-        size = int(codes.max(initial=0)) + 1
+    size = int(codes.max(initial=0)) + 1
+    for own, other in trial.learning():
         count = np.bincount(codes[other], minlength=size)
         total = np.bincount(codes[other], trial.values[other], minlength=size)
         middle = trial.values[other].mean()
         means = (total + _PRIOR * middle) / (count + _PRIOR)
-        found[trial.fold == fold] = means[codes[trial.fold == fold]]
+        found[own] = means[codes[own]]
     return found
 
 
-def _least_squares(features: Floats, target: Floats) -> Floats:
-    if not len(features):
-        return np.zeros(features.shape[1])
-    return np.asarray(np.linalg.lstsq(features, target, rcond=_RIDGE)[0])
+def _regression(trial: _Trial, features: Floats, target: Floats) -> Floats:
+    """Return what least squares say of each record, learned on the other groups."""
+    found = np.empty(len(target))
+    # Sums over all others are those over everybody without one's own part: added up once.
+    squares, products = features.T @ features, features.T @ target
+    for own, _ in trial.learning():
+        mine, left, right = features[own], squares, products
+        if trial.folds > 1:
+            left, right = squares - mine.T @ mine, products - mine.T @ target[own]
+        size, axes = np.linalg.eigh(left)
+        kept = size > _NOISE * max(float(size[-1]), 1e-300)
+        found[own] = mine @ (axes[:, kept] @ ((axes[:, kept].T @ right) / size[kept]))
+    return found
 
 
 def _scaled(values: Floats) -> Floats:
