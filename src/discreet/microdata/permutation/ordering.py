@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from discreet.errors import RefusedError
 from discreet.microdata.permutation.groups import Groups
-from discreet.randomness import Randomness
 from discreet.report import Report, Rows
 
 __all__ = ["Ordering", "Released", "ordering", "require_unpredicted"]
@@ -42,6 +41,8 @@ _STRETCHES = 64
 _PIECES = (6, 16, 40)
 #: Each part of the groups is ordered by what is learned from all others.
 _FOLDS = 10
+#: People whose values are looked up at once.
+_AT_ONCE = 50_000
 #: Below this share of the largest variance a combination of columns is taken for noise.
 _NOISE = 1e-12
 
@@ -86,7 +87,7 @@ ALL = "all columns"
 class _Trial:
     """Some groups with their true values, on which orderings are tried."""
 
-    def __init__(self, groups: Groups, chosen: Integers, rng: Randomness) -> None:
+    def __init__(self, groups: Groups, chosen: Integers, owners: Integers | None = None) -> None:
         parts = [groups.order[groups.starts[g] : groups.starts[g + 1]] for g in chosen]
         #: The records looked at, by group.
         self.rows = np.concatenate(parts)
@@ -96,20 +97,35 @@ class _Trial:
         self.values = (
             groups.amounts.distinct[self.classes] if self.is_number else self.classes.astype(float)
         )
+        self._width = int(self.classes.max(initial=0)) + 1
         self._ranked = self.classes[np.lexsort((self.classes, self.label))]
-        # Ties of a column are broken by lot, as an attacker has to.
-        self._lot = np.argsort(rng.permutation(len(self.rows)))
         # What is learned for the groups of a fold is learned from all other groups.
         self.folds = max(1, min(_FOLDS, len(chosen)))
         self.fold = self.label % self.folds
-        sizes = groups.sizes[chosen]
-        counts = np.unique(np.stack((self.label, self.classes)), axis=1, return_counts=True)
-        squares = np.bincount(counts[0][0], counts[1].astype(float) ** 2)
-        most = np.zeros(len(chosen))
-        np.maximum.at(most, counts[0][0], counts[1].astype(float))
-        self.baseline = float(most.sum() / sizes.sum())
+        #: Who owns each record; a person in two groups is looked at in each of them.
+        self._person = np.arange(len(self.rows))
+        if owners is not None:
+            both = np.stack((self.label, owners[self.rows]))
+            self._person = np.unique(both, axis=1, return_inverse=True)[1].ravel()
+        own = np.unique(self._person * self._width + self.classes)
+        person, self._value = np.divmod(own, self._width)
+        people = int(self._person.max(initial=-1)) + 1
+        #: Where the different values of each person begin.
+        self._first = np.searchsorted(person, np.arange(people + 1))
+        self.baseline = self._commonest(person) / len(self.rows)
         #: Matches that an order by lot makes; their number varies about as much as it is large.
-        self.by_lot = float((squares / sizes).sum())
+        self.by_lot = self.accuracy(np.zeros(len(self.rows))) * len(self.rows)
+
+    def _commonest(self, person: Integers) -> float:
+        """Return how many records get a value of their owner if each group guesses its best value."""
+        label = np.zeros(len(self._first) - 1, dtype=np.int64)
+        label[self._person] = self.label
+        records = np.bincount(self._person, minlength=len(label))
+        key, where = np.unique(label[person] * self._width + self._value, return_inverse=True)
+        count = np.bincount(where.ravel(), records[person])
+        most = np.zeros(int(self.label.max(initial=-1)) + 1)
+        np.maximum.at(most, key // self._width, count)
+        return float(most.sum())
 
     def learning(self) -> Iterator[tuple[Flags, Flags]]:
         """Give the records of each fold and those that it learns from: all others, if there are."""
@@ -118,9 +134,31 @@ class _Trial:
             yield own, ~own if self.folds > 1 else own
 
     def accuracy(self, score: Floats) -> float:
-        """Return how many get their own value if each group is ordered by a score."""
-        order = np.lexsort((self._lot, score, self.label))
-        return float((self._ranked == self.classes[order]).mean())
+        """Return the share of records that get a value of their owner if groups are ordered by a score.
+
+        Records with equal scores share the values of their places: what is expected counts, so that
+        the same file is always judged alike.
+        """
+        order = np.lexsort((score, self.label))
+        sorted_by, label = score[order], self.label[order]
+        new = (sorted_by[1:] != sorted_by[:-1]) | (label[1:] != label[:-1])
+        block = np.concatenate(([0], np.cumsum(new))) if len(order) else order
+        size = np.bincount(block)
+        offered, times = np.unique(block * self._width + self._ranked, return_counts=True)
+        people = len(self._first) - 1
+        alike, records = np.unique(block * people + self._person[order], return_counts=True)
+        right = 0.0
+        for start in range(0, len(alike), _AT_ONCE):
+            place, person = np.divmod(alike[start : start + _AT_ONCE], people)
+            many = self._first[person + 1] - self._first[person]
+            each = np.repeat(np.arange(len(person)), many)
+            step = np.arange(len(each)) - np.repeat(np.cumsum(many) - many, many)
+            key = place[each] * self._width + self._value[self._first[person][each] + step]
+            found = np.minimum(np.searchsorted(offered, key), len(offered) - 1)
+            hits = np.where(offered[found] == key, times[found], 0)
+            weight = records[start : start + _AT_ONCE] / size[place]
+            right += float((hits * weight[each]).sum())
+        return right / max(len(order), 1)
 
     def is_certain(self, accuracy: float) -> bool:
         """Whether so many matches are no accident."""
@@ -129,7 +167,11 @@ class _Trial:
 
 
 def ordering(
-    groups: Groups, columns: Mapping[str, Released], chosen: Integers, *, rng: Randomness
+    groups: Groups,
+    columns: Mapping[str, Released],
+    chosen: Integers,
+    *,
+    owners: Integers | None = None,
 ) -> Ordering:
     """Try to order some of the groups by every released column, and by all of them together.
 
@@ -141,10 +183,10 @@ def ordering(
         What is released, one entry per record in the records' order.
     chosen
         The groups to look at.
-    rng
-        Breaks ties.
+    owners
+        Whose each record is, where people have several; each record is somebody's by default.
     """
-    return _tried(_Trial(groups, chosen, rng), columns)
+    return _tried(_Trial(groups, chosen, owners), columns)
 
 
 def require_unpredicted(
@@ -154,14 +196,14 @@ def require_unpredicted(
     *,
     sensitive: str,
     vouched: Sequence[str],
-    rng: Randomness,
+    owners: Integers | None = None,
 ) -> Ordering:
     """Refuse columns by which attackers find values far more often than by guessing.
 
     Columns that are vouched for are not held against the release; what they give away is still
     part of the result.
     """
-    trial = _Trial(groups, chosen, rng)
+    trial = _Trial(groups, chosen, owners)
     whole = _tried(trial, columns)
     left = {name: column for name, column in columns.items() if name not in vouched}
     telling: list[str] = []
@@ -311,7 +353,9 @@ def _regression(trial: _Trial, features: Floats, target: Floats) -> Floats:
         size, axes = np.linalg.eigh(left)
         kept = size > _NOISE * max(float(size[-1]), 1e-300)
         found[own] = mine @ (axes[:, kept] @ ((axes[:, kept].T @ right) / size[kept]))
-    return found
+    # People who look alike score alike, whatever the last digits of a product are.
+    spread = float(found.std())
+    return np.round(found / spread, 9) if spread > 0 else found
 
 
 def _scaled(values: Floats) -> Floats:
