@@ -183,3 +183,16 @@ def test_a_guessed_secret_is_no_protection():
     assert Pair.of(frame).keys == ("income", "sales")
     given = dc.read(frame, roles={"sales": "confidential"})
     assert Pair.of(given).keys == ("income",)
+
+
+def test_distances_of_rounding_alone_do_not_keep_bidders_busy_for_ever():
+    """Nearest distances of 1e-32 asked for steps that prices of one could not take."""
+    from discreet.microdata.matching import cheapest
+
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        people = rng.choice([0.1, 0.2, 0.3, 0.7], (14, 2))
+        spots = people + rng.choice([0, 1e-16, 2e-16], (14, 2))
+        spots[:2] = people[:2] + 1.5
+        found = cheapest(people, spots, np.ones(14, dtype=np.int64))
+        assert sorted(found) == list(range(14))

@@ -85,6 +85,31 @@ def test_a_value_counts_once_per_person() -> None:
 
 
 @pytest.mark.parametrize(
+    "model",
+    [
+        dc.LDiversity("illness", 3),
+        dc.LDiversity("illness", 2, kind="entropy"),
+        dc.LDiversity("illness", 2, kind="recursive", c=4.0),
+    ],
+    ids=lambda model: model.kind,
+)
+def test_one_person_s_many_values_do_not_hide_what_everybody_has(model, tmp_path) -> None:
+    """All four have hiv; one of them has three more illnesses."""
+    alike = {f"p{n}": [("20", "f", "hiv")] for n in range(3)}
+    many = {"p3": [("20", "f", ill) for ill in ("hiv", "flu", "gout", "none")]}
+    others = {
+        f"q{n}": [("40", "m", ill)] for n, ill in enumerate(["hiv", "flu", "gout", "none"] * 2)
+    }
+    data = stays(alike | many | others)
+    check = model.check(data)
+    assert not check.holds
+    assert dc.KAnonymity(4).check(data).holds
+    safe = dc.anonymize(data, [dc.KAnonymity(4), model], method=dc.Mondrian())
+    assert "20" not in set(safe.frame["age"])
+    safe.write(tmp_path / "out")  # the verifier agrees
+
+
+@pytest.mark.parametrize(
     "method", METHODS, ids=lambda m: f"{m.name}-{list(m.settings().values())[1:]}"
 )
 def test_every_method_hides_each_person_among_k_people(method: dc.Anonymization) -> None:

@@ -88,8 +88,8 @@ def anonymize(
     promises = (models,) if isinstance(models, Model) else tuple(models)
     require_models(promises)
     dataset, keys = decided_keys(as_dataset(data), quasi)
-    require_release(dataset, changed=keys)
     way = Generalization() if method is None else method
+    require_release(dataset, changed=way.covered(keys))
     if ledger is not None:
         with Memory(ledger, dataset, snapshot=snapshot) as memory:
             made = _remembered(dataset, promises, way, keys, memory, verify, progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -189,7 +190,9 @@ class Anonymized(MicrodataRelease):
 
         modelled = {column for model in self.models for column in model.columns}
         seen = without_starred(self.dataset, self.quasi) if self._done.starred else self.dataset
-        return coverage(seen, self.quasi, changed=self.quasi, modelled=modelled)
+        assert self.method is not None
+        changed = self.method.covered(self.quasi)
+        return coverage(seen, changed, changed=changed, modelled=modelled)
 
     @property
     def verdict(self) -> str:
@@ -238,12 +241,26 @@ class Anonymized(MicrodataRelease):
             "remarks": list(self._done.notes),
         }
         risk: dict[str, Any] = {
-            "checks": [check.to_dict() for check in self.checks],
+            "checks": [check.to_dict() for check in self._told_checks],
             "not covered": self.coverage.to_dict(),
         }
         if self.guess is not None:
             risk["guess within the class"] = self.guess
         return Evidence("microdata", settings, risk, self.loss.to_dict(), self.verdict)
+
+    @property
+    def _told_checks(self) -> tuple[ModelCheck, ...]:
+        """The checks without what a class reaches against a file with suppressed records.
+
+        The exact distance would tell the confidential values of the records that were left out.
+        """
+        compared = {model.name for model in self.models if model.compares}
+        if not self._done.suppressed:
+            return self.checks
+        return tuple(
+            dataclasses.replace(check, value=math.nan) if check.model in compared else check
+            for check in self.checks
+        )
 
     def promises(self) -> Sequence[Mapping[str, Any]]:
         """Return the models with the keys and the reading they hold for."""
@@ -297,7 +314,10 @@ class Anonymized(MicrodataRelease):
 
         checks = (
             ("model", "promise", "holds", "reached", "classes"),
-            [(c.model, c.promise, c.holds, c.value, c.classes) for c in self.checks],
+            [
+                (c.model, c.promise, c.holds, "" if math.isnan(c.value) else c.value, c.classes)
+                for c in self._told_checks
+            ],
         )
         parts = [
             Section("What is promised", "Checked on the released file.", table=checks),

@@ -24,6 +24,8 @@ Places = npt.NDArray[np.int64]
 #: Candidates of each person to begin with, and how many more may come at a time.
 _CANDIDATES = 24
 _GROUPS = 32
+#: Auctions raise prices by no less than this share of the largest cost.
+_SMALLEST_STEP = 1e-9
 #: Distances held at once.
 _BLOCK = 1 << 21
 
@@ -44,6 +46,8 @@ def cheapest(
         # Prices that are nearly right, by auctions with smaller and smaller steps.
         step = float(task.costs.max()) / 4
         least = float(np.median(task.costs.min(axis=1))) / 200
+        # A step must change prices: one below their rounding would be bid without end.
+        least = max(least, _SMALLEST_STEP * step) if least > 0 else 0.0
         while step > least > 0:
             step = max(step / 5, least)
             _auction(task.candidates, task.costs, task.many, task.worth, step)

@@ -16,6 +16,7 @@ from discreet.errors import InputError, RefusedError
 from discreet.microdata.columns import is_number
 from discreet.microdata.masking import Masking
 from discreet.microdata.masking._base import IN_MEMORY
+from discreet.microdata.published import loss_class, rounded
 from discreet.randomness import Randomness
 from discreet.report import Rows
 from discreet.verification import Held
@@ -150,7 +151,7 @@ class MicrodataRelease(Release):
     @property
     def verdict(self) -> str:
         """The release in one sentence of plain words."""
-        told = [f"a value lost {self.loss.value:.1%} on average", *cautions(self.methods)]
+        told = [f"a value lost {loss_class(self.loss.value)} on average", *cautions(self.methods)]
         if self.coverage.words:
             told.append(f"not covered: {self.coverage.words}")
         lost = "; ".join(told)
@@ -176,9 +177,19 @@ class MicrodataRelease(Release):
         }
         risk: dict[str, Any] = {"not covered": self.coverage.to_dict()}
         if self.risk is not None:
-            risk |= {f.measure: f.value for f in self.risk.findings}
-        loss = {found.measure: found.value for found in self.loss.comparisons}
+            risk |= {f.measure: rounded(f.value) for f in self.risk.findings}
+        loss = {name: loss_class(value) for name, value in self._told_losses.items()}
         return Evidence("microdata", settings, risk, loss, self.verdict, self.randomness)
+
+    @property
+    def _told_losses(self) -> dict[str, float]:
+        """The losses that may be told: means over all records of parts between 0 and 1."""
+        found = {c.measure: c for c in self.loss.comparisons}
+        if "value-loss" not in found:
+            return {}
+        by_column = found["value-loss"].facts
+        told = {name: value for name, value in by_column.items() if name in self.dataset.columns}
+        return {"value-loss": found["value-loss"].value, **told}
 
     def promises(self) -> Sequence[Mapping[str, Any]]:
         """Return the columns, the number of records and the k that the verdict tells."""
@@ -288,12 +299,15 @@ class MicrodataRelease(Release):
             Section("What is not covered", table=self.coverage),
         ]
         if self.risk is not None:
-            values = {f.measure: f.value for f in self.risk.findings}
+            values = {f.measure: rounded(f.value) for f in self.risk.findings}
             parts += [
                 Section(
                     "What an intruder could do",
                     f"The intruder knows {', '.join(self.risk.keys)}.",
-                    table=self.risk,
+                    table=(
+                        ("measure", "risk", "meaning"),
+                        [(f.measure, values[f.measure], f.meaning) for f in self.risk.findings],
+                    ),
                     picture=bars(values, "risk"),
                     caption="Risk by measure, from 0 to 1",
                 ),
@@ -301,17 +315,13 @@ class MicrodataRelease(Release):
             ]
         if not self.loss.comparisons:  # an empty file
             return parts
-        by_column = {
-            name: value
-            for name, value in self.loss["value-loss"].facts.items()
-            if name in self.dataset.columns
-        }
+        lost = [(name, loss_class(value)) for name, value in self._told_losses.items()]
         parts.append(
             Section(
                 "What was lost",
-                table=self.loss,
-                picture=bars(by_column, "loss of a value"),
-                caption="Mean loss of a value by column, from 0 (as it was) to 1 (gone)",
+                "Mean loss of a value, from 0% (as it was) to 100% (gone), in classes: exact losses "
+                "would tell what was withheld, and are for the curator (`discreet microdata utility`).",
+                table=(("column", "loss"), [("all", lost[0][1]), *lost[1:]] if lost else []),
             )
         )
         return parts

@@ -16,6 +16,7 @@ from discreet.dp.caution import caution
 from discreet.errors import RefusedError
 from discreet.microdata.bought import Bought
 from discreet.microdata.columns import is_number
+from discreet.microdata.published import rounded
 from discreet.microdata.release import MicrodataRelease
 from discreet.microdata.synthesizers._base import Budget, Synthesizer
 from discreet.randomness import Randomness
@@ -227,9 +228,9 @@ class SyntheticRelease(MicrodataRelease):
         else:
             settings["original records"] = len(self.original)
             if len(self.original) >= _FEWEST:
-                risk |= {f.measure: dict(f.facts) for f in self.risk().found.findings}
+                risk |= {f.measure: rounded(dict(f.facts)) for f in self.risk().found.findings}
                 risk["values of one record"] = dict(self._own_values)
-                loss = {c.measure: c.value for c in self.utility().comparisons}
+                loss = {c.measure: rounded(c.value) for c in self.utility().comparisons}
         return Evidence("synthetic", settings, risk, loss, self.verdict, self.randomness)
 
     def promises(self) -> Sequence[Mapping[str, Any]]:

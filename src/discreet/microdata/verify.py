@@ -125,4 +125,4 @@ def without_starred(released: Dataset, keys: Sequence[str]) -> Dataset:
     starred = exp.and_(
         *(exp.NullSafeEQ(this=sql.column(name), expression=sql.text(STAR)) for name in keys)
     )
-    return released.where(exp.Not(this=starred))
+    return released.where(exp.Not(this=exp.Paren(this=starred)))

@@ -299,12 +299,21 @@ def _l_diversity(model: Mapping[str, Any], own: _Class, _: Shares, __: Held) -> 
     counts, least = sorted(values.values(), reverse=True), float(model["l"])
     if own.people < least - _SLACK:
         return False
+    # Who has several values must not stand for others, who may all have the same.
     if model["kind"] == "distinct":
-        return len(counts) >= least
+        return len(counts) >= least and own.people - counts[0] >= least - 1 - _SLACK
     if model["kind"] == "recursive":
-        return counts[0] < float(model["c"]) * sum(counts[int(least) - 1 :])
+        first = int(least) - 1
+        others = min(sum(counts[first:]), own.people - sum(counts[:first]))
+        return counts[0] < float(model["c"]) * others
     entropy = -sum(q * math.log(q) for q in _shares(values).values())
-    return entropy >= math.log(least) - _SLACK
+    common, others = counts[0] / own.people, max(1, len(counts) - 1)
+    if common < 1:
+        equal = (1 - common) / others
+        most = -common * math.log(common) - (1 - common) * math.log(equal)
+    else:
+        most = 0.0
+    return min(entropy, most) >= math.log(least) - _SLACK
 
 
 def _t_closeness(model: Mapping[str, Any], own: _Class, file: Shares, held: Held) -> bool:

@@ -477,3 +477,28 @@ def test_nothing_is_written_when_it_is_refused(tmp_path):
     with pytest.raises(dc.InfeasibleError):
         dc.anonymize(dataset(people(5)), dc.KAnonymity(9)).write(tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_ends_of_ages_and_days_are_those_of_a_public_grid():
+    """The ends were the least and largest age of the class: values that people have."""
+    rng = np.random.default_rng(5)
+    first = pd.Timestamp("2024-01-03")
+    rows = pd.DataFrame(
+        {
+            "age": rng.integers(18, 91, 400),
+            "seen": (first + pd.to_timedelta(rng.integers(0, 200, 400), "D")).date,
+            "children": rng.integers(0, 6, 400),
+        }
+    )
+    people = dc.read(rows, roles=dict.fromkeys(rows.columns, "quasi"))
+    for relaxed in (False, True):
+        safe = dc.anonymize(people, dc.KAnonymity(5), method=dc.Mondrian(relaxed=relaxed)).frame
+        lows = [int(text.split("-")[0]) for text in safe["age"] if "-" in text]
+        highs = [int(text.split("-")[1]) for text in safe["age"] if "-" in text]
+        assert lows
+        assert all(low % 5 == 0 for low in lows)
+        assert all(high % 5 == 4 for high in highs)
+        days = {word.strip("[)") for text in safe["seen"] for word in text.split(", ")}
+        days = {word.removeprefix("before ").removeprefix("from ") for word in days} - {"any"}
+        assert days
+        assert all(pd.Timestamp(d).day_of_week == 0 or pd.Timestamp(d).day == 1 for d in days)

@@ -9,6 +9,7 @@ from discreet.registry import parameter
 
 if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
+    from discreet.microdata.methods import Anonymization
 
 __all__ = ["privacy_models", "require_fitting", "require_models"]
 
@@ -27,11 +28,16 @@ def require_models(models: tuple[Model, ...]) -> None:
     require(models)
 
 
-def require_fitting(dataset: Dataset, quasi: tuple[str, ...], models: tuple[Model, ...]) -> None:
+def require_fitting(
+    dataset: Dataset,
+    quasi: tuple[str, ...],
+    models: tuple[Model, ...],
+    method: Anonymization | None,
+) -> None:
     """Raise an InputError if a column is missing, undecided, or has two roles."""
     from discreet.microdata.decided import decided_keys, require_release
     from discreet.microdata.frequency_set import require_apart
 
     dataset, keys = decided_keys(dataset, quasi or None)
     require_apart(dataset, keys, models)
-    require_release(dataset, changed=keys)
+    require_release(dataset, changed=keys if method is None else method.covered(keys))

@@ -64,7 +64,7 @@ class Anonymize(RecordsJob):
         from discreet.microdata.methods.generalization import Generalization
         from discreet.microdata.models._base import require_enough
 
-        require_fitting(data, self.quasi, self.models)
+        require_fitting(data, self.quasi, self.models, self.method)
         quasi = quasi_identifiers(data, self.quasi or None)
         (self.method or Generalization()).require(data, quasi)
         require_enough(data.count, self.models)

@@ -78,6 +78,10 @@ class Anonymization(Member):
     ) -> Outcome:
         """Return the dataset changed so that it keeps every model."""
 
+    def covered(self, keys: Sequence[str]) -> tuple[str, ...]:
+        """Return the keys that the promise is about; the others leave as they are."""
+        return tuple(keys)
+
     def require(self, dataset: Dataset, quasi: Sequence[str]) -> None:
         """Raise an InputError if the method cannot work on these columns; looks at no value."""
 

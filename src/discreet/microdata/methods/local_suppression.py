@@ -87,6 +87,11 @@ class LocalSuppression(Anonymization):
     def _wish(self) -> Preferences:
         return Preferences(self.missing, self.importance, self.costs, self.key_sets, self.spare)
 
+    def covered(self, keys: Sequence[str]) -> tuple[str, ...]:
+        """Return the keys that a set names: a key that none names leaves as it is."""
+        named = {name for chosen in self.key_sets for name in chosen}
+        return tuple(name for name in keys if name in named or not named)
+
     def anonymize(
         self,
         dataset: Dataset,

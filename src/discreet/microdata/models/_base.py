@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +81,9 @@ class Model(Member):
     Every model here is closed under union: the union of classes that keep the promise keeps it
     too. The search for an optimal generalisation rests on that, through `largest`.
     """
+
+    #: Whether classes are compared with the whole file, suppressed records included.
+    compares: ClassVar[bool] = False
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,6 +30,8 @@ class ConfidentialModel(Model):
 @dataclasses.dataclass(frozen=True)
 class DistributionModel(ConfidentialModel):
     """A promise that each class looks like the whole file: what it reaches must stay small."""
+
+    compares: ClassVar[bool] = True
 
     @property
     @abc.abstractmethod

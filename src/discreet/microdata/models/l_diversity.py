@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.microdata.classes import Classes, Domain, Integers, Numbers
+from discreet.microdata.classes import UNITS, Classes, Domain, Integers, Numbers
 from discreet.microdata.models._base import TOLERANCE, Booleans, Group, most_within, whole
 from discreet.microdata.models._confidential import ConfidentialModel
 from discreet.registry import parameter
@@ -86,19 +86,38 @@ class LDiversity(ConfidentialModel):
 
     def measure(self, classes: Classes) -> Numbers:
         """Return the l that each class reaches; in the recursive form the smallest c, less is better."""
+        people = classes.people
         if self.kind == "distinct":
-            values = classes.distinct(self.column)
-            return np.minimum(values, classes.people).astype(np.float64)
+            values = np.minimum(classes.distinct(self.column), people)
+            return np.minimum(values, self._others(classes) + 1).astype(np.float64)
         found = np.zeros(len(classes))
         for block, counts in classes.histograms(self.column):
-            found[block] = _effective(counts) if self.kind == "entropy" else self._ratio(counts)
+            if self.kind == "recursive":
+                found[block] = self._ratio(counts, people[block])
+            else:
+                found[block] = np.minimum(_effective(counts), _at_most(counts, people[block]))
         if self.kind == "entropy":
-            return np.minimum(found, classes.people)
-        return np.where(classes.people < self.l, np.inf, found)
+            return np.minimum(found, people)
+        return np.where(people < self.l, np.inf, found)
 
-    def _ratio(self, counts: Numbers) -> Numbers:
+    def _others(self, classes: Classes) -> Integers:
+        """Return how many people of each class lack its commonest value.
+
+        With one record a person l values leave at least l − 1 such people. Who owns several records
+        may have all the values, and everybody else one and the same.
+        """
+        if UNITS not in classes.cells:
+            return classes.people
+        cells, most = classes.cells[self.column], np.zeros(len(classes), dtype=np.int64)
+        np.maximum.at(most, cells.place, cells.count)
+        return classes.people - most
+
+    def _ratio(self, counts: Numbers, people: Integers) -> Numbers:
         ordered = -np.sort(-counts, axis=1)
-        tail = ordered[:, int(self.l) - 1 :].sum(axis=1)
+        first = int(self.l) - 1
+        # People with several values are no more people: the others are those without the first ones.
+        others = np.maximum(people - ordered[:, :first].sum(axis=1), 0.0)
+        tail = np.minimum(ordered[:, first:].sum(axis=1), others)
         with np.errstate(divide="ignore"):
             return np.asarray(ordered[:, 0] / tail)
 
@@ -126,7 +145,9 @@ class LDiversity(ConfidentialModel):
     def largest(self, classes: Classes) -> Integers:
         """Return how many records of each class can stay, at most."""
         if self.kind == "distinct":
-            return np.where(self.satisfied(classes), classes.sizes, 0)
+            # Parts may leave a value out that a person has in another part: only these two hold.
+            most = np.minimum(classes.distinct(self.column), classes.people)
+            return np.where(most >= self.l * (1 - 1e-12), classes.sizes, 0)
         found = np.zeros(len(classes))
         for block, counts in classes.histograms(self.column):
             if self.kind == "entropy":
@@ -160,6 +181,18 @@ def _effective(counts: Numbers) -> Numbers:
     shares = counts / counts.sum(axis=1, keepdims=True)
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
     return np.asarray(np.exp(-(shares * logs).sum(axis=1)), dtype=np.float64)
+
+
+def _at_most(counts: Numbers, people: Integers) -> Numbers:
+    """Return the effective number of values that fits the share of people with the commonest one.
+
+    Entropy is greatest where the other values are equally common. A value that everybody has leaves 1.
+    """
+    share = np.minimum(counts.max(axis=1, initial=0.0) / np.maximum(people, 1), 1.0)
+    rest, others = 1.0 - share, np.maximum((counts > 0).sum(axis=1) - 1, 1)
+    own = -share * np.log(share, out=np.zeros_like(share), where=share > 0)
+    apart = np.log(rest, out=np.zeros_like(rest), where=rest > 0) - np.log(others)
+    return np.asarray(np.exp(own - rest * apart), dtype=np.float64)
 
 
 @functools.lru_cache(maxsize=256)

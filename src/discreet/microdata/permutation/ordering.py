@@ -11,20 +11,20 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import RefusedError
 from discreet.microdata.permutation.groups import Groups
-from discreet.randomness import Randomness
 from discreet.report import Report, Rows
 
 __all__ = ["Ordering", "Released", "ordering", "require_unpredicted"]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 #: An attack that is right for so many more of the records than blind guessing is not tolerated.
 _TOLERATED = 0.2
@@ -37,8 +37,14 @@ _MULTIPLIED = 8
 #: Records in a stretch of a column, at least, and number of stretches, at most.
 _STRETCH = 12
 _STRETCHES = 64
-#: Below this a part of a regression is taken for noise.
-_RIDGE = 1e-9
+#: Pieces of the smooth curves that are tried: few where there is much noise, many where it bends.
+_PIECES = (6, 16, 40)
+#: Each part of the groups is ordered by what is learned from all others.
+_FOLDS = 10
+#: People whose values are looked up at once.
+_AT_ONCE = 50_000
+#: Below this share of the largest variance a combination of columns is taken for noise.
+_NOISE = 1e-12
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -81,7 +87,7 @@ ALL = "all columns"
 class _Trial:
     """Some groups with their true values, on which orderings are tried."""
 
-    def __init__(self, groups: Groups, chosen: Integers, rng: Randomness) -> None:
+    def __init__(self, groups: Groups, chosen: Integers, owners: Integers | None = None) -> None:
         parts = [groups.order[groups.starts[g] : groups.starts[g + 1]] for g in chosen]
         #: The records looked at, by group.
         self.rows = np.concatenate(parts)
@@ -91,24 +97,68 @@ class _Trial:
         self.values = (
             groups.amounts.distinct[self.classes] if self.is_number else self.classes.astype(float)
         )
+        self._width = int(self.classes.max(initial=0)) + 1
         self._ranked = self.classes[np.lexsort((self.classes, self.label))]
-        # Ties of a column are broken by lot, as an attacker has to.
-        self._lot = np.argsort(rng.permutation(len(self.rows)))
-        # Half of the groups say what is learned for the other half.
-        self.fold = self.label % 2
-        sizes = groups.sizes[chosen]
-        counts = np.unique(np.stack((self.label, self.classes)), axis=1, return_counts=True)
-        squares = np.bincount(counts[0][0], counts[1].astype(float) ** 2)
-        most = np.zeros(len(chosen))
-        np.maximum.at(most, counts[0][0], counts[1].astype(float))
-        self.baseline = float(most.sum() / sizes.sum())
+        # What is learned for the groups of a fold is learned from all other groups.
+        self.folds = max(1, min(_FOLDS, len(chosen)))
+        self.fold = self.label % self.folds
+        #: Who owns each record; a person in two groups is looked at in each of them.
+        self._person = np.arange(len(self.rows))
+        if owners is not None:
+            both = np.stack((self.label, owners[self.rows]))
+            self._person = np.unique(both, axis=1, return_inverse=True)[1].ravel()
+        own = np.unique(self._person * self._width + self.classes)
+        person, self._value = np.divmod(own, self._width)
+        people = int(self._person.max(initial=-1)) + 1
+        #: Where the different values of each person begin.
+        self._first = np.searchsorted(person, np.arange(people + 1))
+        self.baseline = self._commonest(person) / len(self.rows)
         #: Matches that an order by lot makes; their number varies about as much as it is large.
-        self.by_lot = float((squares / sizes).sum())
+        self.by_lot = self.accuracy(np.zeros(len(self.rows))) * len(self.rows)
+
+    def _commonest(self, person: Integers) -> float:
+        """Return how many records get a value of their owner if each group guesses its best value."""
+        label = np.zeros(len(self._first) - 1, dtype=np.int64)
+        label[self._person] = self.label
+        records = np.bincount(self._person, minlength=len(label))
+        key, where = np.unique(label[person] * self._width + self._value, return_inverse=True)
+        count = np.bincount(where.ravel(), records[person])
+        most = np.zeros(int(self.label.max(initial=-1)) + 1)
+        np.maximum.at(most, key // self._width, count)
+        return float(most.sum())
+
+    def learning(self) -> Iterator[tuple[Flags, Flags]]:
+        """Give the records of each fold and those that it learns from: all others, if there are."""
+        for fold in range(self.folds):
+            own = self.fold == fold
+            yield own, ~own if self.folds > 1 else own
 
     def accuracy(self, score: Floats) -> float:
-        """Return how many get their own value if each group is ordered by a score."""
-        order = np.lexsort((self._lot, score, self.label))
-        return float((self._ranked == self.classes[order]).mean())
+        """Return the share of records that get a value of their owner if groups are ordered by a score.
+
+        Records with equal scores share the values of their places: what is expected counts, so that
+        the same file is always judged alike.
+        """
+        order = np.lexsort((score, self.label))
+        sorted_by, label = score[order], self.label[order]
+        new = (sorted_by[1:] != sorted_by[:-1]) | (label[1:] != label[:-1])
+        block = np.concatenate(([0], np.cumsum(new))) if len(order) else order
+        size = np.bincount(block)
+        offered, times = np.unique(block * self._width + self._ranked, return_counts=True)
+        people = len(self._first) - 1
+        alike, records = np.unique(block * people + self._person[order], return_counts=True)
+        right = 0.0
+        for start in range(0, len(alike), _AT_ONCE):
+            place, person = np.divmod(alike[start : start + _AT_ONCE], people)
+            many = self._first[person + 1] - self._first[person]
+            each = np.repeat(np.arange(len(person)), many)
+            step = np.arange(len(each)) - np.repeat(np.cumsum(many) - many, many)
+            key = place[each] * self._width + self._value[self._first[person][each] + step]
+            found = np.minimum(np.searchsorted(offered, key), len(offered) - 1)
+            hits = np.where(offered[found] == key, times[found], 0)
+            weight = records[start : start + _AT_ONCE] / size[place]
+            right += float((hits * weight[each]).sum())
+        return right / max(len(order), 1)
 
     def is_certain(self, accuracy: float) -> bool:
         """Whether so many matches are no accident."""
@@ -117,7 +167,11 @@ class _Trial:
 
 
 def ordering(
-    groups: Groups, columns: Mapping[str, Released], chosen: Integers, *, rng: Randomness
+    groups: Groups,
+    columns: Mapping[str, Released],
+    chosen: Integers,
+    *,
+    owners: Integers | None = None,
 ) -> Ordering:
     """Try to order some of the groups by every released column, and by all of them together.
 
@@ -129,10 +183,10 @@ def ordering(
         What is released, one entry per record in the records' order.
     chosen
         The groups to look at.
-    rng
-        Breaks ties.
+    owners
+        Whose each record is, where people have several; each record is somebody's by default.
     """
-    return _tried(_Trial(groups, chosen, rng), columns)
+    return _tried(_Trial(groups, chosen, owners), columns)
 
 
 def require_unpredicted(
@@ -142,14 +196,14 @@ def require_unpredicted(
     *,
     sensitive: str,
     vouched: Sequence[str],
-    rng: Randomness,
+    owners: Integers | None = None,
 ) -> Ordering:
     """Refuse columns by which attackers find values far more often than by guessing.
 
     Columns that are vouched for are not held against the release; what they give away is still
     part of the result.
     """
-    trial = _Trial(groups, chosen, rng)
+    trial = _Trial(groups, chosen, owners)
     whole = _tried(trial, columns)
     left = {name: column for name, column in columns.items() if name not in vouched}
     telling: list[str] = []
@@ -186,21 +240,14 @@ def _tried(trial: _Trial, columns: Mapping[str, Released]) -> Ordering:
 def _alone(trial: _Trial, column: Released) -> float:
     """Return the success of ordering by one column: upwards, downwards, or by what its codes mean."""
     places = column.places[trial.rows]
-    scores = (places, -places, _means(trial, places), _lines(trial, places))
-    return max(trial.accuracy(score) for score in scores)
+    learned = (_means(trial, places), _lines(trial, places), *_curves(trial, places))
+    return max(trial.accuracy(score) for score in (places, -places, *learned))
 
 
 def _together(trial: _Trial, columns: Sequence[Released]) -> float:
     """Return the success of ordering by a regression on all columns."""
-    best = 0.0
-    for features, target in _designs(trial, columns):
-        score = np.empty(len(trial.rows))
-        for fold in (0, 1):
-            other = trial.fold != fold
-            learned = _least_squares(features[other], target[other])
-            score[~other] = features[~other] @ learned
-        best = max(best, trial.accuracy(score))
-    return best
+    scores = (_regression(trial, *design) for design in _designs(trial, columns))
+    return max(map(trial.accuracy, scores))
 
 
 def _designs(trial: _Trial, columns: Sequence[Released]) -> list[tuple[Floats, Floats]]:
@@ -216,6 +263,7 @@ def _designs(trial: _Trial, columns: Sequence[Released]) -> list[tuple[Floats, F
         means = _means(trial, places)
         plain += [_scaled(places), _scaled(means)]
         bent += [_scaled(means), _scaled(_lines(trial, places))]
+        bent += [_scaled(curve) for curve in _curves(trial, places)]
         if column.is_number and (places > 0).all():
             logs.append(_scaled(np.log(places)))
         else:
@@ -243,21 +291,18 @@ def _stretches(places: Floats) -> Floats:
 
 
 def _lines(trial: _Trial, places: Floats) -> Floats:
-    """Return what a line through each stretch of a column says, learned on the other half."""
+    """Return what a line through each stretch of a column says, learned on the other groups."""
     stretch = np.asarray(_stretches(places), np.int64)
     size, x, y = int(stretch.max(initial=0)) + 1, _scaled(places), trial.values
     found = np.empty(len(places))
-    for fold in (0, 1):
-        own, other = trial.fold == fold, trial.fold != fold
-        if not other.any():
-            other = own
+    for own, other in trial.learning():
         here = stretch[other]
         count, sums, totals, squares, products = (
             np.bincount(here, weights, minlength=size)
             for weights in (None, x[other], y[other], x[other] ** 2, (x * y)[other])
         )
         known = np.maximum(count, 1)
-        middle = np.where(count > 0, totals / known, y[other].mean() if other.any() else 0.0)
+        middle = np.where(count > 0, totals / known, y[other].mean())
         variance = squares - sums**2 / known
         slope = (products - sums * totals / known) / np.where(variance > 1e-12, variance, np.inf)
         place = stretch[own]
@@ -265,28 +310,52 @@ def _lines(trial: _Trial, places: Floats) -> Floats:
     return found
 
 
+def _curves(trial: _Trial, places: Floats) -> list[Floats]:
+    """Return what smooth curves of few and of many pieces say, learned on the other groups."""
+    from scipy.interpolate import BSpline
+
+    found = []
+    distinct = len(np.unique(places))
+    for pieces in _PIECES:
+        ends = np.unique(np.quantile(places, np.linspace(0, 1, pieces + 1)))
+        if len(ends) < 3 or distinct < 2 * len(ends):  # the means of the values say as much
+            continue
+        knots = np.concatenate([[ends[0]] * 3, ends, [ends[-1]] * 3])
+        basis = BSpline.design_matrix(places, knots, 3).toarray()
+        found.append(_regression(trial, basis, trial.values))
+    return found
+
+
 def _means(trial: _Trial, places: Floats) -> Floats:
-    """Return for each record the mean value of its code, learned on the other half of the groups."""
+    """Return for each record the mean value of its code, learned on the other groups."""
     _, codes = np.unique(places, return_inverse=True)
     codes = codes.ravel()
     found = np.empty(len(codes))
-    for fold in (0, 1):
-        other = trial.fold != fold
-        if not other.any():
-            other = ~other
-        size = int(codes.max(initial=0)) + 1
+    size = int(codes.max(initial=0)) + 1
+    for own, other in trial.learning():
         count = np.bincount(codes[other], minlength=size)
         total = np.bincount(codes[other], trial.values[other], minlength=size)
         middle = trial.values[other].mean()
         means = (total + _PRIOR * middle) / (count + _PRIOR)
-        found[trial.fold == fold] = means[codes[trial.fold == fold]]
+        found[own] = means[codes[own]]
     return found
 
 
-def _least_squares(features: Floats, target: Floats) -> Floats:
-    if not len(features):
-        return np.zeros(features.shape[1])
-    return np.asarray(np.linalg.lstsq(features, target, rcond=_RIDGE)[0])
+def _regression(trial: _Trial, features: Floats, target: Floats) -> Floats:
+    """Return what least squares say of each record, learned on the other groups."""
+    found = np.empty(len(target))
+    # Sums over all others are those over everybody without one's own part: added up once.
+    squares, products = features.T @ features, features.T @ target
+    for own, _ in trial.learning():
+        mine, left, right = features[own], squares, products
+        if trial.folds > 1:
+            left, right = squares - mine.T @ mine, products - mine.T @ target[own]
+        size, axes = np.linalg.eigh(left)
+        kept = size > _NOISE * max(float(size[-1]), 1e-300)
+        found[own] = mine @ (axes[:, kept] @ ((axes[:, kept].T @ right) / size[kept]))
+    # People who look alike score alike, whatever the last digits of a product are.
+    spread = float(found.std())
+    return np.round(found / spread, 9) if spread > 0 else found
 
 
 def _scaled(values: Floats) -> Floats:

@@ -210,7 +210,7 @@ def _permuted_in_engine(
     chosen = np.arange(len(some))
     columns = {name: _released(rows.column(name)) for name in released}
     ordered = require_unpredicted(
-        some, columns, chosen, sensitive=sensitive, vouched=data.schema.vouched, rng=rng
+        some, columns, chosen, sensitive=sensitive, vouched=data.schema.vouched
     )
     risk = None
     if attack:
@@ -311,7 +311,12 @@ class _Grouped:
         chosen = sampled(self.groups, rng)
         columns = {name: _released(self.rows.column(name)) for name in self.released}
         ordered = require_unpredicted(
-            self.groups, columns, chosen, sensitive=sensitive, vouched=data.schema.vouched, rng=rng
+            self.groups,
+            columns,
+            chosen,
+            sensitive=sensitive,
+            vouched=data.schema.vouched,
+            owners=self.owners,
         )
         return columns, chosen, ordered
 

@@ -2,8 +2,10 @@
 
 The ends come from what the curator declared: cut points, bounds, or a hierarchy of intervals. Without
 a declaration they lie on a grid of round numbers, about a twentieth of the range or two digits of the
-number wide, whichever is finer, and of days or months for dates. Between two cells that hold
-values the roundest number is the end. Beyond the least and the largest value there is no end.
+number wide, whichever is finer, and of weeks or months for dates. Whole numbers such as ages lie in
+cells of five or two, so that an end is not the age of somebody; only where a column has fewer than
+16 possible values is each of them a cell. Between two cells that hold values the roundest number is
+the end. Beyond the least and the largest value there is no end.
 """
 
 from __future__ import annotations
@@ -29,8 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["PublicCells", "public_cells"]
 
 _EPOCH = datetime.date(1970, 1, 1)
-#: Dates that lie farther apart than this are told by month.
-_MONTHLY = 3653
+#: Dates that lie at least so many days apart are told by month, and by week.
+_MONTHLY = 240
+_WEEKLY = 28
+#: Whole numbers that lie at least so far apart are told in cells of this width.
+_WHOLE = ((40, 5.0), (16, 2.0))
 #: Parts of the range of numbers that the grid has at least.
 _PARTS = 20
 #: A grid by two digits of the number gets no finer than this share of the grid by range.
@@ -141,8 +146,7 @@ def public_cells(coded: Coded, schema: Schema) -> PublicCells | None:
     if len(found) and not (low <= found[0] and found[-1] <= high):
         raise _outside(coded.name)
     if dates:
-        monthly = len(found) > 0 and found[-1] - found[0] > _MONTHLY
-        start, end = _months(found) if monthly else (found, found)
+        start, end = _days_on_grid(found)
     else:
         start, end = _grid(found, low, high, whole=whole)
     first = np.concatenate(([True], start[1:] != start[:-1])) if len(start) else np.ones(0, bool)
@@ -215,7 +219,8 @@ def _grid(values: Numbers, low: float, high: float, *, whole: bool) -> tuple[Num
     digits = np.floor(np.log10(np.maximum(size, by_range * _FINEST))) - 1
     step = np.clip(10.0**digits, by_range * _FINEST, by_range)
     if whole:
-        step = np.maximum(np.round(step), 1.0)
+        least = next((width for far, width in _WHOLE if span >= far), 1.0)
+        step = np.maximum(np.round(step), least)
         start = np.floor(values / step) * step
         return np.where(step == 1, values, start), np.where(step == 1, values, start + step)
     # Rounding to the digits of the step keeps 0.3 from becoming 0.30000000000000004.
@@ -226,6 +231,17 @@ def _grid(values: Numbers, low: float, high: float, *, whole: bool) -> tuple[Num
     )
     end = np.array([round(v, k) for v, k in zip(start + step, keep, strict=True)])
     return start, end
+
+
+def _days_on_grid(days: Numbers) -> tuple[Numbers, Numbers]:
+    """Return where the month, week or day of each date begins and ends."""
+    span = float(days[-1] - days[0]) if len(days) else 0.0
+    if span >= _MONTHLY:
+        return _months(days)
+    if span >= _WEEKLY:
+        monday = np.floor((days + 3) / 7) * 7 - 3  # 1970 began on a Thursday
+        return monday, monday + 7
+    return days, days
 
 
 def _months(days: Numbers) -> tuple[Numbers, Numbers]:
