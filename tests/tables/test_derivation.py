@@ -62,7 +62,7 @@ def test_a_changed_invariant_is_found_though_all_adds_up(folder: Path) -> None:
     found = derive(folder)
     assert found is not None
     assert not found.safe
-    assert "exact totals" in found.verdict
+    assert "exact counts" in found.verdict
 
 
 def test_a_changed_interval_or_measurement_is_found(folder: Path) -> None:

@@ -134,7 +134,7 @@ def _derived(cells: Path, folder: Path, stated: Mapping[str, Any]) -> Derivation
         findings += _from_measurements(measured, places, table, frame, whole=whole)
     elif settings["method"].get("measurements"):
         findings.append(("the measurements lie beside the table", f"there is no {MEASUREMENTS}"))
-    verdict = loss.verdict([str(level) for level in facts["invariants"]])
+    verdict = loss.verdict({str(k): str(v) for k, v in facts["invariants"].items()})
     findings.append(
         ("the verdict is what follows", "" if verdict == stated["verdict"] else "it differs")
     )
@@ -200,7 +200,7 @@ class _Loss:
             return ""
         return f"{facts['epsilon']:g} is stated, the scales cost {self.epsilon:g}"
 
-    def verdict(self, exact: Sequence[str]) -> str:
+    def verdict(self, exact: Mapping[str, str]) -> str:
         promise = concentrated(
             self.rho, self.epsilon, self.delta, records=self.records, exact=exact
         )
@@ -215,9 +215,9 @@ def _from_measurements(
     for number in range(places.spine.depth - 1, 0, -1):
         levels.insert(0, np.asarray(places.spine.add_up(levels[0], number)))
     found = []
-    for level, totals in measured.totals.items():
-        off = int((levels[level].sum(axis=1) != totals).sum())
-        found.append(("exact totals are as measured", f"{off:,} are not" if off else ""))
+    for level, (query, answers) in measured.exact.items():
+        off = int((places.basis.answers(levels[level], query) != answers).sum())
+        found.append(("exact counts are as measured", f"{off:,} are not" if off else ""))
     estimate = TreeEstimate(places, linear_estimate(measured), tuple(levels) if whole else None)
     order = np.argsort(table.keys)
     off = 0

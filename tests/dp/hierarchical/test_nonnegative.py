@@ -70,7 +70,8 @@ def test_projection_reaches_the_optimum(fixes_sums: bool) -> None:
         total = truth.sum(axis=0)[None, :].astype(float)
         sums = truth.sum(axis=1).astype(float) if fixes_sums else None
         starts = np.array([0, children])
-        found = project(basis, estimate, precisions, starts, total, sums=sums)
+        fixed = None if sums is None else ((), sums[:, None])
+        found = project(basis, estimate, precisions, starts, total, fixed=fixed)
         found = fill_margins(found, starts, total, sums)
         best = optimum(basis, estimate, precisions, total[0], sums)
         assert objective(basis, found, estimate, precisions) <= 1.01 * best + 1e-6
@@ -109,5 +110,12 @@ def test_the_weighted_simplex_meets_its_conditions() -> None:
 def test_the_estimate_is_not_touched() -> None:
     estimate = np.array([[5.0, 1.0, -2.0]])
     before = estimate.copy()
-    project(Basis((3,)), estimate, np.ones((1, 3)), np.array([0, 1]), None, sums=np.array([4.0]))
+    project(
+        Basis((3,)),
+        estimate,
+        np.ones((1, 3)),
+        np.array([0, 1]),
+        None,
+        fixed=((), np.array([[4.0]])),
+    )
     assert (estimate == before).all()

@@ -75,6 +75,8 @@ def require_laws(release: Any) -> None:
         {"queries": {"total": 0.5, "sex*age": 0.5}},
         {"queries": {"1": {"total": 1.0}}, "gather": False},
         {"levels": ("nation", "part", "place"), "invariants": {"part": "total"}},
+        {"invariants": {"0": "sex*age", "1": "sex"}, "passes": "one"},
+        {"invariants": {"2": "sex"}, "gather": False},
         {"zeros": ({"sex": "m", "age": ["0-17", "65+"]},)},
     ],
 )
@@ -92,6 +94,9 @@ def test_releases_are_whole_non_negative_and_add_up(settings: dict[str, Any]) ->
         for code in ("Land", "N", "S", "W"):
             cell = true.cell(code, "Total", "Total")
             assert release.protected.value[cell] == true.value[cell]
+            if "sex" in str(settings["invariants"]):
+                cell = true.cell(code, "m", "Total")
+                assert release.protected.value[cell] == true.value[cell]
         assert "outside the promise" in release.verdict
     if "zeros" in settings:
         assert release.protected.value[true.cell("Land", "m", "0-17")] == 0
@@ -171,7 +176,12 @@ def test_intervals_of_whole_tables_hold_the_truth() -> None:
         ({"queries": {"total": 0.9, "detailed": 0.9}}, "bad-shares"),
         ({"queries": {"0": {"total": "many"}}}, "bad-shares"),
         ({"invariants": {"9": "total"}}, "unknown-level"),
-        ({"invariants": {"1": "sex"}}, "unsupported-invariant"),
+        ({"invariants": {"1": "job"}}, "unknown-query"),
+        ({"invariants": {"0": "sex", "1": "age"}}, "contradicting-invariant"),
+        (
+            {"invariants": {"1": "sex"}, "zeros": ({"sex": "m"},)},
+            "contradicting-invariant",
+        ),
         ({"zeros": ({"job": "x"},)}, "unknown-code"),
         ({"levels": ("a", "b")}, "bad-levels"),
     ],
