@@ -16,8 +16,9 @@ from discreet.data.table import Floats, Ints, Table
 from discreet.dp.hierarchical.budget import allocate
 from discreet.progress import silent
 from discreet.randomness import Randomness
+from discreet.tables.methods._cube import views
+from discreet.tables.methods._projection import least_squares
 from discreet.tables.methods._tree_estimate import TreeEstimate
-from discreet.tables.methods.dp_table_noise import DPTableNoise
 from discreet.tables.methods.top_down import TopDown
 
 __all__ = ["Simulation", "discrete_gaussian", "simulate"]
@@ -113,8 +114,13 @@ def _by_dp_noise(estimate: TreeEstimate, epsilon: float, records: int, rng: Rand
     sizes = [len(dimension.codes) for dimension in places.dimensions]
     codes = np.indices(sizes).reshape(len(sizes), -1).T.astype(np.int32)
     table = Table(places.dimensions, codes, estimate.value, statistic="count")
-    done = DPTableNoise(epsilon=epsilon, records=records).hide(table, rng=rng)
-    return places.single(done.table.replace(value=done.value))
+    view = views(table)
+    # As dp-noise spends it: alike on every level of totals, with two-sided geometric noise.
+    rate = epsilon / len(np.unique(view)) / records
+    lots = -np.log(rng.uniform(2 * len(table)).reshape(2, -1)) / rate
+    noisy = table.value + np.floor(lots[0]) - np.floor(lots[1])
+    value = least_squares(table.equations.tocsc(), np.ones(len(table)), noisy)
+    return places.single(table.replace(value=value))
 
 
 def _summed(spine: Any, leaves: Any) -> list[Any]:

@@ -19,7 +19,7 @@ __all__ = ["fill_margins", "project", "simplex"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 #: The program is solved until no cell is further than this below zero, or for so many rounds.
-CLOSE, ROUNDS = 0.02, 80
+CLOSE, ROUNDS = 0.005, 120
 #: Parents that are done leave the block this often.
 _EVERY = 8
 

@@ -42,7 +42,7 @@ from discreet.tables.methods._tree_estimate import TreeEstimate
 if TYPE_CHECKING:
     from discreet.tables.tabulation import Source
 
-__all__ = ["TopDown"]
+__all__ = ["TopDown", "combinations_of"]
 
 #: Where ρ is given, ε is stated at this δ.
 _DELTA = 1e-10
@@ -241,7 +241,7 @@ class TopDown(TableMethod):
                 parameter="split",
             )
         exact = read_invariants(self.invariants, levels, attributes)
-        possible = places.possible(_combinations(self.zeros, places)) if self.zeros else None
+        possible = places.possible(combinations_of(self.zeros, places)) if self.zeros else None
         if possible is not None:
             _require_agreement(exact, possible, places)
         budget = allocate(self.loss, shares, records=self.records)
@@ -452,9 +452,10 @@ def _require_agreement(
             )
 
 
-def _combinations(
+def combinations_of(
     zeros: tuple[Mapping[str, Any], ...], places: Places
 ) -> tuple[dict[str, tuple[str, ...]], ...]:
+    """Return impossible combinations with the codes of each attribute; refuse unknown ones."""
     known = {dimension.name: dimension for dimension in places.attributes}
     found = []
     for given in zeros:
