@@ -2,6 +2,7 @@
 
 python benchmarks/top_down.py error [seeds]
 python benchmarks/top_down.py size LEAVES SEX AGE      records in Parquet to the written release
+python benchmarks/top_down.py rest LEAVES SEX AGE      the same with noise from a table, to time the rest
 python benchmarks/top_down.py census [blocks]
 python benchmarks/top_down.py coverage [populations]
 python benchmarks/top_down.py plan [repeats]
@@ -32,6 +33,7 @@ from discreet.dp.hierarchical.tree import Spine
 from discreet.dp.noise import add_gaussian
 from discreet.progress import silent
 from discreet.randomness import Randomness
+from discreet.tables.simulation import discrete_gaussian
 
 QUERIES = {(): 0.3, (0,): 0.15, (1,): 0.15, (0, 1): 0.4}
 
@@ -132,10 +134,15 @@ def _verdicts(every: dict[str, Any]) -> None:
 class Laps:
     """CPU seconds of each step, and of the noise within them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, simulated: bool = False) -> None:
         self.steps: dict[str, float] = {}
         self.noise = 0.0
-        drawn = add_gaussian
+        rng = Randomness.seeded(1)
+
+        def drawn(values: Any, *, scale: float, **options: Any) -> Any:
+            if simulated:
+                return discrete_gaussian(values, scale, rng)
+            return add_gaussian(values, scale=scale, **options)
 
         def timed(*given: Any, **options: Any) -> Any:
             start = time.process_time()
@@ -178,20 +185,20 @@ def records_of(spine: Spine, leaves: Any, shape: tuple[int, int], folder: Path) 
     return pairs, codes["sex"][1], codes["age"][1]
 
 
-def size(leaves_number: int, shape: tuple[int, int], rho: float = 1.0) -> None:
+def size(leaves_number: int, shape: tuple[int, int], *, simulated: bool = False) -> None:
     """Print CPU seconds of noise and of the rest, and the memory peak, from records to files."""
     # What is imported and compiled once is not part of the growth.
     with contextlib.redirect_stdout(io.StringIO()):
-        _size(50, shape, rho)
-    _size(leaves_number, shape, rho)
+        _size(50, shape, simulated=simulated)
+    _size(leaves_number, shape, simulated=simulated)
 
 
-def _size(leaves_number: int, shape: tuple[int, int], rho: float) -> None:
+def _size(leaves_number: int, shape: tuple[int, int], *, simulated: bool) -> None:
     import discreet as dc
 
     inner = [1, *(max(round(leaves_number ** (k / 4)), 2) for k in (1, 2, 3)), leaves_number]
     spine, _, leaves = population(1, tuple(inner), shape, 5.0 * leaves_number)
-    lap, clock = Laps(), time.perf_counter()
+    lap, clock = Laps(simulated=simulated), time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pairs, sexes, ages = records_of(spine, leaves, shape, folder)
@@ -202,7 +209,7 @@ def _size(leaves_number: int, shape: tuple[int, int], rho: float) -> None:
         source = folder / "people.parquet"
         data = lap("read", lambda: dc.read(source, hierarchies=trees, roles=roles, name="people"))
         made = lap("codes", lambda: dc.tabulate(data, by=list(trees), large=True))
-        method = dc.TopDown(rho=rho, spine="block")
+        method = dc.TopDown(rho=1.0, spine="block")
         print(made.effort(method), flush=True)
         release = lap("count, measure, estimate", lambda: made.protect(method=method))
         written = lap("write", lambda: release.write(folder / "out"))
@@ -293,7 +300,6 @@ def plan(repeats: int) -> None:
     from discreet.data.table import Dimension
     from discreet.tables.methods._places import Places
     from discreet.tables.methods._planning import least_loss
-    from discreet.tables.simulation import discrete_gaussian
 
     trees = {
         "region": dc.Hierarchy.from_levels(
@@ -370,6 +376,8 @@ if __name__ == "__main__":
     numbers = list(map(int, rest))
     if what == "size":
         size(numbers[0], (numbers[1], numbers[2]))
+    elif what == "rest":
+        size(numbers[0], (numbers[1], numbers[2]), simulated=True)
     elif what == "attacks":
         attacks(*(numbers or [3000, 20]))
     else:

@@ -209,7 +209,7 @@ def _uncertain(places: Places, table: Table, frame: Any, facts: Mapping[str, Any
         exact = places.level_of[table.codes[:, places.place]] <= levels.index(str(level))
         for number, dimension in enumerate(places.attributes):
             if number not in query:
-                whole = places.sums[number].all(axis=1)
+                whole = np.asarray(places.sums[number].all(axis=1))
                 exact &= whole[table.codes[:, table.by.index(dimension.name)]]
         value = table.value[exact]
         for name in ("lower_95", "upper_95"):
