@@ -1,9 +1,12 @@
 """`discreet attack`: attacks on a policy's own data succeed raw and fail under its guards."""
 
+import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from discreet.app.attacking import attack_policy, choose_victim
+from discreet.app.attacking_tables import attack_release
 from discreet.app.cli.main import build
 from discreet.demo.datasets import salaries
 from discreet.errors import InputError
@@ -109,3 +112,59 @@ def test_attacks_on_something_else_are_not_run_on_gateways(policy, monkeypatch):
     with pytest.raises(InputError) as caught:
         attack_policy(policy, column="salary", condition=KNOWN, attacks=["averaging"])
     assert caught.value.code == "attack-not-on-gateways"
+
+
+TABLES = """
+data:
+  source: people.csv
+  name: people
+  roles: {place: quasi, sex: quasi, age: quasi}
+  domains: {sex: [f, m], age: [young, old, oldest]}
+  hierarchies: {place: places.csv}
+releases:
+  - {name: census, kind: table, by: [place, sex, age], method: {name: top-down, rho: 0.1}}
+  - {name: other, kind: table, by: [sex], method: {name: controlled-rounding, base: 5}, rules: [{minimum-frequency: 3}]}
+"""
+
+
+@pytest.fixture
+def census(tmp_path):
+    rng = np.random.default_rng(1)
+    places = [f"p{n}" for n in range(40)]
+    rows = pd.DataFrame(
+        {
+            "place": rng.choice(places, 200),
+            "sex": rng.choice(["f", "m"], 200),
+            "age": rng.choice(["young", "old", "oldest"], 200),
+        }
+    )
+    rows.to_csv(tmp_path / "people.csv", index=False)
+    pairs = [("code", "parent"), ("Land", ""), *((place, "Land") for place in places)]
+    (tmp_path / "places.csv").write_text("\n".join(",".join(pair) for pair in pairs) + "\n")
+    (tmp_path / "policy.yaml").write_text(TABLES)
+    return tmp_path / "policy.yaml"
+
+
+def test_attacks_on_a_table_succeed_on_exact_counts_and_fail_on_what_is_published(census):
+    found = attack_release(census, "census")
+    assert set(found.found) == {
+        "presence", "reconstruction", "membership-in-tables", "repeated-releases"
+    }  # fmt: skip
+    for name, reports in found.found.items():
+        assert reports["exact"].succeeded, name
+        assert not reports["published"].succeeded, name
+    assert found.found["repeated-releases"]["published"].refused == 199
+    assert found.withstood
+    ran = CliRunner().invoke(build(), ["attack", str(census), "--release", "census"])
+    assert ran.exit_code == 0, ran.output
+    assert "presence" in ran.output
+
+
+def test_other_releases_and_missing_victims_are_told(census):
+    for release in ("other", "nothing"):
+        with pytest.raises(InputError, match="top-down"):
+            attack_release(census, release)
+    with pytest.raises(InputError, match="no attack 'tracker'"):
+        attack_release(census, "census", attacks=["tracker"])
+    ran = CliRunner().invoke(build(), ["attack", str(census)])
+    assert isinstance(ran.exception, InputError) or ran.exit_code == 2

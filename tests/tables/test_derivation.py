@@ -31,6 +31,8 @@ def change(folder: Path, codes: tuple[str, ...], by: int) -> None:
     here = (frame[["region", "sex", "age"]] == list(codes)).all(axis=1)
     frame.loc[here, "value"] += by
     frame.to_csv(folder / "cells.csv", index=False)
+    frame.to_parquet(folder / "cells.parquet", index=False)
+    (folder / "cells.xlsx").unlink(missing_ok=True)
 
 
 def test_what_was_published_holds(folder: Path) -> None:
@@ -38,7 +40,8 @@ def test_what_was_published_holds(folder: Path) -> None:
     assert found is not None
     assert found.safe
     assert found.rho == pytest.approx(0.5)
-    assert len(found.findings) == 8
+    assert len(found.findings) == 11
+    assert not found.unchecked
     assert derive(folder / "cells.parquet").safe  # type: ignore[union-attr]
 
 
@@ -62,7 +65,35 @@ def test_a_changed_invariant_is_found_though_all_adds_up(folder: Path) -> None:
     found = derive(folder)
     assert found is not None
     assert not found.safe
-    assert "exact totals" in found.verdict
+    assert "exact counts" in found.verdict
+
+
+def test_a_changed_invariant_is_found_without_the_measurements(tmp_path: Path) -> None:
+    method = dc.TopDown(rho=0.5, invariants={"1": "sex"})
+    folder = table().protect(method=method).write(tmp_path / "out")
+    assert derive(folder).safe  # type: ignore[union-attr]
+    assert "exact counts are as measured" in derive(folder).unchecked  # type: ignore[union-attr]
+    for region in ("n1", "N", "Land"):
+        for sex in ("f", "Total"):
+            for age in ("65+", "Total"):
+                change(folder, (region, sex, age), 1)
+    found = derive(folder)
+    assert found is not None
+    assert found.verdict == "not as promised: exact counts have no error"
+
+
+def test_people_in_impossible_combinations_are_found(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"region": ["n1"] * 40, "sex": ["f", "m"] * 20, "age": ["18-64"] * 40})
+    method = dc.TopDown(rho=0.5, zeros=({"sex": "m", "age": "65+"},), measurements=True)
+    folder = table(rows).protect(method=method).write(tmp_path / "out")
+    assert derive(folder).safe  # type: ignore[union-attr]
+    for region in ("n1", "N", "Land"):
+        for sex in ("m", "Total"):
+            for age in ("65+", "Total"):
+                change(folder, (region, sex, age), 1)
+    found = derive(folder)
+    assert found is not None
+    assert "impossible combinations are empty" in found.verdict
 
 
 def test_a_changed_interval_or_measurement_is_found(folder: Path) -> None:
@@ -103,6 +134,31 @@ def test_words_figures_and_missing_files_are_not_believed(folder: Path, what: st
     assert found is not None
     assert not found.safe
     assert found.verdict.startswith("not as promised")
+
+
+@pytest.mark.parametrize("name", ["cells.parquet", "cells.xlsx"])
+def test_a_cell_changed_in_one_file_alone_is_found(folder: Path, name: str) -> None:
+    is_sheet = name.endswith("xlsx")
+    frame = (
+        pd.read_excel(folder / name, engine="openpyxl")
+        if is_sheet
+        else pd.read_parquet(folder / name)
+    )
+    frame.loc[3, "value"] += 5
+    if is_sheet:
+        frame.to_excel(folder / name, sheet_name="cells", index=False, engine="openpyxl")
+    else:
+        frame.to_parquet(folder / name, index=False)
+    found = derive(folder)
+    assert found is not None
+    assert found.verdict == "not as promised: all files hold the same cells"
+
+
+def test_a_folder_without_evidence_is_told(folder: Path) -> None:
+    (folder / "evidence.json").unlink()
+    done = CliRunner().invoke(cli.build(), ["audit", str(folder)])
+    assert isinstance(done.exception, InputError)
+    assert done.exception.code == "no-evidence"
 
 
 def test_damaged_folders_are_told(folder: Path) -> None:

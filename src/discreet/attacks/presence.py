@@ -10,10 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.attacks._tables import Counts, Publish, Rates, TableAttack, identity
+from discreet.dp.hierarchical.basis import Basis
+from discreet.dp.hierarchical.measurement import Measurements
+from discreet.dp.hierarchical.tree import Spine
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
-__all__ = ["Presence", "most_right"]
+__all__ = ["Presence", "likelihood", "most_right"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,3 +84,40 @@ def most_right(epsilon: float, delta: float) -> float:
     if epsilon > 700:
         return 1.0
     return min(1.0, (math.exp(epsilon) + delta) / (math.exp(epsilon) + 1))
+
+
+def likelihood(
+    spine: Spine, basis: Basis, others: Counts, cell: int
+) -> Callable[[Measurements], float]:
+    """Return the best score there is against noisy counts: their likelihood ratio.
+
+    `others` are the counts of everybody else, leaf by leaf; `cell` is the person's place among them.
+
+    >>> from discreet.dp.hierarchical.budget import allocate
+    >>> from discreet.dp.hierarchical.measurement import measure
+    >>> spine, basis, others = Spine((np.array([0, 0]),)), Basis((2,)), np.array([3, 0, 5, 2])
+    >>> budget = allocate(1e6, [{(): 0.5}, {(0,): 0.5}])
+    >>> there = measure(spine, basis, (others + [0, 1, 0, 0]).reshape(2, 2), budget)
+    >>> round(likelihood(spine, basis, others, 1)(there), 1)
+    1.0
+    """
+    row, column = divmod(cell, basis.cells)
+    known, rows = [others.reshape(-1, basis.cells)], [row]
+    for level in range(spine.depth - 1, 0, -1):
+        known.insert(0, np.asarray(spine.add_up(known[0], level)))
+        rows.insert(0, int(spine.parents[level - 1][rows[0]]))
+    alone = np.zeros((1, basis.cells), dtype=np.int64)
+    alone[0, column] = 1
+
+    def score(measured: Measurements) -> float:
+        weight = total = 0.0
+        for one in measured.budget.measures:
+            place = rows[one.level]
+            mine = int(np.asarray(basis.answers(alone, one.query))[0].argmax())
+            expected = basis.answers(known[one.level][[place]], one.query)[0, mine]
+            seen = measured.noisy[one.level][one.query][place, mine]
+            total += float(seen - expected) / one.scale**2
+            weight += 1 / one.scale**2
+        return total / weight
+
+    return score

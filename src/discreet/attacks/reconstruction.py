@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -13,7 +14,21 @@ from discreet.dp.hierarchical.nonnegative import fill_margins
 from discreet.dp.hierarchical.rounding import round_blocks
 from discreet.randomness import Randomness
 
-__all__ = ["Reconstruction", "segregated_people"]
+__all__ = ["Reconstructed", "Reconstruction", "segregated_people"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Reconstructed(Rates):
+    """What was reconstructed; `asked` is the number of unique people in the records."""
+
+    #: Number of unique people left out.
+    control: int = 0
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the difference between the people in the records and those left out."""
+        inside = self.found * (1 - self.found) / max(self.asked, 1)
+        return math.sqrt(inside + self.blind * (1 - self.blind) / max(self.control, 1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +36,7 @@ class Reconstruction(TableAttack):
     """Solve for the records behind two margins of every place: who lives there, and of which group.
 
     A person is found if a record like theirs is among the reconstructed ones. People left out of the
-    records are looked for as well: what is found of them is guessing.
+    records by lot are looked for as well: what is found of them is guessing.
 
     Examples
     --------
@@ -37,7 +52,7 @@ class Reconstruction(TableAttack):
 
     def run(
         self, publish: Callable[[Counts], Any], people: Counts, left_out: Counts, *, rows: int
-    ) -> Rates:
+    ) -> Reconstructed:
         """Attack a way to publish counts.
 
         Parameters
@@ -46,22 +61,24 @@ class Reconstruction(TableAttack):
             What is attacked: counts (places, cells) in, published counts of that shape out, of
             which the attacker sees two margins. Any: numbers.
         people, left_out
-            Counts of the records, and of people who are not in them: (places, cells). Those who are
-            alone in their cell are looked for.
+            Counts of the records, and of people left out of them by lot: (places, cells). Those who
+            are alone in their cell of both together are looked for.
         rows
             Cells are rows × groups: the first margin has the rows, the second the groups.
         """
         published = np.maximum(np.asarray(publish(people), dtype=np.float64), 0.0)
         cube = published.reshape(len(people), rows, -1)
-        found = self._solved(cube.sum(axis=2), cube.sum(axis=1)).reshape(len(people), -1)
-        unique = people == 1
-        # Of people left out, those are looked for who would have been alone: every one counts, so
-        # that frequent cells are as frequent among them as among the people in the records.
-        absent = np.where(people == 0, left_out, 0)
-        share = float((found[unique] >= 1).mean()) if unique.any() else 0.0
-        blind = float(absent[found >= 1].sum() / absent.sum()) if absent.any() else 0.0
+        found = self._solved(cube.sum(axis=2), cube.sum(axis=1)).reshape(len(people), -1) >= 1
+        # Both groups are alone in their cell of the population, and lot alone says who was left out.
+        alone = people + left_out == 1
+        inside, outside = alone & (people == 1), alone & (left_out == 1)
+        share = float(found[inside].mean()) if inside.any() else 0.0
+        blind = float(found[outside].mean()) if outside.any() else 0.0
         done = share - blind > (1 - blind) / 3
-        return Rates(self.name, int(unique.sum()), 0, share, share, done, share, blind)
+        asked = int(inside.sum())
+        return Reconstructed(
+            self.name, asked, 0, share, share, done, share, blind, int(outside.sum())
+        )
 
     def _solved(self, first: Any, second: Any) -> Any:
         """Return whole tables with two margins, place by place. Any: arrays of numbers."""
@@ -81,28 +98,32 @@ class Reconstruction(TableAttack):
         lots = Randomness.secure().uniform(exact.size)
         return round_blocks(exact, starts, lots).reshape(places, rows * groups)
 
-    def control(self) -> Rates:
+    def control(self) -> Reconstructed:
         """Attack exact margins of small places."""
         people, left_out = segregated_people(1)
         return self.run(identity, people, left_out, rows=16)
 
 
 def segregated_people(seed: int, places: int = 400) -> tuple[Counts, Counts]:
-    """Draw people in small places by 16 kinds and 4 groups, and as many who are left out.
+    """Draw people in small places by 16 kinds and 4 groups, and leave out half of each place by lot.
+
+    Were those left out drawn by themselves, they would not live in the same places: unique people
+    live in places that happen to have many records, where guesses are right more often.
 
     >>> people, left_out = segregated_people(1)
     >>> people.shape == left_out.shape == (400, 64)
+    True
+    >>> bool((people.sum(axis=1) == left_out.sum(axis=1)).all())
     True
     """
     rng = np.random.default_rng(seed)
     main = rng.integers(0, 4, places)
     kinds = rng.dirichlet(np.full(16, 2.0))
-    drawn = []
-    for _ in range(2):
-        counts = np.zeros((places, 16, 4), dtype=np.int64)
-        for place in range(places):
-            size = rng.poisson(8)
-            group = np.where(rng.random(size) < 0.92, main[place], rng.integers(0, 4, size))
-            np.add.at(counts[place], (rng.choice(16, size, p=kinds), group), 1)
-        drawn.append(counts.reshape(places, -1))
-    return drawn[0], drawn[1]
+    people, left_out = np.zeros((2, places, 64), dtype=np.int64)
+    for place in range(places):
+        half = int(rng.poisson(8))
+        group = np.where(rng.random(2 * half) < 0.92, main[place], rng.integers(0, 4, 2 * half))
+        cell = rng.permutation(rng.choice(16, 2 * half, p=kinds) * 4 + group)
+        np.add.at(people[place], cell[:half], 1)
+        np.add.at(left_out[place], cell[half:], 1)
+    return people, left_out

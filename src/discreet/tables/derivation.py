@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import importlib.util
 import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -25,11 +26,15 @@ from discreet.report import Report, Rows
 from discreet.tables.measured_file import MEASUREMENTS, read_measurements
 from discreet.tables.methods._places import Places
 from discreet.tables.methods._promised import concentrated, verdict_of
+from discreet.tables.methods._shares import read_query
 from discreet.tables.methods._tree_estimate import TreeEstimate
+from discreet.tables.methods.top_down import combinations_of
 from discreet.tables.published import hierarchy_file
 
 __all__ = ["Derivation", "derive"]
 
+#: What is judged by the measurements alone: whoever changes counts and intervals alike is found there.
+_WITHOUT = ("exact counts are as measured", "intervals follow from the measurements")
 #: Cells of which a table with all its equations is built.
 _LARGEST = 5_000_000
 
@@ -44,10 +49,13 @@ class Derivation(Report):
     rho: float
     #: Each statement, and what was found against it: nothing where it holds.
     findings: tuple[tuple[str, str], ...]
+    #: What the files do not allow to check.
+    unchecked: tuple[str, ...] = ()
 
     def rows(self) -> Rows:
         """Return one line per statement."""
         lines = [(what, wrong or "holds") for what, wrong in self.findings]
+        lines += [(what, f"not checked: there is no {MEASUREMENTS}") for what in self.unchecked]
         return ("", ""), [("verdict", self.verdict), ("rho", self.rho), *lines]
 
 
@@ -95,15 +103,9 @@ def _evidence(folder: Path) -> Any:
 
 
 def _derived(cells: Path, folder: Path, stated: Mapping[str, Any]) -> Derivation:
-    import pandas as pd
-
     settings = stated["settings"]
     facts, by = settings["facts"], [str(name) for name in settings["by"]]
-    text = dict.fromkeys(by, str)
-    if cells.suffix == ".parquet":
-        frame = pd.read_parquet(cells).astype(text)
-    else:
-        frame = pd.read_csv(cells, dtype=text, keep_default_na=False)
+    frame = _read(cells, by)
     if len(frame) > _LARGEST:
         raise InputError(
             f"{len(frame):,} cells are more than can be derived again at once",
@@ -119,6 +121,7 @@ def _derived(cells: Path, folder: Path, stated: Mapping[str, Any]) -> Derivation
     whole = bool(facts["integer"])
     loss = _Loss.of(facts, records)
     findings = [
+        ("all files hold the same cells", _differing(frame, cells, by)),
         ("every combination of codes is printed", _missing(places, table)),
         ("totals are the sums of their parts", _unequal(table, value, whole=whole)),
         ("ρ is what the noise costs", loss.rho_wrong(facts, settings["method"])),
@@ -129,19 +132,61 @@ def _derived(cells: Path, folder: Path, stated: Mapping[str, Any]) -> Derivation
         findings.append(
             ("counts are whole and not negative", f"{fractions:,} are not" if fractions else "")
         )
+    findings.append(("exact counts have no error", _uncertain(places, table, frame, facts)))
+    findings.append(
+        ("impossible combinations are empty", _possible(places, table, settings["method"]))
+    )
     if (folder / MEASUREMENTS).is_file():
         measured = read_measurements(folder / MEASUREMENTS, places, facts, records)
         findings += _from_measurements(measured, places, table, frame, whole=whole)
     elif settings["method"].get("measurements"):
         findings.append(("the measurements lie beside the table", f"there is no {MEASUREMENTS}"))
-    verdict = loss.verdict([str(level) for level in facts["invariants"]])
+    verdict = loss.verdict({str(k): str(v) for k, v in facts["invariants"].items()})
     findings.append(
         ("the verdict is what follows", "" if verdict == stated["verdict"] else "it differs")
     )
     wrong = [what for what, against in findings if against]
     if wrong:
         verdict = "not as promised: " + "; ".join(wrong)
-    return Derivation(not wrong, verdict, loss.rho, tuple(findings))
+    unchecked = () if (folder / MEASUREMENTS).is_file() else _WITHOUT
+    return Derivation(not wrong, verdict, loss.rho, tuple(findings), unchecked)
+
+
+def _read(cells: Path, by: Sequence[str]) -> Any:
+    """Return the cells of a file as a frame, with codes as texts. Any: pandas' frame."""
+    import pandas as pd
+
+    text = dict.fromkeys(by, str)
+    if cells.suffix == ".parquet":
+        return pd.read_parquet(cells).astype(text)
+    if cells.suffix == ".xlsx":
+        return pd.read_excel(
+            cells, sheet_name="cells", dtype=text, keep_default_na=False, engine="openpyxl"
+        )
+    return pd.read_csv(cells, dtype=text, keep_default_na=False)
+
+
+def _differing(frame: Any, cells: Path, by: Sequence[str]) -> str:
+    """Compare the other files of cells in the folder. Any: pandas' frame."""
+    names = ["value", "lower_95", "upper_95"]
+    mine = frame.sort_values(list(by))
+    wrong = []
+    for other in (cells.parent / f"cells.{kind}" for kind in ("csv", "parquet", "xlsx")):
+        if other == cells or not other.is_file():
+            continue
+        if other.suffix == ".xlsx" and importlib.util.find_spec("openpyxl") is None:
+            wrong.append(f"{other.name}, which cannot be read without openpyxl, may")
+            continue
+        theirs = _read(other, by).sort_values(list(by))
+        same = len(mine) == len(theirs) and bool(
+            (mine[list(by)].to_numpy() == theirs[list(by)].to_numpy()).all()
+        )
+        if not same or not np.allclose(
+            mine[names].to_numpy(dtype=np.float64), theirs[names].to_numpy(dtype=np.float64),
+            rtol=1e-9, atol=1e-9,
+        ):  # fmt: skip
+            wrong.append(other.name)
+    return f"{' and '.join(wrong)} differ from {cells.name}" if wrong else ""
 
 
 def _hierarchy(file: Path) -> Hierarchy:
@@ -152,6 +197,33 @@ def _hierarchy(file: Path) -> Hierarchy:
 def _missing(places: Places, table: Table) -> str:
     lacking = places.size - len(table)
     return f"{lacking:,} are missing" if lacking else ""
+
+
+def _uncertain(places: Places, table: Table, frame: Any, facts: Mapping[str, Any]) -> str:
+    """Judge figures that are exact by their own intervals. Any: a frame of cells."""
+    names = [dimension.name for dimension in places.attributes]
+    levels = [str(level) for level in facts["levels"]]
+    off = 0
+    for level, text in facts["invariants"].items():
+        query = read_query(str(text), names)
+        exact = places.level_of[table.codes[:, places.place]] <= levels.index(str(level))
+        for number, dimension in enumerate(places.attributes):
+            if number not in query:
+                whole = np.asarray(places.sums[number].all(axis=1))
+                exact &= whole[table.codes[:, table.by.index(dimension.name)]]
+        value = table.value[exact]
+        for name in ("lower_95", "upper_95"):
+            printed = frame[name].to_numpy(dtype=np.float64)[exact]
+            off += int((~(np.abs(printed - value) <= 1e-6 * np.maximum(1.0, np.abs(value)))).sum())
+    return f"{off:,} ends of intervals are not the count" if off else ""
+
+
+def _possible(places: Places, table: Table, method: Mapping[str, Any]) -> str:
+    zeros = combinations_of(tuple(method.get("zeros") or ()), places)
+    if not zeros:
+        return ""
+    filled = int((places.leaves(table)[:, ~places.possible(zeros)] != 0).sum())
+    return f"{filled:,} are not" if filled else ""
 
 
 def _unequal(table: Table, value: Any, *, whole: bool) -> str:
@@ -200,7 +272,7 @@ class _Loss:
             return ""
         return f"{facts['epsilon']:g} is stated, the scales cost {self.epsilon:g}"
 
-    def verdict(self, exact: Sequence[str]) -> str:
+    def verdict(self, exact: Mapping[str, str]) -> str:
         promise = concentrated(
             self.rho, self.epsilon, self.delta, records=self.records, exact=exact
         )
@@ -215,9 +287,9 @@ def _from_measurements(
     for number in range(places.spine.depth - 1, 0, -1):
         levels.insert(0, np.asarray(places.spine.add_up(levels[0], number)))
     found = []
-    for level, totals in measured.totals.items():
-        off = int((levels[level].sum(axis=1) != totals).sum())
-        found.append(("exact totals are as measured", f"{off:,} are not" if off else ""))
+    for level, (query, answers) in measured.exact.items():
+        off = int((places.basis.answers(levels[level], query) != answers).sum())
+        found.append(("exact counts are as measured", f"{off:,} are not" if off else ""))
     estimate = TreeEstimate(places, linear_estimate(measured), tuple(levels) if whole else None)
     order = np.argsort(table.keys)
     off = 0

@@ -7,6 +7,7 @@ are arrays, and the published cells go to the file in blocks.
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +16,18 @@ import numpy as np
 
 from discreet.data.dataset import Dataset
 from discreet.data.release import Evidence, Release, Standing
-from discreet.data.table import Dimension, Floats, Ints
+from discreet.data.table import Dimension, Floats, Ints, Table
 from discreet.dp.grant import charge
+from discreet.dp.hierarchical.budget import Budget
 from discreet.errors import InputError
 from discreet.page import Page
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
-from discreet.report import plain
+from discreet.report import Report, plain
 from discreet.tables.measured_file import MEASUREMENTS, write_measurements
 from discreet.tables.methods import TableMethod
 from discreet.tables.methods._contributors import require_records, require_unweighted
+from discreet.tables.methods._cube import LARGEST, combinations
 from discreet.tables.methods._places import Places
 from discreet.tables.methods._promised import verdict_of
 from discreet.tables.methods._tree_estimate import Interval, TreeEstimate
@@ -36,14 +39,43 @@ from discreet.tables.tabulation import Source, declared_hierarchies, require_col
 if TYPE_CHECKING:
     from discreet.ledger.store import Ledger
 
-__all__ = ["LargeRelease", "LargeTabulation", "tabulate_large"]
+__all__ = ["Effort", "LargeRelease", "LargeTabulation", "large_by_size", "tabulate_large"]
 
 #: Rows of a block of the file.
 _ROWS = 500_000
-#: Draws beyond which nobody waits: about two days of one core.
-_DRAWS = 10_000_000_000
-#: Seconds that a draw takes, measured.
-_SECONDS = 15e-6
+#: Hours of one core beyond which nobody waits.
+_HOURS = 48.0
+#: Seconds that a draw takes, seconds that a published cell takes besides, and its bytes; measured.
+_SECONDS, _CELL_SECONDS, _CELL_BYTES = 15e-6, 1e-6, 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Effort(Report):
+    """What a consistent table will take; known before any record is looked at."""
+
+    cells: int
+    draws: int
+    #: Hours of one core.
+    hours: float
+    #: Bytes of the published files.
+    disk: int
+
+    def __str__(self) -> str:
+        time = f"{self.hours:,.1f} hours" if self.hours >= 1 else f"{60 * self.hours:,.1f} minutes"
+        return (
+            f"{self.cells:,} cells, {self.draws:,} draws of noise: about {time} of one core and "
+            f"{self.disk / 2**20:,.0f} MiB on disk"
+        )
+
+    def require_affordable(self, free: int) -> None:
+        """Refuse what takes more time or room than there is."""
+        if self.hours > _HOURS or self.disk > free:
+            lacks = "time" if self.hours > _HOURS else f"room ({free / 2**20:,.0f} MiB are free)"
+            raise InputError(
+                f"the table needs more {lacks} than there is: {self}",
+                code="table-too-large",
+                hint="cross fewer attributes, or measure fewer queries",
+            )
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -78,6 +110,11 @@ class LargeTabulation:
         counts = found.column("count").to_numpy().astype(np.int64)
         return places.histograms(codes, counts)
 
+    def effort(self, method: TopDown) -> Effort:
+        """Return what the table will take, without looking at a record."""
+        places = Places.of(self.dimensions, method.place_of(self.by))
+        return _effort(method, places, method.task_of(places).budget)
+
     def protect(
         self,
         *,
@@ -101,18 +138,9 @@ class LargeTabulation:
         require_unweighted(self.source, method.name)
         places = Places.of(self.dimensions, method.place_of(self.by))
         task = method.task_of(places)
-        draws = sum(
-            places.spine.sizes[one.level]
-            * places.basis.answers(np.zeros((1, places.basis.cells)), one.query).size
-            for one in task.budget.measures
-        )
-        if draws > _DRAWS:
-            raise InputError(
-                f"the table needs {draws:,} draws of noise, about {draws * _SECONDS / 3600:,.0f} "
-                "hours of one core",
-                code="table-too-large",
-                hint="cross fewer attributes, or measure fewer queries",
-            )
+        effort = _effort(method, places, task.budget)
+        effort.require_affordable(shutil.disk_usage(Path.cwd()).free)
+        progress(str(effort), 0, effort.draws)
         standing = None
         if ledger is not None:
             from discreet.ledger.memory import Memory
@@ -133,6 +161,27 @@ class LargeTabulation:
         return LargeRelease(
             method, estimate, facts, rng.kind, task.budget.events(), self.source.dataset, standing
         )
+
+
+def _effort(method: TopDown, places: Places, budget: Budget) -> Effort:
+    draws = places.draws(budget)
+    hours = (draws * _SECONDS + places.size * _CELL_SECONDS) / 3600
+    disk = places.size * _CELL_BYTES + (draws * _CELL_BYTES if method.measurements else 0)
+    return Effort(places.size, draws, hours, disk)
+
+
+def large_by_size(table: Table, method: TableMethod) -> LargeTabulation | None:
+    """Return the large way for a table that has too many combinations of codes for the small one."""
+    source = getattr(table, "source", None)
+    if (
+        not isinstance(method, TopDown)
+        or source is None
+        or combinations(table.dimensions) <= LARGEST
+    ):
+        return None
+    if table.statistic != "count" or not all(d.declared for d in table.dimensions):
+        return None  # the small way says what is wrong
+    return LargeTabulation(source, table.dimensions)
 
 
 def tabulate_large(

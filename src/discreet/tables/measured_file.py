@@ -19,8 +19,8 @@ __all__ = ["MEASUREMENTS", "read_measurements", "write_measurements"]
 
 #: The name of the file in a folder of a release.
 MEASUREMENTS = "measurements.parquet"
-#: How totals that are published exactly are called there.
-_EXACT = "exact total"
+#: How marginals that are published exactly are called there: "exact total".
+_EXACT = "exact "
 
 
 def write_measurements(
@@ -60,8 +60,9 @@ def write_measurements(
         for level, queries in enumerate(measured.noisy):
             for query, answers in queries.items():
                 writer.write_table(batch(level, query_name(query, names), answers))
-            if level in measured.totals:
-                writer.write_table(batch(level, _EXACT, measured.totals[level][:, None]))
+            if level in measured.exact:
+                exact, answers = measured.exact[level]
+                writer.write_table(batch(level, _EXACT + query_name(exact, names), answers))
 
 
 def read_measurements(
@@ -115,11 +116,12 @@ def read_measurements(
     for one in measures:
         width = _width(places.basis, one.query)
         noisy[one.level][one.query] = answers(one.level, query_name(one.query, names), width)
-    totals = {
-        levels.index(name): answers(levels.index(name), _EXACT, 1)[:, 0]
-        for name in facts["invariants"]
-    }
-    return Measurements(places.spine, places.basis, Budget(measures, records), tuple(noisy), totals)
+    exact = {}
+    for name, text in facts["invariants"].items():
+        level, query = levels.index(str(name)), read_query(str(text), names)
+        width = _width(places.basis, query)
+        exact[level] = query, answers(level, _EXACT + query_name(query, names), width)
+    return Measurements(places.spine, places.basis, Budget(measures, records), tuple(noisy), exact)
 
 
 def _width(basis: Basis, query: Query) -> int:

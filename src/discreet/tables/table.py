@@ -14,8 +14,9 @@ from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.tables import tabulation
-from discreet.tables.large import LargeTabulation, tabulate_large
+from discreet.tables.large import LargeRelease, LargeTabulation, large_by_size, tabulate_large
 from discreet.tables.methods import TableMethod
+from discreet.tables.methods.top_down import TopDown
 from discreet.tables.protection import protect
 from discreet.tables.release import TableRelease
 from discreet.tables.tabulation import Statistic, number_alike, tabulated
@@ -40,6 +41,34 @@ class Table(cells.Table):
     (3, 4)
     """
 
+    @overload
+    def protect(  # type: ignore[overload-overlap]  # one method may take the large way
+        self,
+        rules: Sequence[Rule] = ...,
+        *,
+        method: TopDown,
+        rng: Randomness | None = ...,
+        unsafe: bool = ...,
+        ledger: str | Path | Ledger | None = ...,
+        snapshot: str | None = ...,
+        like: str | int | None = ...,
+        progress: Progress = ...,
+    ) -> TableRelease | LargeRelease: ...
+
+    @overload
+    def protect(
+        self,
+        rules: Sequence[Rule] = ...,
+        method: TableMethod | None = ...,
+        *,
+        rng: Randomness | None = ...,
+        unsafe: bool = ...,
+        ledger: str | Path | Ledger | None = ...,
+        snapshot: str | None = ...,
+        like: str | int | None = ...,
+        progress: Progress = ...,
+    ) -> TableRelease: ...
+
     def protect(
         self,
         rules: Sequence[Rule] = (),
@@ -51,8 +80,15 @@ class Table(cells.Table):
         snapshot: str | None = None,
         like: str | int | None = None,
         progress: Progress = silent,
-    ) -> TableRelease:
-        """Mark the sensitive cells, protect them and return the release: see `discreet.protect`."""
+    ) -> TableRelease | LargeRelease:
+        """Mark the sensitive cells, protect them and return the release: see `discreet.protect`.
+
+        A consistent table (top-down) with too many combinations of codes takes the large way.
+        """
+        if method is not None and (large := large_by_size(self, method)) is not None:
+            return large.protect(
+                method=method, rng=rng, ledger=ledger, snapshot=snapshot, progress=progress
+            )
         return protect(
             self, rules, method, rng=rng, unsafe=unsafe, ledger=ledger, snapshot=snapshot, like=like,
             progress=progress,

@@ -28,6 +28,9 @@ def top_down_sections(
     found = simulate(method, estimate, tuple(map(str, facts["levels"])))
     if found is not None:
         sections += [_comparison(found), _bias(found)]
+    elif estimate.whole is not None:
+        text = "The table is too large to be protected again for this page."
+        sections.append(Section("Bias by size of the place", text))
     return sections
 
 
@@ -46,7 +49,10 @@ def _promise(facts: Mapping[str, Any]) -> Section:
 
 
 def _invariants(facts: Mapping[str, Any]) -> str:
-    named = ", ".join(f"totals of level {name}" for name in facts["invariants"])
+    named = ", ".join(
+        f"{'totals' if query == 'total' else f'counts by {query}'} of level {name}"
+        for name, query in facts["invariants"].items()
+    )
     return f"{named}: published exactly" if named else "nothing"
 
 
@@ -109,7 +115,7 @@ def _comparison(found: Simulation) -> Section:
         "Beside simpler ways",
         "Mean absolute error of totals of places / of single cells, per level, when this published "
         "table is taken for the truth and protected again with the same budget. Bottom-up spends "
-        "all of it on the smallest places.",
+        "all of it on the smallest places; dp-noise adds Laplace noise to every cell and total.",
         table=(("", *(f"level {level}" for level in found.levels)), rows),
     )
 

@@ -66,5 +66,10 @@ def draw_measured(
     if possible is not None:
         possible[0] = True
         leaves = leaves * possible
-    levels = [level for level in range(depth) if exact and rng.random() < 0.3]
-    return measure(spine, basis, leaves, budget, exact=levels, possible=possible), leaves
+    published: dict[int, tuple[int, ...]] = {}
+    for level in range(depth):
+        if exact and rng.random() < 0.3:
+            # Higher levels publish all attributes that lower ones do.
+            above = min(published.values(), key=len, default=tuple(range(len(sizes))))
+            published[level] = tuple(a for a in above if rng.random() < 0.4)
+    return measure(spine, basis, leaves, budget, exact=published, possible=possible), leaves

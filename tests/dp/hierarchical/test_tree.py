@@ -43,15 +43,15 @@ def dense(measured: Measurements) -> tuple[list[Any], Any]:
         right.append(measured.noisy[one.level][one.query].reshape(-1) / one.scale)
     strategy, noisy = np.concatenate(rows), np.concatenate(right)
     fixed, values = [], []
-    for level, totals in measured.totals.items():
-        row = np.kron(np.eye(measured.spine.sizes[level]), np.ones((1, basis.cells)))
+    for level, (query, answers) in measured.exact.items():
+        row = np.kron(np.eye(measured.spine.sizes[level]), marginal(basis, query))
         fixed.append(row @ sums[level])
-        values.append(totals)
+        values.append(answers.reshape(-1))
     size = strategy.shape[1]
     base, free = np.zeros(size), np.eye(size)
     if fixed:
         matrix = np.concatenate(fixed)
-        base = np.linalg.pinv(matrix) @ np.concatenate(values)
+        base = np.linalg.pinv(matrix, rcond=1e-9) @ np.concatenate(values)
         _, singular, right_vectors = np.linalg.svd(matrix)
         free = right_vectors[int((singular > 1e-9).sum()) :].T
     if free.shape[1] == 0:

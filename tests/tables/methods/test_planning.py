@@ -39,6 +39,34 @@ def test_predicted_errors_are_those_of_simulations() -> None:
     assert seen / repeats == pytest.approx(expected, rel=0.03)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("invariants", [{}, {"1": "total"}, {"1": "sex"}])
+@pytest.mark.parametrize("split", ["even", "leaf-heavy", {"0": 0.1, "1": 0.0, "2": 0.9}])
+def test_predictions_hold_for_every_level_and_query(split: Any, invariants: Any) -> None:
+    from discreet.data.table import Dimension
+    from discreet.progress import silent
+    from discreet.randomness import Randomness
+    from discreet.tables.simulation import discrete_gaussian
+
+    places = Places.of(tuple(Dimension.of(n, t) for n, t in TREES.items()), 0)
+    task = dc.TopDown(rho=0.3, split=split, invariants=invariants).task_of(places)
+    plan = dc.TopDown.plan(TREES, rho=0.3, split=split, invariants=invariants)
+    rng, repeats = Randomness.seeded(1), 4000
+    leaves = np.zeros((places.spine.sizes[-1], places.basis.cells), dtype=np.int64)
+    queries = {"total": (), "sex": (0,), "age": (1,), "detailed": (0, 1)}
+    seen = {(level, name): 0.0 for level in plan.errors for name in queries}
+    for _ in range(repeats):
+        measured = task.measure(leaves, silent, lambda v, s: discrete_gaussian(v, s, rng))
+        fitted = linear_estimate(measured)
+        for level in plan.errors:
+            cells = places.basis.backward(fitted.estimate[int(level)])
+            for name, query in queries.items():
+                error = np.abs(places.basis.answers(cells, query)).mean()
+                seen[level, name] += float(error) / repeats
+    for (level, name), error in seen.items():
+        assert error == pytest.approx(plan.errors[level][name], rel=0.03, abs=1e-9)
+
+
 def test_targets_are_met_at_no_more_than_the_even_split() -> None:
     target = {"1": {"total": 2.0}, "2": {"sex": 3.0}}
     plan = dc.TopDown.plan(TREES, target=target)

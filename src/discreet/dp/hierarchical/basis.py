@@ -21,6 +21,8 @@ Floats = npt.NDArray[np.float64]
 Query = tuple[int, ...]
 #: Up to so many cells one dense matrix is faster than one multiplication per attribute.
 _DENSE = 64
+#: Multiplications that one thread does faster than several.
+_ALONE = 200_000
 
 
 def helmert(size: int) -> Floats:
@@ -36,6 +38,24 @@ def helmert(size: int) -> Floats:
         matrix[row, :row] = 1 / math.sqrt(row * (row + 1))
         matrix[row, row] = -row / math.sqrt(row * (row + 1))
     return matrix
+
+
+def _times(rows: Floats, matrix: Floats) -> Floats:
+    """Multiply many short rows by a small square matrix, in pieces.
+
+    Libraries of linear algebra spread a larger product over threads, which then wait for each other
+    longer than they compute.
+    """
+    size = len(matrix)
+    piece = max(_ALONE // size**2, 1)
+    whole = len(rows) // piece * piece
+    found = np.empty((len(rows), size))
+    rows = np.ascontiguousarray(rows, dtype=np.float64)
+    np.matmul(
+        rows[:whole].reshape(-1, piece, size), matrix, out=found[:whole].reshape(-1, piece, size)
+    )
+    np.matmul(rows[whole:], matrix, out=found[whole:])
+    return found
 
 
 def along(arrays: npt.NDArray[np.float64], matrices: Sequence[Floats]) -> Floats:
@@ -87,13 +107,13 @@ class Basis:
     def forward(self, histograms: Floats) -> Floats:
         """Return the coordinates of histograms, one row each."""
         if self._dense is not None:
-            return np.asarray(histograms @ self._dense.T)
+            return _times(histograms, self._dense.T)
         return along(histograms, self.matrices)
 
     def backward(self, coordinates: Floats) -> Floats:
         """Return the histograms with these coordinates."""
         if self._dense is not None:
-            return np.asarray(coordinates @ self._dense)
+            return _times(coordinates, self._dense)
         return along(coordinates, [matrix.T for matrix in self.matrices])
 
     @functools.cached_property
@@ -107,8 +127,7 @@ class Basis:
     def eigenvalues(self, query: Query) -> Floats:
         """Return what a query makes of each coordinate: its squared length, if it is seen at all."""
         left = [a for a in range(len(self.sizes)) if a not in query]
-        seen = ~self.supports[:, left].any(axis=1)
-        return np.where(seen, float(math.prod(self.sizes[a] for a in left)), 0.0)
+        return np.where(self.seen(query), float(math.prod(self.sizes[a] for a in left)), 0.0)
 
     def answers(self, histograms: npt.NDArray[np.generic], query: Query) -> npt.NDArray[np.generic]:
         """Return the marginal of each histogram, flat."""
@@ -121,8 +140,33 @@ class Basis:
         left = [a for a in range(len(self.sizes)) if a not in query]
         kept = along(answers, [self.matrices[a] for a in query])
         found = np.zeros((len(answers), self.cells))
-        places = np.flatnonzero(~self.supports[:, left].any(axis=1))
-        found[:, places] = kept * math.sqrt(math.prod(self.sizes[a] for a in left))
+        found[:, self.seen(query)] = kept * math.sqrt(math.prod(self.sizes[a] for a in left))
+        return found
+
+    def seen(self, query: Query) -> npt.NDArray[np.bool_]:
+        """Return which coordinates a marginal determines."""
+        left = [a for a in range(len(self.sizes)) if a not in query]
+        return np.asarray(~self.supports[:, left].any(axis=1))
+
+    def coordinates(self, answers: Floats, query: Query) -> Floats:
+        """Return the coordinates that exact marginals determine: those that are seen.
+
+        >>> basis = Basis((2, 3))
+        >>> counts = np.arange(6.0)[None, :]
+        >>> found = basis.coordinates(basis.answers(counts, (1,)).astype(float), (1,))
+        >>> bool(np.allclose(found, basis.forward(counts)[:, basis.seen((1,))]))
+        True
+        """
+        seen = self.seen(query)
+        return np.asarray(self.spread(answers, query)[:, seen] / self.eigenvalues(query)[seen])
+
+    def groups(self, query: Query) -> npt.NDArray[np.int64]:
+        """Return for each cell which cell of a marginal it belongs to."""
+        found = np.zeros(self.cells, dtype=np.int64)
+        for attribute in query:
+            inside = math.prod(self.sizes[attribute + 1 :])
+            place = np.arange(self.cells) // inside % self.sizes[attribute]
+            found = found * self.sizes[attribute] + place
         return found
 
     def precisions(self, variances: Mapping[Query, float]) -> Floats:

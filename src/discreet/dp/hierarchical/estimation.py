@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from discreet.dp.hierarchical.basis import Basis, Query
 from discreet.dp.hierarchical.measurement import Measurements
 from discreet.dp.hierarchical.nonnegative import fill_margins, project, simplex
 from discreet.dp.hierarchical.rounding import round_blocks
@@ -22,19 +22,23 @@ from discreet.randomness import Randomness
 __all__ = ["Passes", "gathered_from", "linear_estimate", "whole_estimate"]
 
 Passes = Literal["totals-first", "one"]
+#: A marginal, and what it must be for each node.
+Fixed = tuple[Query, Floats]
 #: Cells of the children that are solved together.
 _BLOCK = 400_000
 
 
 def gathered_from(measured: Measurements) -> Gathered:
     """Return what is known of each node from its own measurements and those below it."""
-    side = np.sqrt(measured.basis.cells)
-    levels = range(measured.spine.depth)
+    basis, levels = measured.basis, range(measured.spine.depth)
     return gather(
         measured.spine,
         [measured.weighted(level) for level in levels],
         [measured.precisions(level) for level in levels],
-        {level: totals / side for level, totals in measured.totals.items()},
+        {
+            level: (basis.seen(query), basis.coordinates(answers.astype(np.float64), query))
+            for level, (query, answers) in measured.exact.items()
+        },
     )
 
 
@@ -94,17 +98,17 @@ def whole_estimate(
             progress(f"level {level}", int(starts[first]), spine.sizes[level])
             part = slice(int(starts[first]), int(starts[last]))
             begin = starts[first : last + 1] - starts[first]
-            sums = _sums(
+            fixed = _fixed(
                 measured, level, estimate[part, 0], precisions[part, 0], begin,
                 above[first:last], part, passes, rng,
             )  # fmt: skip
             totals = above[first:last].astype(np.float64)
             cells = project(
-                basis, estimate[part], precisions[part], begin, totals, sums=sums, possible=possible
-            )
-            cells = fill_margins(cells, begin, totals, sums)
-            done[part] = round_blocks(cells, begin, rng.uniform(cells.size))
-            _require_margins(done[part], begin, above[first:last], sums)
+                basis, estimate[part], precisions[part], begin, totals, fixed=fixed,
+                possible=possible,
+            )  # fmt: skip
+            done[part] = _rounded(basis, cells, begin, totals, fixed, rng)
+            _require_margins(basis, done[part], begin, above[first:last], fixed)
         above = done
         yield above
 
@@ -112,34 +116,36 @@ def whole_estimate(
 def _root(measured: Measurements, known: Gathered | None, passes: Passes, rng: Randomness) -> Ints:
     basis, possible = measured.basis, measured.possible
     estimate, precisions = _below(measured, known, 0)
-    one = np.array([0, 1])
-    sums = _published_totals(measured, 0)
-    if sums is None and passes == "totals-first":
-        sums = _drawn(np.maximum(estimate[:, 0] * np.sqrt(basis.cells), 0.0), rng)
-    if sums is not None and possible is not None and not possible.any():
-        sums = np.zeros(1)
-    cells = project(basis, estimate, precisions, one, None, sums=sums, possible=possible)
-    if sums is None:
-        sums = _drawn(cells.sum(axis=1), rng)
-    # The root is one row with a whole sum: turned, one column.
+    fixed = _published(measured, 0)
+    if fixed is None and passes == "totals-first":
+        total = _drawn(np.maximum(estimate[:, 0] * np.sqrt(basis.cells), 0.0), rng)
+        fixed = (), total[:, None]
+    if fixed is not None and possible is not None and not possible.any():
+        fixed = fixed[0], np.zeros_like(fixed[1])
+    cells = project(
+        basis, estimate, precisions, np.array([0, 1]), None, fixed=fixed, possible=possible
+    )
+    if fixed is None:
+        fixed = (), _drawn(cells.sum(axis=1), rng)[:, None]
+    # The root is one row; turned, the cells of each fixed sum are one column.
+    query, sums = fixed
     places = np.flatnonzero(possible) if possible is not None else np.arange(basis.cells)
-    column = fill_margins(cells[0, places][:, None], np.array([0, len(places)]), sums[:, None])
+    groups = basis.groups(query)[places]
+    places = places[np.argsort(groups, kind="stable")]
+    there, starts = np.unique(np.sort(groups), return_index=True)
     found = np.zeros((1, basis.cells), dtype=np.int64)
-    rounded = round_blocks(column, np.array([0, len(places)]), rng.uniform(len(places)))
-    found[0, places] = rounded[:, 0]
-    _require_margins(found.T, np.array([0, basis.cells]), sums[:, None].astype(np.int64), None)
+    if len(places):
+        starts = np.append(starts, len(places)).astype(np.int64)
+        column = fill_margins(cells[0, places][:, None], starts, sums[0, there][:, None])
+        found[0, places] = round_blocks(column, starts, rng.uniform(len(places)))[:, 0]
+    _require_margins(basis, found, np.array([0, 1]), found, fixed)
     return found
 
 
-def _published_totals(measured: Measurements, level: int) -> Floats | None:
-    """Return the totals of a level that are known exactly, from its own or those of a level below."""
-    exact = [number for number in measured.totals if number >= level]
-    if not exact:
-        return None
-    totals = measured.totals[min(exact)]
-    for number in range(min(exact), level, -1):
-        totals = np.asarray(measured.spine.add_up(totals, number))
-    return totals.astype(np.float64)
+def _published(measured: Measurements, level: int) -> Fixed | None:
+    """Return the sums of a level that are known exactly."""
+    known = measured.known(level)
+    return None if known is None else (known[0], known[1].astype(np.float64))
 
 
 def _drawn(values: Floats, rng: Randomness) -> Floats:
@@ -148,7 +154,7 @@ def _drawn(values: Floats, rng: Randomness) -> Floats:
     return np.asarray(floor + (rng.uniform(len(values)) < values - floor))
 
 
-def _sums(
+def _fixed(
     measured: Measurements,
     level: int,
     estimate: Floats,
@@ -158,11 +164,11 @@ def _sums(
     part: slice,
     passes: Passes,
     rng: Randomness,
-) -> Floats | None:
-    """Return the total of each child where it is settled before its cells."""
-    known = _published_totals(measured, level)
+) -> Fixed | None:
+    """Return the sums of each child that are settled before its cells."""
+    known = _published(measured, level)
     if known is not None:
-        return known[part]
+        return known[0], known[1][part]
     if passes == "one":
         return None
     side = np.sqrt(measured.basis.cells)
@@ -171,15 +177,43 @@ def _sums(
     found = simplex(estimate * side, weight, begin, totals)
     column = fill_margins(found[:, None], begin, totals[:, None])
     rounded = round_blocks(column, begin, rng.uniform(len(column)))
-    return rounded[:, 0].astype(np.float64)
+    return (), rounded.astype(np.float64)
+
+
+def _rounded(
+    basis: Basis, cells: Floats, begin: Ints, totals: Floats, fixed: Fixed | None, rng: Randomness
+) -> Ints:
+    """Return whole cells with the sums of parents, and of each child where they are fixed.
+
+    Cells of different fixed sums have no sum in common: each is a block of its own.
+    """
+    if fixed is None:
+        exact = fill_margins(cells, begin, totals)
+        return round_blocks(exact, begin, rng.uniform(exact.size))
+    query, sums = fixed
+    children, width = sums.shape
+    order = np.argsort(basis.groups(query), kind="stable")
+
+    def stacked(rows: Floats) -> Floats:
+        apart = rows[:, order].reshape(len(rows), width, -1).transpose(1, 0, 2)
+        return np.ascontiguousarray(apart).reshape(width * len(rows), -1)
+
+    starts = (np.arange(width)[:, None] * children + begin[None, :-1]).reshape(-1)
+    starts = np.append(starts, width * children).astype(np.int64)
+    exact = fill_margins(stacked(cells), starts, stacked(totals), sums.T.reshape(-1))
+    rounded = round_blocks(exact, starts, rng.uniform(exact.size))
+    found = np.empty(cells.shape, dtype=np.int64)
+    apart = rounded.reshape(width, children, -1).transpose(1, 0, 2)
+    found[:, order] = apart.reshape(children, -1)
+    return found
 
 
 def _require_margins(
-    cells: npt.NDArray[np.int64], begin: Ints, above: Ints, sums: Floats | None
+    basis: Basis, cells: Ints, begin: Ints, above: Ints, fixed: Fixed | None
 ) -> None:
     """Stop where a total is not the sum of its parts: nothing inconsistent ever leaves."""
     wrong = (np.add.reduceat(cells, begin[:-1], axis=0) != above).any() or (cells < 0).any()
-    if sums is not None:
-        wrong = wrong or (cells.sum(axis=1) != sums).any()
+    if fixed is not None:
+        wrong = wrong or (basis.answers(cells, fixed[0]) != fixed[1]).any()
     if wrong:
         raise EngineError("rounding did not keep the totals", code="rounding-failed")

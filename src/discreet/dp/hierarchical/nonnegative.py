@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.compiling import Array, kernel
-from discreet.dp.hierarchical.basis import Basis
+from discreet.dp.hierarchical.basis import Basis, Query
 
 __all__ = ["fill_margins", "project", "simplex"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 #: The program is solved until no cell is further than this below zero, or for so many rounds.
-CLOSE, ROUNDS = 0.02, 80
+CLOSE, ROUNDS = 0.005, 120
 #: Parents that are done leave the block this often.
 _EVERY = 8
 
@@ -68,7 +68,7 @@ def project(
     starts: Ints,
     totals: Floats | None,
     *,
-    sums: Floats | None = None,
+    fixed: tuple[Query, Floats] | None = None,
     possible: npt.NDArray[np.bool_] | None = None,
     close: float = CLOSE,
     rounds: int = ROUNDS,
@@ -83,17 +83,17 @@ def project(
         Where the children of each parent begin.
     totals
         The histogram of each parent; None at the root, which has none.
-    sums
-        The sum of each child's histogram, where it is fixed.
+    fixed
+        A marginal of each child's histogram, where it is fixed.
     possible
         Cells that may hold somebody.
     """
     goal = None if totals is None else basis.forward(totals)
-    fixed = None if sums is None else sums / np.sqrt(basis.cells)
+    known = None if fixed is None else basis.coordinates(fixed[1], fixed[0])
+    which = np.zeros(basis.cells, dtype=bool) if fixed is None else basis.seen(fixed[0])
     done = np.zeros_like(estimate)
     weight = np.broadcast_to(precisions, estimate.shape).copy()
-    if fixed is not None:
-        weight[:, 0] = np.where(weight[:, 0] > 0, weight[:, 0], 1.0)
+    weight[:, which] = np.where(weight[:, which] > 0, weight[:, which], 1.0)
     with np.errstate(divide="ignore"):
         # Coordinates that are not measured, or known, have no say in the size of a step.
         usable = np.isfinite(weight) & (weight > 0)
@@ -103,7 +103,7 @@ def project(
 
     children = np.arange(len(estimate))
     begin = starts
-    z, p, s, g, f = estimate, weight, step, goal, fixed
+    z, p, s, g, f = estimate, weight, step, goal, known
     cells: Floats | None = None
     u = np.zeros_like(estimate)
     for number in range(rounds):
@@ -115,7 +115,7 @@ def project(
             gap = (g - np.add.reduceat(y, begin[:-1], axis=0)) / share
             y = y + inverse * gap[block]
         if f is not None:
-            y[:, 0] = f
+            y[:, which] = f
         plain = basis.backward(y)
         cut = np.maximum(plain + u, 0.0)
         if possible is not None:

@@ -18,6 +18,7 @@ __all__ = ["Fit", "Gathered", "Spine", "fit", "gather", "variance_of_sum"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -94,7 +95,7 @@ def gather(
     spine: Spine,
     weighted: Sequence[Floats],
     precisions: Sequence[Floats],
-    exact: Mapping[int, Floats] | None = None,
+    exact: Mapping[int, tuple[Bools, Floats]] | None = None,
 ) -> Gathered:
     """Return the pass up.
 
@@ -106,7 +107,7 @@ def gather(
         Per level the precision of each coordinate; zero where it is not measured. On the last
         level every coordinate must be measured.
     exact
-        Levels whose first coordinate is known without error, with its values.
+        Levels of which some coordinates are known without error: which, and their values.
     """
     exact = exact or {}
     last = spine.depth - 1
@@ -127,9 +128,10 @@ def gather(
             found = (weighted[number] + total * below) * variance[number]
             estimate[number] = np.where(known, total, found)
         if number in exact:
-            estimate[number][:, 0] = exact[number]
+            which, values = exact[number]
+            estimate[number][:, which] = values
             variance[number] = variance[number].copy()
-            variance[number][:, 0] = 0.0
+            variance[number][:, which] = 0.0
     return Gathered(spine, tuple(estimate), tuple(variance))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from discreet.audit.rules import Rule
 from discreet.data.dataset import Dataset
 from discreet.data.job import ReleaseJob, Shown
-from discreet.data.table import Table
+from discreet.data.table import Dimension, Table
 from discreet.errors import InputError
 from discreet.progress import Progress
 from discreet.registry import parameter
@@ -17,9 +17,11 @@ from discreet.report import Report
 from discreet.tables.jobs._tables import Tables, TablesJob
 from discreet.tables.large import LargeRelease, tabulate_large
 from discreet.tables.methods import TableMethod
+from discreet.tables.methods._cube import LARGEST, combinations
+from discreet.tables.methods.top_down import TopDown
 from discreet.tables.protection import protect, require_rules
 from discreet.tables.release import LinkedRelease, TableRelease
-from discreet.tables.tabulation import Tabulation, number_alike
+from discreet.tables.tabulation import Tabulation, declared_hierarchies, number_alike
 
 if TYPE_CHECKING:
     from discreet.randomness import Randomness
@@ -128,7 +130,7 @@ class TableJob(TablesJob, ReleaseJob):
         self, data: Tables, *, rng: Randomness | None, progress: Progress
     ) -> TableRelease | LinkedRelease | LargeRelease:
         """Tabulate, protect and audit."""
-        if self.large:
+        if self.large or self._is_large(data):
             assert isinstance(data, Dataset)
             assert self.method is not None  # rules or a method that needs none were asked for
             return tabulate_large(
@@ -143,6 +145,21 @@ class TableJob(TablesJob, ReleaseJob):
             target, self.rules, method, rng=rng, unsafe=self.unsafe, like=self.like,
             progress=progress, **self.memory,
         )  # fmt: skip
+
+    def _is_large(self, data: Tables) -> bool:
+        """Whether a consistent table has too many cells for one in memory; counts nothing."""
+        if not isinstance(data, Dataset) or not isinstance(self.method, TopDown):
+            return False
+        if len(self.crossed) != 1 or any((self.measure, self.also, self.rules, self.apriori)):
+            return False
+        trees = [declared_hierarchies(data, name, "Total") for name in self.crossed[0]]
+        if not all(trees):
+            return False  # refused, with the reason
+        dimensions = [
+            Dimension.of(name, several)
+            for name, several in zip(self.crossed[0], trees, strict=True)
+        ]
+        return combinations(dimensions) > LARGEST
 
     def _with_statistics(self, tables: Sequence[Table], data: Tables) -> tuple[Table, ...]:
         """Return the tables with those of further statistics, contributors numbered alike."""

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from discreet.data.table import Bools, Floats, Table
+from discreet.data.table import Bools, Dimension, Floats, Table
 from discreet.errors import InputError
 
-__all__ = ["add_up", "complete_cube", "require_size", "views"]
+__all__ = ["LARGEST", "add_up", "combinations", "complete_cube", "require_size", "views"]
 
 #: Noise for more cells than this takes hours and says nothing: all of them would be noise.
-_LARGEST = 2_000_000
+LARGEST = 2_000_000
+
+
+def combinations(dimensions: Sequence[Dimension]) -> int:
+    """Return the number of combinations of codes."""
+    return math.prod(len(dimension.codes) for dimension in dimensions)
 
 
 def require_size(table: Table) -> int:
     """Return the number of combinations of codes, or say that there are too many."""
-    sizes = [len(dimension.codes) for dimension in table.dimensions]
-    number = int(np.prod(np.array(sizes, dtype=np.float64)))
-    if number > _LARGEST:
+    number = combinations(table.dimensions)
+    if number > LARGEST:
         raise InputError(
             f"the table has {number:,} combinations of codes, too many to add noise to each",
             code="table-too-large",
-            hint="cross fewer attributes, or use coarser codes",
+            hint="cross fewer attributes, use coarser codes, or top-down with large=True",
         )
     return number
 

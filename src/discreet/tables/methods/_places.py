@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.data.table import Dimension, Floats, Ints, Table
 from discreet.dp.hierarchical.basis import Basis, along
+from discreet.dp.hierarchical.budget import Budget
 from discreet.dp.hierarchical.tree import Spine
 from discreet.errors import InputError
 
 __all__ = ["Places"]
+
+T = TypeVar("T", np.int64, np.float64)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -87,15 +92,27 @@ class Places:
         """Number of cells that are published."""
         return int(np.prod([float(len(d.codes)) for d in self.dimensions]))
 
+    def draws(self, budget: Budget) -> int:
+        """Return how many numbers get noise."""
+        return sum(
+            self.spine.sizes[one.level] * math.prod(self.basis.sizes[a] for a in one.query)
+            for one in budget.measures
+        )
+
     def leaves(self, table: Table) -> Ints:
         """Return the counts of single cells, one row per leaf."""
+        return np.round(self.single(table)).astype(np.int64)
+
+    def single(self, table: Table) -> Floats:
+        """Return the values of single cells, whole or not, one row per leaf."""
         leaf = np.ones(len(table), dtype=bool)
         for number, dimension in enumerate(table.dimensions):
             leaf &= dimension.is_leaf[table.codes[:, number]]
-        counts = np.round(table.value[leaf]).astype(np.int64)
-        return self.histograms(list(table.codes[leaf].T), counts)
+        return self.histograms(list(table.codes[leaf].T), table.value[leaf])
 
-    def histograms(self, codes: Sequence[npt.NDArray[np.integer]], counts: Ints) -> Ints:
+    def histograms(
+        self, codes: Sequence[npt.NDArray[np.integer]], counts: npt.NDArray[T]
+    ) -> npt.NDArray[T]:
         """Return one row per leaf, from counts of single cells with the codes of each dimension."""
         row = cell = np.zeros(len(counts), dtype=np.int64)
         for number, dimension in enumerate(self.dimensions):
@@ -106,7 +123,7 @@ class Places:
             else:
                 order = np.cumsum(dimension.is_leaf) - 1
                 cell = cell * int(dimension.is_leaf.sum()) + order[codes[number]]
-        found = np.zeros((self.spine.sizes[-1], self.basis.cells), dtype=np.int64)
+        found = np.zeros((self.spine.sizes[-1], self.basis.cells), dtype=counts.dtype)
         np.add.at(found, (row, cell), counts)
         return found
 

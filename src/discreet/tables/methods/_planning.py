@@ -84,18 +84,22 @@ def expected_errors(
     basis: Basis,
     variances: Sequence[Mapping[Query, float]],
     queries: Sequence[Query],
-    exact: Sequence[int] = (),
+    exact: Mapping[int, Query] | None = None,
 ) -> Floats:
     """Return (levels, queries): the mean absolute error of a cell of a marginal, linear estimate.
 
-    `exact` are levels whose totals are published as they are.
+    `exact` are the marginals that levels publish as they are.
     """
+    known = {
+        level: (basis.seen(query), np.zeros((spine.sizes[level], int(basis.seen(query).sum()))))
+        for level, query in (exact or {}).items()
+    }
     fitted = fit(
         gather(
             spine,
             [np.zeros((size, basis.cells)) for size in spine.sizes],
             [basis.precisions(level) for level in variances],
-            {level: np.zeros(spine.sizes[level]) for level in exact},
+            known,
         )
     )
     found = np.zeros((spine.depth, len(queries)))
@@ -117,7 +121,7 @@ def least_loss(
     basis: Basis,
     start: Sequence[Mapping[Query, float]],
     targets: Mapping[tuple[int, Query], float],
-    exact: Sequence[int] = (),
+    exact: Mapping[int, Query] | None = None,
 ) -> tuple[float, list[dict[Query, float]]]:
     """Return the least ρ found that meets targets of expected error, and the shares that do.
 
@@ -128,10 +132,12 @@ def least_loss(
     from scipy.optimize import minimize
 
     for (level, query), wanted in targets.items():
-        known = not query and level <= max(exact, default=-1)
+        known = any(
+            level <= below and set(query) <= set(given) for below, given in (exact or {}).items()
+        )
         if known or not wanted > 0:
             raise InputError(
-                "totals that are published exactly need no target"
+                "what is published exactly needs no target"
                 if known
                 else f"a target is an error above 0, found {wanted!r}",
                 code="bad-target",

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 __all__ = ["concentrated", "verdict_of"]
 
 
 def concentrated(
-    rho: float, epsilon: float, delta: float, *, records: int = 1, exact: Sequence[str] = ()
+    rho: float,
+    epsilon: float,
+    delta: float,
+    *,
+    records: int = 1,
+    exact: Mapping[str, str] | None = None,
 ) -> str:
-    """Return the promise of measurements with Gaussian noise, and the levels that lie outside it."""
+    """Return the promise of measurements with Gaussian noise, and what lies outside it: levels and their marginals."""
     who = "each record" if records == 1 else f"each contributor of {records} records"
     promise = (
         f"ρ-zero-concentrated differential privacy with ρ = {rho:g} for {who}, which is "
@@ -18,10 +23,11 @@ def concentrated(
     )
     if not exact:
         return promise
-    return promise + (
-        f", up to the totals of level {', '.join(exact)}, which are published exactly and lie "
-        "outside the promise"
+    named = " and ".join(
+        f"the {'totals' if query == 'total' else f'counts by {query}'} of level {level}"
+        for level, query in exact.items()
     )
+    return f"{promise}, up to {named}, which are published exactly and lie outside the promise"
 
 
 def verdict_of(promise: str, caution: str = "") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +11,15 @@ from discreet.dp.hierarchical.basis import Query
 from discreet.dp.hierarchical.budget import level_shares
 from discreet.errors import InputError
 
-__all__ = ["named_levels", "query_name", "read_query", "read_shares", "read_split"]
+__all__ = [
+    "level_number",
+    "named_levels",
+    "query_name",
+    "read_invariants",
+    "read_query",
+    "read_shares",
+    "read_split",
+]
 
 #: Shares that differ from one by less add up.
 _CLOSE = 1e-6
@@ -67,6 +76,36 @@ def read_query(text: str, attributes: Sequence[str]) -> Query:
                 parameter="queries",
             )
     return tuple(sorted({list(attributes).index(name) for name in names}))
+
+
+def read_invariants(
+    given: Mapping[str, str], levels: Sequence[str], attributes: Sequence[str]
+) -> dict[int, Query]:
+    """Return the marginal that each level publishes exactly, from the root down.
+
+    What a level publishes adds up to the same of the levels above. These must name at least its
+    attributes: two exact marginals of one place that cross have no whole table in general.
+
+    >>> read_invariants({"1": "total", "0": "sex"}, ["0", "1"], ["sex", "age"])
+    {0: (0,), 1: ()}
+    """
+    found = {
+        level_number(name, levels, "invariants"): read_query(str(query), attributes)
+        for name, query in given.items()
+    }
+    found = dict(sorted(found.items()))
+    for above, below in itertools.pairwise(found):
+        if not set(found[below]) <= set(found[above]):
+            raise InputError(
+                f"the exact counts of level {levels[below]} ({query_name(found[below], attributes)}) "
+                f"add up to others than those of level {levels[above]} "
+                f"({query_name(found[above], attributes)})",
+                code="contradicting-invariant",
+                hint=f"let level {levels[above]} publish all attributes that level {levels[below]} "
+                "does",
+                parameter="invariants",
+            )
+    return found
 
 
 def query_name(query: Query, attributes: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from discreet.dp.accountant import Accountant, gaussian_event, rho_of
 from discreet.dp.caution import caution
 from discreet.dp.hierarchical.basis import Query
 from discreet.dp.hierarchical.budget import Budget, allocate
-from discreet.dp.hierarchical.measurement import Measurements, measure
+from discreet.dp.hierarchical.measurement import Measurements, Simulated, measure
 from discreet.dp.hierarchical.tree import fit
 from discreet.errors import InputError
 from discreet.progress import Progress, silent
@@ -32,6 +32,7 @@ from discreet.tables.methods._shares import (
     level_number,
     named_levels,
     query_name,
+    read_invariants,
     read_query,
     read_shares,
 )
@@ -40,7 +41,7 @@ from discreet.tables.methods._tree_estimate import TreeEstimate
 if TYPE_CHECKING:
     from discreet.tables.tabulation import Source
 
-__all__ = ["TopDown"]
+__all__ = ["TopDown", "combinations_of"]
 
 #: Where ρ is given, ε is stated at this δ.
 _DELTA = 1e-10
@@ -109,7 +110,8 @@ class TopDown(TableMethod):
         "share}}; a query is total, detailed, sex or sex*age",
     )
     invariants: Mapping[str, str] = parameter(
-        {}, help="levels whose totals are published exactly, outside the promise: {'1': total}"
+        {},
+        help="what levels publish exactly, outside the promise: {'1': total}, or a marginal, sex",
     )
     zeros: tuple[Mapping[str, Any], ...] = parameter(
         (), help="impossible combinations of codes: {sex: m, status: pregnant}"
@@ -243,19 +245,12 @@ class TopDown(TableMethod):
                 hint="give every level a share, or leave gather on",
                 parameter="split",
             )
-        exact = []
-        for name, query in self.invariants.items():
-            if query != "total":
-                raise InputError(
-                    f"the invariant {query!r} of level {name} is not offered: totals alone are",
-                    code="unsupported-invariant",
-                    hint=f"write invariants.{name}=total",
-                    parameter="invariants",
-                )
-            exact.append(level_number(name, levels, "invariants"))
-        possible = places.possible(_combinations(self.zeros, places)) if self.zeros else None
+        exact = read_invariants(self.invariants, levels, attributes)
+        possible = places.possible(combinations_of(self.zeros, places)) if self.zeros else None
+        if possible is not None:
+            _require_agreement(exact, possible, places)
         budget = allocate(self.loss, shares, records=self.records)
-        return _Task(places, levels, tuple(shares), budget, tuple(sorted(exact)), possible)
+        return _Task(places, levels, tuple(shares), budget, exact, possible)
 
     @classmethod
     def plan(
@@ -378,11 +373,12 @@ class TopDown(TableMethod):
     def facts(self, task: _Task) -> dict[str, Any]:
         """Return the promise and what was measured, as data. Any: plain values."""
         rho, delta = task.budget.rho, self.stated_delta
-        # The events' own loss is what a ledger charges.
-        epsilon = Accountant("zcdp", delta).epsilon(task.budget.events())
-        named = [task.levels[level] for level in task.exact]
+        epsilon = task.epsilon(delta)
+        names = [dimension.name for dimension in task.places.attributes]
+        named = {
+            task.levels[level]: query_name(query, names) for level, query in task.exact.items()
+        }
         promise = concentrated(rho, epsilon, delta, records=self.records, exact=named)
-        attributes = [dimension.name for dimension in task.places.attributes]
         return {
             "promise": promise,
             "rho": rho,
@@ -394,13 +390,13 @@ class TopDown(TableMethod):
             "measurements": [
                 {
                     "level": task.levels[one.level],
-                    "query": query_name(one.query, attributes),
+                    "query": query_name(one.query, names),
                     "scale": one.scale,
                     "rho": one.rho,
                 }
                 for one in task.budget.measures
             ],
-            "invariants": dict.fromkeys(named, "total"),
+            "invariants": named,
             "integer": self.integer,
             "caution": caution(epsilon),
         }
@@ -414,8 +410,13 @@ class _Task:
     levels: tuple[str, ...]
     shares: Sequence[Mapping[Query, float]]
     budget: Budget
-    exact: tuple[int, ...]
+    #: Marginals that levels publish as they are.
+    exact: Mapping[int, Query]
     possible: npt.NDArray[np.bool_] | None
+
+    def epsilon(self, delta: float) -> float:
+        """Return the ε of all measurements at a δ: what a ledger charges."""
+        return Accountant("zcdp", delta).epsilon(self.budget.events())
 
     def require_possible(self, leaves: Ints) -> None:
         """Refuse records in combinations that are declared impossible."""
@@ -427,7 +428,9 @@ class _Task:
                 parameter="zeros",
             )
 
-    def measure(self, leaves: Ints, progress: Progress) -> Measurements:
+    def measure(
+        self, leaves: Ints, progress: Progress, simulated: Simulated | None = None
+    ) -> Measurements:
         """Return the noisy counts: the last step that sees the truth."""
         return measure(
             self.places.spine,
@@ -437,12 +440,30 @@ class _Task:
             exact=self.exact,
             possible=self.possible,
             progress=progress,
+            simulated=simulated,
         )
 
 
-def _combinations(
+def _require_agreement(
+    exact: Mapping[int, Query], possible: npt.NDArray[np.bool_], places: Places
+) -> None:
+    """Refuse exact counts of what is declared impossible: one of the two is wrong, or both idle."""
+    for query in exact.values():
+        some = np.asarray(places.basis.answers(possible[None, :].astype(np.int64), query))[0]
+        if not some.all():
+            raise InputError(
+                "an exact count and an impossible combination contradict each other: nobody can be "
+                "in some of the counted cells",
+                code="contradicting-invariant",
+                hint="leave the combination out of zeros, or publish fewer attributes exactly",
+                parameter="invariants",
+            )
+
+
+def combinations_of(
     zeros: tuple[Mapping[str, Any], ...], places: Places
 ) -> tuple[dict[str, tuple[str, ...]], ...]:
+    """Return impossible combinations with the codes of each attribute; refuse unknown ones."""
     known = {dimension.name: dimension for dimension in places.attributes}
     found = []
     for given in zeros:

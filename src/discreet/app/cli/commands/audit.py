@@ -55,6 +55,7 @@ def add(app: typer.Typer) -> None:
         """
         from discreet.data.atomic import atomic_file
         from discreet.data.declared import read_hierarchies
+        from discreet.errors import InputError
         from discreet.tables.derivation import derive
         from discreet.tables.published import audit_published
 
@@ -64,6 +65,14 @@ def add(app: typer.Typer) -> None:
             if not derived.safe:
                 raise typer.Exit(3)
             return
+        if any(path.is_dir() for path in published):
+            raise InputError(
+                "the folder holds no evidence.json of a consistent table",
+                code="no-evidence",
+                hint="take the folder as it was published; of other tables, name the file of cells: "
+                "discreet audit out/cells.csv",
+                file=next(path for path in published if path.is_dir()),
+            )
         with console.progress() as progress:
             found = audit_published(
                 published,

@@ -17,6 +17,7 @@ from discreet.dp.hierarchical.tree import Spine
 from discreet.page import Section
 from discreet.randomness import Randomness
 from discreet.tables.methods.top_down import TopDown
+from discreet.tables.release import TableRelease
 from discreet.tables.simulation import simulate
 from discreet.tables.table import tabulate
 
@@ -32,6 +33,7 @@ def run(stage: Stage) -> None:
     release = tabulate(stage.people, by=["region", "sex", "education"]).protect(
         method=method, progress=stage.progress
     )
+    assert isinstance(release, TableRelease)  # it is small
     stage.say("    People by region, sex and education, whole numbers that add up at every level:")
     stage.say(f"    {release.verdict}")
     estimate, levels = release.protected.estimate, tuple(release.protected.facts["levels"])
