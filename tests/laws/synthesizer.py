@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
+import re
 import tempfile
 from pathlib import Path
 from typing import Any, ClassVar
@@ -129,6 +131,44 @@ def nobody_is_named(member: type[Synthesizer]) -> None:
         assert made.synthesizer.inference in ("simple", "proper", "fully", "partially", "none")
 
 
+def no_value_of_the_file_is_told(member: type[Synthesizer]) -> None:
+    """Somebody's pay stands in no evidence, page, progress or log; only in the records, if there."""
+    source = data(7)
+    paid = {f"{value:.2f}" for value in people.frame(7, SIZE)["pay"].dropna()}
+    for method in tried(member, examples=some)[:1]:
+        told: list[str] = []
+        handler = _Words(told)
+        root, level = logging.getLogger(), logging.getLogger().level
+        root.addHandler(handler)
+        root.setLevel(logging.DEBUG)
+        try:
+            made = dc.synthesize(source, method, progress=_progress(told))
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(made.write(Path(folder) / "out"))
+                told.append((path / "evidence.json").read_text())
+                # Coordinates of pictures look like pay.
+                page = (path / "report.html").read_text()
+                told.append(re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL))
+        finally:
+            root.removeHandler(handler)
+            root.setLevel(level)
+        words = set(re.findall(r"(?<![\d.])\d+\.\d{2}(?!\d)", " ".join(told)))
+        assert not words & paid, f"{method} tells what somebody is paid"
+
+
+def _progress(words: list[str]) -> Any:
+    return lambda *said: words.append(str(said))
+
+
+class _Words(logging.Handler):
+    def __init__(self, words: list[str]) -> None:
+        super().__init__(logging.DEBUG)
+        self._words = words
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._words.append(record.getMessage())
+
+
 LAWS = (
     columns_and_types_are_those_of_the_file,
     values_are_possible_ones,
@@ -136,6 +176,7 @@ LAWS = (
     what_is_drawn_comes_from_the_source,
     files_differ_and_are_refused_when_seeded,
     nobody_is_named,
+    no_value_of_the_file_is_told,
 )
 
 
@@ -235,6 +276,19 @@ class Labelled(_Broken):
         return _Kept(rows.set_column(place, "job", named).drop_columns(["name"]), self.rows)
 
 
+@dataclasses.dataclass(frozen=True)
+class Talkative(_Broken):
+    """Tells the highest pay in the notes that stand in the evidence."""
+
+    name: ClassVar[str] = "talkative"
+
+    def fit(self, dataset: Dataset, *, rng: Randomness, progress: Any = None) -> Fitted:
+        found = super().fit(dataset, rng=rng)
+        pay = [value for value in dataset.arrow().column("pay").to_pylist() if value is not None]
+        found.notes = {"highest pay": round(max(pay), 2)}
+        return found
+
+
 BROKEN = {
     Verbatim: what_is_drawn_comes_from_the_source,
     Named: columns_and_types_are_those_of_the_file,
@@ -242,4 +296,5 @@ BROKEN = {
     Once: files_differ_and_are_refused_when_seeded,
     Labelled: nobody_is_named,
     FirstRows: the_order_of_rows_does_not_matter,
+    Talkative: no_value_of_the_file_is_told,
 }

@@ -7,6 +7,7 @@ import pytest
 import discreet as dc
 from discreet.errors import InputError
 from discreet.microdata.judgement import Unpaired, synthetic_risk
+from discreet.microdata.utilities.interval_overlap import shared
 from discreet.randomness import Randomness
 
 
@@ -98,6 +99,38 @@ def test_users_own_regression_works_on_files_of_another_length():
         measures=[dc.Regression("pay", on=["age", "job"])],
     )
     assert 0 <= found["regression"].value < 0.6
+
+
+def test_intervals_of_a_formula_overlap_as_karr_writes_it():
+    """By hand: (0, 2) and (1, 3) share 1 of 2; (0, 2) and (2, 8) share nothing, (0, 1) and (2, 3) less."""
+    assert shared((1, 1), (2, 1)) == 0.5
+    assert shared((1, 1), (5, 3)) == 0
+    assert shared((0.5, 0.5), (2.5, 0.5)) == -1
+    found = dc.utility(
+        INSIDE,
+        Unpaired(dc.read(people(700, 3))),
+        measures=[dc.IntervalOverlap("pay ~ age + job"), dc.Regression("pay", on=["age", "job"])],
+    )
+    own, other = found["interval-overlap"].facts, found["regression"].facts
+    assert list(own) == list(other)
+    assert all(max(own[n]["overlap"], 0) == pytest.approx(other[n]["overlap"]) for n in own)
+    with pytest.raises(InputError):
+        dc.utility(INSIDE, INSIDE, measures=[dc.IntervalOverlap("pay")])
+
+
+def test_files_of_other_tools_are_judged(tmp_path):
+    """Whole numbers as decimals, another order of columns, more columns, fewer records, other codes."""
+    made = people(500, 3)[["pay", "job", "age", "town"]].assign(age=lambda f: f.age + 0.0)
+    made[".imp"] = 1
+    made.loc[:3, "job"] = "astronaut"
+    made.to_csv(tmp_path / "synthetic.csv", index=False)
+    INSIDE.to_csv(tmp_path / "people.csv", index=False)
+    OUTSIDE.to_csv(tmp_path / "others.csv", index=False)
+    names = ("synthetic.csv", "people.csv", "others.csv")
+    found = dc.judge(*(str(tmp_path / name) for name in names), rng=Randomness.seeded(1))
+    assert found.risk.leaks == ()
+    assert found.utility["marginals"].facts["tv1"] < 0.1
+    assert set(found.to_frame().kind) == {"utility", "control", "risk"}
 
 
 def test_files_with_nothing_in_common():

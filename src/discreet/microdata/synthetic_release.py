@@ -143,6 +143,14 @@ class SyntheticRelease(MicrodataRelease):
         """Return what the first file lost against the original."""
         return self._utility
 
+    @functools.cached_property
+    def independent(self) -> float:
+        """What a useless file loses in pairs of columns: each drawn independently of the others."""
+        from discreet.microdata.judgement import independent_columns
+
+        rng = self.draws.get("loss") or Randomness.secure()
+        return independent_columns(self.original.select(list(self.dataset.columns)), rng=rng)
+
     @property
     def remedy(self) -> str:
         """What to do where the file leaks, in words."""
@@ -231,6 +239,7 @@ class SyntheticRelease(MicrodataRelease):
                 risk |= {f.measure: rounded(dict(f.facts)) for f in self.risk().found.findings}
                 risk["values of one record"] = dict(self._own_values)
                 loss = {c.measure: rounded(c.value) for c in self.utility().comparisons}
+                loss["marginals of independent columns"] = rounded(self.independent)
         return Evidence("synthetic", settings, risk, loss, self.verdict, self.randomness)
 
     def promises(self) -> Sequence[Mapping[str, Any]]:
@@ -314,5 +323,7 @@ class SyntheticRelease(MicrodataRelease):
             return [*parts, Section("What was lost", words)]
         if len(self.original) < _FEWEST:
             return parts
-        measured = measured_sections(self.original, self.dataset, self.risk(), self.utility())
+        measured = measured_sections(
+            self.original, self.dataset, self.risk(), self.utility(), self.independent
+        )
         return [*parts, *measured]

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from discreet.dp.graphical.domain import Sizes
 from discreet.dp.graphical.junction_tree import junction_tree
 from discreet.dp.graphical.potentials import propagated
 from tests.dp.graphical.models import brute, full_table, random_model
@@ -27,6 +28,23 @@ def test_marginals_equal_brute_force():
     rng = np.random.default_rng(1)
     for _ in range(300):
         assert_marginals_are_right(rng)
+
+
+def test_shares_near_the_smallest_number_do_not_overflow():
+    """Noise far below 0 sends potentials to −700 and below: conditionals on what is left were NaN."""
+    sizes = Sizes((2, 3, 2, 2))
+    for low in (-100.0, -400.0, -720.0, -744.0, -1e4):
+        few = np.array([0.0, low, 1.0])
+        potentials = {
+            (0, 1): np.ones((2, 3)) + few,
+            (1, 2): np.ones((3, 2)),
+            (1, 3): np.ones((3, 2)),
+        }
+        potentials[(0, 1)][1, 2] = 3.0
+        beliefs = propagated(junction_tree(sizes, potentials), potentials, 50.0)
+        for attributes in ((0, 2), (0, 3), (2, 3), (0, 2, 3)):
+            expected = brute(full_table(sizes, potentials, 50.0), attributes)
+            np.testing.assert_allclose(beliefs.marginal(attributes), expected, rtol=1e-10)
 
 
 @pytest.mark.slow

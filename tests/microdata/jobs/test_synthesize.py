@@ -47,6 +47,9 @@ def test_files_evidence_and_page(people, tmp_path):
     assert evidence["risk"]["membership"]["AUC"] > 0
     page = (out / "report.html").read_text()
     assert "Telling who is in the file" in page
+    assert "Columns drawn independently of each other" in page
+    lost = evidence["loss"]
+    assert lost["marginals of independent columns"] > 0.1
     assert "<svg" in page
     assert "Xanthippe" not in page + (out / "people-1.csv").read_text() + str(evidence)
 

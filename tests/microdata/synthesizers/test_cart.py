@@ -4,10 +4,13 @@ import itertools
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import discreet as dc
 from discreet.errors import InputError
+from discreet.microdata.columns import codes
+from discreet.microdata.synthesizers._variables import Variable, folded
 from discreet.randomness import Randomness
 
 
@@ -48,8 +51,9 @@ def test_point_masses_missing_shares_and_limits_are_kept():
     found = drawn(dc.CART(semicontinuous={"gain": 0}), n=20_000)
     assert abs((found.gain == 0).mean() - (raw.gain == 0).mean()) < 0.03
     assert abs(found.pay.isna().mean() - raw.pay.isna().mean()) < 0.03
-    assert found.pay.max() <= raw.pay.max()
-    assert set(found.pay.dropna()) <= set(raw.pay.dropna())
+    assert found.pay.between(raw.pay.min(), raw.pay.max())[found.pay.notna()].all()
+    ends = {found.pay.min(), found.pay.max()}  # means of five records each
+    assert set(found.pay.dropna()) - ends <= set(raw.pay.dropna())
 
 
 def test_the_verdict_counts_values_of_single_people():
@@ -62,9 +66,28 @@ def test_the_verdict_counts_values_of_single_people():
         dc.synthesize(data, method, n=20_000, rng=Randomness.seeded(1))
         for method in (dc.CART(), dc.CART(smoothing={"pay": "density"}))
     )
-    assert plain.evidence().risk["values of one record"] == {"pay": 2}
-    assert "values that one record alone had stand in the file: 2 of pay" in plain.verdict
-    assert 9_999_999.0 not in set(smooth.frame["pay"])
+    assert 9_999_999.0 not in {*plain.frame["pay"], *smooth.frame["pay"]}
+    assert plain.evidence().risk["values of one record"] == {}
+    kept = dc.synthesize(data, dc.CART(tails=0), n=20_000, rng=Randomness.seeded(1))
+    assert kept.evidence().risk["values of one record"] == {"pay": 2}
+    assert "values that one record alone had stand in the file: 2 of pay" in kept.verdict
+
+
+@pytest.mark.parametrize(
+    ("values", "fewest", "wanted"),
+    [
+        ([1, 2, 2, 3, 50.5, 60], 2, [2, 2, 2, 3, 55.2, 55.2]),
+        ([1, 2, 2, 2, 50], 3, [2, 2, 2, 2, 2]),
+        ([7, 7, 7, 8, 8, 8], 3, [7, 7, 7, 8, 8, 8]),
+        ([1.25, 2.75], 5, [2.0, 2.0]),
+    ],
+)
+def test_extremes_are_never_one_persons(values, fewest, wanted):
+    column = pa.chunked_array([pa.array([float(v) for v in values])])
+    places, known = codes(column)
+    found = folded(Variable("x", known, places, True), fewest)
+    assert found.scale[found.places].tolist() == pytest.approx(wanted)
+    assert (np.bincount(found.places)[[0, -1]] >= min(fewest, len(values))).all()
 
 
 def test_smoothed_numbers_are_new_within_limits_and_as_precise():
@@ -173,12 +196,17 @@ def test_adult_is_kept_as_the_manual_says(data_folder):
     order = np.random.default_rng(0).permutation(len(frame))
     data = read(frame.iloc[order[:24_129]])
     rng = np.random.default_rng(5)
-    for seed in range(3):
-        visit = rng.permutation(frame.columns).tolist()
-        made = dc.synthesize(data, dc.CART(min_leaf=50, visit=visit), rng=Randomness.seeded(seed))
-        found = dc.utility(data, made, measures=[dc.Marginals()])["marginals"].facts
-        assert found["tv2"] <= 0.018, visit
-        assert found["worst tv2"] <= 0.05, visit
+    late = [name for name in frame.columns if name != "age"] + ["age"]
+    for visit in [[], late, *(rng.permutation(frame.columns).tolist() for _ in range(4))]:
+        found = []
+        for seed in range(5):
+            method = dc.CART(min_leaf=50, visit=visit)
+            made = dc.synthesize(data, method, rng=Randomness.seeded(seed))
+            facts = dc.utility(data, made, measures=[dc.Marginals()])["marginals"].facts
+            found.append((facts["tv2"], facts["worst tv2"]))
+        pairs, worst = np.mean(found, axis=0)
+        assert pairs <= 0.018, visit
+        assert worst <= 0.04, visit
 
 
 def test_every_pair_of_codes_has_been_seen_or_is_rare():

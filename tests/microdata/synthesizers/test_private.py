@@ -1,6 +1,5 @@
 """MST and AIM: the promise, what is charged, public domains, and the same tables on engines."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +14,6 @@ from discreet.dp.spending import Spending
 from discreet.errors import InputError, RefusedError
 from discreet.ledger.opening import open_ledger
 from discreet.microdata.synthesizers._tables import Tables, codings
-from discreet.progress import silent
 from discreet.randomness import Randomness
 
 DOMAINS = {
@@ -210,6 +208,8 @@ def test_other_mistakes_are_our_own_errors():
     for method, code in [
         (dc.AIM(epsilon=1, delta=1e-6, workload=7), "parameter-range"),
         (dc.AIM(epsilon=1, delta=1e-6, size=10, bins=50), "domain-too-large"),
+        (dc.AIM(epsilon=1, delta=1e-6, size=100, bins=50), "domain-too-large"),
+        (dc.AIM(epsilon=1, delta=1e-6, size=100, workload=3, bins=50), "domain-too-large"),
         (dc.MST(epsilon=1e9, delta=1e-6), "parameter-range"),
     ]:
         with pytest.raises(InputError) as caught:
@@ -219,6 +219,22 @@ def test_other_mistakes_are_our_own_errors():
         dc.MST(epsilon=-1)
     with pytest.raises(InputError):
         dc.AIM(epsilon=1, delta=0)
+
+
+def test_a_table_that_is_too_large_is_named_with_a_binning():
+    with pytest.raises(InputError) as caught:
+        dc.synthesize(people(), dc.AIM(epsilon=1, delta=1e-6, size=100, bins=50))
+    assert "the table job × pay has 200 cells" in str(caught.value)
+    assert "{'pay': {'cuts': […]}} with at most 25" in str(caught.value)
+    some = dc.AIM(epsilon=1, delta=1e-6, size=100, bins=50, workload=[["sex", "age"]])
+    assert len(dc.synthesize(people(), some, n=9).frame) == 9
+
+
+def test_progress_is_told_by_round_and_fit():
+    told = set()
+    for make in (dc.MST, dc.AIM):
+        dc.synthesize(people(), make(epsilon=1, delta=1e-6), progress=lambda w, d, n: told.add(w))
+    assert told >= {"columns", "pairs", "rounds", "fits"}
 
 
 def test_a_unit_with_two_records_is_refused():
@@ -241,45 +257,44 @@ def test_tables_are_those_of_the_records():
     assert tables.counts((1,))[3] == rows.job.isna().sum()
 
 
+def test_every_engine_counts_the_same_tables(engine):
+    import pyarrow as pa
+
+    rows = frame(300)
+    table = pa.Table.from_pandas(rows, preserve_index=False)
+    roles = dict.fromkeys(rows.columns, "quasi")
+    here, there = (
+        dc.read(table, roles=roles, domains=DOMAINS, name="people", **where)
+        for where in ({}, {"engine": engine})
+    )
+    method = dc.AIM(epsilon=1, delta=1e-6)
+    with method.tables(here) as one, method.tables(there) as two:
+        for attributes in [(0,), (1,), (2,), (3,), (0, 1), (1, 3), (0, 1, 2)]:
+            assert (one.counts(attributes) == two.counts(attributes)).all(), attributes
+    made = dc.synthesize(there, dc.MST(epsilon=20, delta=1e-5), n=400).frame.to_pandas()
+    assert (made.job[made.sex == "f"].dropna() == "nurse").mean() > 0.8
+
+
+def test_a_private_method_fetches_no_record(monkeypatch):
+    """Only counts come out of the engine: as many rows as a table has cells, never the records."""
+    from discreet.data.dataset import Dataset
+
+    def stop(*_, **__):
+        raise AssertionError("records were fetched")
+
+    data = people()
+    for make in (dc.MST, dc.AIM):
+        method = make(epsilon=1, delta=1e-6)
+        with monkeypatch.context() as patched:
+            patched.setattr(Dataset, "arrow", stop)
+            method.prepare(data)
+            fitted = method.fit(data, rng=Randomness.secure())
+        assert fitted.draw(7, rng=Randomness.secure()).num_rows == 7
+
+
 def test_a_hierarchys_leaves_are_a_domain():
     rows = pd.DataFrame({"region": ["n1", "s2"] * 50})
     tree = dc.Hierarchy.from_levels({"All": {"N": ["n1", "n2"], "S": ["s1", "s2"]}})
     data = dc.read(rows, roles={"region": "quasi"}, hierarchies={"region": tree})
     made = dc.synthesize(data, dc.MST(epsilon=1, delta=1e-6), n=500).frame
     assert set(made.region) <= {"n1", "n2", "s1", "s2"}
-
-
-def told_apart(domains, runs, cuts):
-    """Return how often a file with and one without a rare record gives it more than each cut."""
-    found = []
-    for rows in (["a"] * 20 + ["b"], ["a"] * 20):
-        known = domains(rows)
-        data = dc.read(pd.DataFrame({"x": rows}), roles={"x": "quasi"}, domains={"x": known})
-        method = dc.MST(epsilon=1.0, delta=1e-3)
-        tables = Tables(data, codings(data, ["x"], bins=2, missing=[]))
-        seen = np.full(runs, -np.inf)
-        for run in range(runs):
-            model, _ = method._modelled(tables, Spending(method.budget().rho), silent)
-            if len(known) > 1:
-                seen[run] = model.beliefs.marginal((0,))[1]
-        found.append([float((seen > cut).mean()) for cut in cuts])
-    return list(zip(*found, strict=True))
-
-
-def assert_private(with_one, without, runs):
-    slack = 4 * math.sqrt(0.25 / runs)
-    assert with_one <= math.e * without + 1e-3 + slack
-    assert without <= math.e * with_one + 1e-3 + slack
-
-
-def test_neighbours_are_not_told_apart_and_a_leaking_domain_is():
-    runs = 400
-    assert_private(*told_apart(lambda rows: ["a", "b"], runs, [1.0])[0], runs)
-    told = told_apart(lambda rows: sorted(set(rows)), 20, [-1.0])
-    assert told == [(1.0, 0.0)]  # whoever reads the domain from the file tells who is in it
-
-
-@pytest.mark.slow
-def test_neighbours_are_not_told_apart_in_many_runs():
-    for pair in told_apart(lambda rows: ["a", "b"], 20_000, [0.5, 2.0, 4.0]):
-        assert_private(*pair, 20_000)

@@ -12,6 +12,9 @@ from discreet.dp.graphical.junction_tree import JunctionTree
 
 __all__ = ["Beliefs", "propagated"]
 
+#: A share of the records below this counts as none: its inverse would overflow in a product.
+_NOTHING = 1e-60
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Beliefs:
@@ -41,7 +44,8 @@ class Beliefs:
             if place > 0:
                 shared = summed(self.tables[place], own, separator)
                 # A conditional on what is shared with the parent; where nothing lies, nothing comes.
-                inverse = np.divide(1.0, shared, out=np.zeros_like(shared), where=shared > 0)
+                lies = shared > _NOTHING * self.total
+                inverse = np.divide(1.0, shared, out=np.zeros_like(shared), where=lies)
                 parts.append((inverse, separator))
             wanted = {*separator, *attributes} if place else {*attributes}
             found = _product(parts, wanted)

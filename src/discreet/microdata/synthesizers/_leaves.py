@@ -14,8 +14,12 @@ from discreet.randomness import Randomness
 
 __all__ = ["Leaves", "grow", "matrix", "ranks"]
 
-#: A split must lower the impurity by so much: one that tells nothing apart costs time only.
+#: A split of numbers must lower the impurity by so much: one that tells nothing costs time only.
 _GAIN = 1e-8
+#: A split of codes must gain what a split by lot gains, and so many standard deviations more.
+_BEYOND = 0.4
+#: Orders in which a tree sees the codes of a predictor, at most.
+_AXES = 4
 #: Quantiles at which the distribution of a number is looked at.
 _QUANTILES = 7
 
@@ -56,7 +60,8 @@ def grow(
 
     Splits lower the Gini impurity of categories, or the variance of a number and of whether it lies
     below each of its quantiles: leaves then differ in their whole distribution and not only in their
-    mean. None is pruned: a split that changes no majority still moves shares.
+    mean. None is pruned for changing no majority: it still moves shares. A split of codes that gains
+    no more than one by lot would is not made: it keeps nothing, and smaller leaves tell more of people.
     """
     several = rows.size >= 2 * min_leaf and predictors.shape[1] > 0
     if not several or (target == target[0]).all():
@@ -67,7 +72,11 @@ def grow(
     # The state settles ties between equal splits, which would follow the order of columns.
     state = int(rng.integers(0, 2**31 - 1, 1)[0])
     tree = (
-        kind(min_samples_leaf=min_leaf, min_impurity_decrease=_GAIN, random_state=state)
+        kind(
+            min_samples_leaf=min_leaf,
+            min_impurity_decrease=_GAIN if numeric else _chance(target),
+            random_state=state,
+        )
         .fit(predictors, _shape(target) if numeric else target)
         .tree_
     )
@@ -85,36 +94,57 @@ def _shape(values: Numbers) -> Numbers:
     return np.concatenate([scaled[:, None], 2 * below], axis=1)
 
 
-def ranks(predictor: Variable, target: np.ndarray, rows: Places, *, numeric: bool) -> Numbers:
-    """Return the order in which a tree should see the codes of a predictor, for one target.
+def _chance(target: Places) -> float:
+    """Return the fall of the Gini impurity that a split has to exceed to be more than chance.
 
-    Numbers keep their own order. Codes are ordered by the mean of a number or of a binary target,
-    and by the first principal score of the target's shares within each code otherwise: one cut
-    along this order then does what a search over all subsets of codes would.
+    Records split by lot, in whatever shares, lower the impurity of n records by a weighted sum of
+    χ² over n, whose weights are the eigenvalues of diag(p) − ppᵀ for class shares p: its mean is
+    1 − Σp², its variance 2(Σp² − 2Σp³ + (Σp²)²).
+    """
+    shares = np.bincount(target) / target.size
+    square, cube = float((shares**2).sum()), float((shares**3).sum())
+    spread = np.sqrt(max(2 * (square - 2 * cube + square**2), 0.0))
+    return (1 - square + _BEYOND * float(spread)) / target.size
+
+
+def ranks(predictor: Variable, target: np.ndarray, rows: Places, *, numeric: bool) -> list[Numbers]:
+    """Return the orders in which a tree should see the codes of a predictor, for one target.
+
+    Numbers keep their own order. Codes are ordered by the principal scores of what the target looks
+    like within each code: the shares of its classes, or of a number's quantiles. For two classes
+    there is one, and a cut along it does what a search over all subsets of codes would; for more,
+    cuts along several tell codes apart that one order would mix.
     """
     width = predictor.width
     if predictor.numeric or width <= 3:
-        return np.arange(width, dtype=np.float64)
+        return [np.arange(width, dtype=np.float64)]
     places = predictor.places[rows]
     count = np.bincount(places, minlength=width).astype(np.float64)
-    present = np.maximum(count, 1)
+    present = np.maximum(count, 1)[:, None]
     if numeric:
-        score = np.bincount(places, target, minlength=width) / present
+        shape = _shape(target).T
+        sums = [np.bincount(places, column, minlength=width) for column in shape]
+        profile = np.stack(sums, axis=1) / present
     else:
         classes = int(target.max()) + 1
         counted = np.bincount(places * classes + target, minlength=width * classes)
-        shares = counted.reshape(width, classes).astype(np.float64) / present[:, None]
-        middle = (count @ shares) / max(count.sum(), 1)
-        spread = (shares - middle) * np.sqrt(count)[:, None]
-        _, _, axes = np.linalg.svd(spread, full_matrices=False)
-        # The sign of an axis is arbitrary; settle it, so that equal files give equal orders.
-        axis = axes[0] * np.sign(axes[0][np.argmax(np.abs(axes[0]))] or 1.0)
-        score = np.where(count > 0, (shares - middle) @ axis, 0.0)
-    found = np.empty(width)
-    found[np.lexsort((np.arange(width), score))] = np.arange(width)
+        profile = counted.reshape(width, classes).astype(np.float64) / present
+    away = profile - (count @ profile) / max(count.sum(), 1)
+    _, sizes, axes = np.linalg.svd(away * np.sqrt(count)[:, None], full_matrices=False)
+    several = max(1, int((sizes[:_AXES] > 1e-9 * max(sizes[0], 1e-300)).sum()))
+    return [_ranked(np.where(count > 0, away @ axis, 0.0), axis) for axis in axes[:several]]
+
+
+def _ranked(score: Numbers, axis: Numbers) -> Numbers:
+    """Return the rank of each code by its score along an axis."""
+    # The sign of an axis is arbitrary; settle it, so that equal files give equal orders.
+    sign = np.sign(axis[np.argmax(np.abs(axis))]) or 1.0
+    found = np.empty(score.size)
+    found[np.lexsort((np.arange(score.size), sign * score))] = np.arange(score.size)
     return found
 
 
-def matrix(columns: Sequence[tuple[Numbers, Places]]) -> np.ndarray:
+def matrix(columns: Sequence[tuple[Sequence[Numbers], Places]]) -> np.ndarray:
     """Return predictors as scikit-learn's trees want them: ranks looked up at places."""
-    return np.stack([rank[places] for rank, places in columns], axis=1).astype(np.float32)
+    seen = [rank[places] for several, places in columns for rank in several]
+    return np.stack(seen, axis=1).astype(np.float32)

@@ -134,9 +134,9 @@ class Plan:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Stage:
-    """One tree, and the order in which it saw the codes of each predictor."""
+    """One tree, and the orders in which it saw the codes of each predictor."""
 
-    orders: Sequence[Numbers]
+    orders: Sequence[Sequence[Numbers]]
     leaves: Leaves
 
 
@@ -216,7 +216,7 @@ class Columns(Fitted):
         return pa.table({name: columns[name] for name in self._plan.names})
 
 
-def _matrix(orders: Sequence[Numbers], places: Sequence[Places], rows: int) -> np.ndarray:
+def _matrix(orders: Sequence[Sequence[Numbers]], places: Sequence[Places], rows: int) -> np.ndarray:
     if not orders:
         return np.empty((rows, 0), np.float32)
     return matrix(list(zip(orders, places, strict=True)))

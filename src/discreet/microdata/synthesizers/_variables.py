@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from discreet.data.dataset import Dataset
 
-__all__ = ["Variable", "variables"]
+__all__ = ["Variable", "folded", "variables"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -134,3 +134,36 @@ def variables(dataset: Dataset, names: Sequence[str], *, in_order: bool = False)
         return found
     order = np.lexsort([variable.places for variable in reversed(found)])
     return [dataclasses.replace(v, places=v.places[order]) for v in found]
+
+
+def folded(variable: Variable, fewest: int) -> Variable:
+    """Return a column of numbers in which no fewer records than this have its extreme values.
+
+    From each end values are gathered until so many records have one of them, and get their mean; or
+    until a value is met that so many records share, which those beyond it get. What is extreme is
+    then never one person's.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not variable.numeric or fewest < 2:
+        return variable
+    known = variable.places[variable.places < len(variable.values)]
+    count = np.bincount(known, minlength=len(variable.values))
+    scale = variable.scale[:-1].copy()
+    for end in (np.arange(scale.size)[::-1], np.arange(scale.size)):
+        many = np.cumsum(count[end])
+        last = int(np.argmax(many >= fewest)) if many[-1] >= fewest else end.size - 1
+        if count[end[last]] >= fewest:
+            scale[end[:last]] = scale[end[last]]
+        else:
+            group = end[: last + 1]
+            scale[group] = np.average(scale[group], weights=count[group])
+    moved = scale != variable.scale[:-1]
+    if not moved.any():
+        return variable
+    # Values that stay are taken over as they are: large whole numbers would be rounded as floats.
+    mean = variable.numbers(np.round(scale, variable.decimals))
+    places, values = codes(pa.chunked_array([pc.if_else(pa.array(moved), mean, variable.values)]))
+    again = np.append(places, len(values))
+    return dataclasses.replace(variable, values=values, places=again[variable.places])

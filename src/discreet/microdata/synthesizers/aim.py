@@ -15,7 +15,6 @@ from discreet.dp.graphical.estimation import Model, estimate, measured
 from discreet.dp.graphical.junction_tree import junction_tree
 from discreet.dp.spending import Spending
 from discreet.errors import InputError
-from discreet.microdata.synthesizers._base import released_columns
 from discreet.microdata.synthesizers._private import PrivateSynthesizer
 from discreet.microdata.synthesizers._tables import Coding, Tables
 from discreet.progress import Progress
@@ -83,7 +82,7 @@ class AIM(PrivateSynthesizer):
     def check(self, dataset: Dataset) -> None:
         """Check domains and workload."""
         super().check(dataset)
-        self._workload(released_columns(dataset))
+        self._require_tables(self._codings(dataset))
 
     def _require_size(self, coded: list[Coding]) -> None:
         for one in coded:
@@ -95,6 +94,28 @@ class AIM(PrivateSynthesizer):
                     hint=f"declare fewer: domains={{{one.name!r}: {{'cuts': […]}}}} with at most "
                     f"{max(2, int(math.sqrt(self.size)))} codes",
                     column=one.name,
+                )
+
+    def _require_tables(self, coded: Sequence[Coding]) -> None:
+        """Raise an InputError where a table of the workload has more cells than the model may have.
+
+        Of all tables of three columns the large ones are left out: their pairs stay.
+        """
+        tables = self._workload([one.name for one in coded])
+        if self.workload == 3:
+            tables = list(itertools.combinations(range(len(coded)), min(2, len(coded))))
+        for own in tables:
+            cells = math.prod(coded[place].codes for place in own)
+            if cells > self.size:
+                widest = max((coded[place] for place in own), key=lambda one: one.codes)
+                most = max(2, self.size * widest.codes // cells)
+                raise InputError(
+                    f"the table {' × '.join(coded[place].name for place in own)} has {cells:,} cells, "
+                    f"more than the model may have ({self.size:,})",
+                    code="domain-too-large",
+                    hint=f"declare fewer codes: domains={{{widest.name!r}: {{'cuts': […]}}}} with at "
+                    f"most {most:,}, or write a larger size",
+                    column=widest.name,
                 )
 
     def _workload(self, names: Sequence[str]) -> list[Clique]:
@@ -145,6 +166,7 @@ class AIM(PrivateSynthesizer):
             fitness = (
                 {"rounds": 1000, "tolerance": 1e-5} if last else {"rounds": 60, "tolerance": 1e-3}
             )
+            progress("fits", len(chosen), len(chosen) + 1)
             model = estimate(sizes, measured(found), warm=model, **fitness)  # type: ignore[arg-type]  # both are numbers
             chosen.append(" × ".join(tables.codings[place].name for place in own))
             moved = np.abs(model.beliefs.marginal(own) - before).sum()

@@ -10,7 +10,7 @@ from discreet.errors import InputError
 from discreet.microdata.synthesizers._base import Fitted, Kind, Synthesizer, released_columns
 from discreet.microdata.synthesizers._rules import read_rules
 from discreet.microdata.synthesizers._sequence import Columns, Options, Plan, several
-from discreet.microdata.synthesizers._variables import Variable, variables
+from discreet.microdata.synthesizers._variables import Variable, folded, variables
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -31,7 +31,8 @@ class CART(Synthesizer):
     people away: read the risk.
 
     Missing numbers and point masses (`semicontinuous`) are drawn as codes first, the other numbers
-    after. `rules` fix a column where a condition holds: such records leave the tree. With
+    after. The extreme values of a number are the means of the `tails` records at each end, so that
+    nobody's own highest pay leaves. `rules` fix a column where a condition holds: such records leave the tree. With
     `proper=True` each file is drawn from trees grown on a bootstrap of the records.
 
     Examples
@@ -68,6 +69,13 @@ class CART(Synthesizer):
         {}, help="COLUMN: value or values that many records share, such as gain: 0"
     )
     proper: bool = parameter(False, help="grow the trees of each file on a bootstrap")
+    tails: int = parameter(
+        5,
+        help="records at each end of a number that get their mean, so that no extreme value is one "
+        "person's; 0 keeps extremes",
+        low=0,
+        high=1_000,
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.visit, list):
@@ -94,7 +102,8 @@ class CART(Synthesizer):
         return (
             "the distribution of each column given those before it, as far as trees with leaves of "
             f"{leaf} records see it; types, codes, the share of missing values and the rules stated; "
-            "not the ties between records of one unit, nor totals"
+            + (f"extremes as means of {self.tails} records; " if self.tails > 1 else "")
+            + "not the ties between records of one unit, nor totals"
         )
 
     def check(self, dataset: Dataset) -> None:
@@ -133,7 +142,7 @@ class CART(Synthesizer):
         """Grow the trees."""
         self.check(dataset)
         names = released_columns(dataset)
-        found = variables(dataset, names)
+        found = [folded(variable, self.tails) for variable in variables(dataset, names)]
         order = self._order(dataset, found)
         known = {variable.name: variable for variable in found}
         limits = {

@@ -73,7 +73,8 @@ class MST(PrivateSynthesizer):
         self, tables: Tables, spending: Spending, progress: Progress
     ) -> tuple[Model, list[str]]:
         columns = range(len(tables.sizes))
-        third = float(spending.grant) / 3
+        # One column has no pairs to choose and measure: it gets the whole budget.
+        third = float(spending.grant) / (3 if len(columns) > 1 else 1)
         found: list[tuple[Clique, Numbers, float]] = []
         for place in columns:
             progress("columns", place, len(columns))
@@ -87,6 +88,7 @@ class MST(PrivateSynthesizer):
             rho = spending.left / (len(edges) - done)
             found.append((edge, *spending.noisy(tables.counts(edge), rho)))
         if edges:
+            progress("fits", 1, 2)
             model = estimate(tables.sizes, measured(found), warm=model)
         progress("pairs", len(edges), len(edges))
         names = [" × ".join(tables.codings[place].name for place in edge) for edge in edges]

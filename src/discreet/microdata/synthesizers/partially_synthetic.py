@@ -13,7 +13,7 @@ from discreet.microdata.columns import Places
 from discreet.microdata.synthesizers._base import Fitted, Kind, Synthesizer, released_columns
 from discreet.microdata.synthesizers._rules import Rule
 from discreet.microdata.synthesizers._sequence import Plan
-from discreet.microdata.synthesizers._variables import variables
+from discreet.microdata.synthesizers._variables import folded, variables
 from discreet.microdata.synthesizers.cart import CART
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
@@ -103,7 +103,10 @@ class PartiallySynthetic(Synthesizer):
         """Grow a tree for every column that is drawn anew."""
         self.check(dataset)
         names = released_columns(dataset)
-        known = {v.name: v for v in variables(dataset, names, in_order=True)}
+        known = {
+            v.name: folded(v, self.by.tails) if v.name in self.columns else v
+            for v in variables(dataset, names, in_order=True)
+        }
         kept = self.untouched(dataset)
         limits = {
             name: domain.range

@@ -13,7 +13,10 @@ from discreet.microdata.utilities._base import Comparison, UtilityMeasure
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
-__all__ = ["Regression"]
+__all__ = ["Interval", "Regression"]
+
+#: An estimate and half of its interval.
+Interval = tuple[float, float]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +54,16 @@ class Regression(UtilityMeasure):
 
     def compare(self, pair: Pair, *, rng: Randomness) -> Comparison:
         """Return one minus the mean overlap of the intervals."""
+        overlap, facts = [], {}
+        for name, one, two in self.intervals(pair):
+            overlap.append(_overlap(one, two))
+            facts[name] = {"before": one[0], "after": two[0], "overlap": overlap[-1]}
+        value = 1 - float(np.mean(overlap))
+        words = f"the coefficients' intervals overlap by {1 - value:.1%} on average"
+        return self.comparison(value, words, facts)
+
+    def intervals(self, pair: Pair) -> list[tuple[str, Interval, Interval]]:
+        """Return each coefficient with half of its 95 % interval, before and after."""
         assert self.target is not None
         for name in (self.target, *self.on):
             if name not in pair.shared:
@@ -67,18 +80,8 @@ class Regression(UtilityMeasure):
             )
         (left, right), names = self._designs(pair)
         goal = pair.numbers(self.target)
-        one, two = _fit(left, goal[0]), _fit(right, goal[1])
-        overlap, facts = [], {}
-        for place, name in enumerate(names):
-            overlap.append(_overlap(one[place], two[place]))
-            facts[name] = {
-                "before": one[place][0],
-                "after": two[place][0],
-                "overlap": overlap[-1],
-            }
-        value = 1 - float(np.mean(overlap))
-        words = f"the coefficients' intervals overlap by {1 - value:.1%} on average"
-        return self.comparison(value, words, facts)
+        fits = _fit(left, goal[0]), _fit(right, goal[1])
+        return list(zip(names, *fits, strict=True))
 
     def _designs(self, pair: Pair) -> tuple[tuple[np.ndarray, np.ndarray], list[str]]:
         counts = len(pair.own(np.arange(len(pair.original)))), pair.size
@@ -105,7 +108,7 @@ def _indicators(values: np.ndarray, used: np.ndarray) -> np.ndarray:
     return np.where(values[:, None] < 0, np.nan, (values[:, None] == used).astype(float))
 
 
-def _fit(rows: np.ndarray, goal: np.ndarray) -> list[tuple[float, float]]:
+def _fit(rows: np.ndarray, goal: np.ndarray) -> list[Interval]:
     """Return estimate and half of its 95 % interval for each coefficient."""
     known = ~np.isnan(rows).any(axis=1) & ~np.isnan(goal)
     rows, goal = rows[known], goal[known]
@@ -117,7 +120,7 @@ def _fit(rows: np.ndarray, goal: np.ndarray) -> list[tuple[float, float]]:
     return [(float(b), float(1.96 * e)) for b, e in zip(slope, error, strict=True)]
 
 
-def _overlap(one: tuple[float, float], two: tuple[float, float]) -> float:
+def _overlap(one: Interval, two: Interval) -> float:
     if one == two:
         return 1.0
     low, high = max(one[0] - one[1], two[0] - two[1]), min(one[0] + one[1], two[0] + two[1])
