@@ -82,7 +82,7 @@ def add(app: typer.Typer) -> None:
         allow: AllowOption = None,
         as_json: console.JsonOption = False,
     ) -> None:
-        """Take part in a crowd: forward searches of others, and search through it on a page.
+        """Take part in a crowd or among peers: search for others, and through them, on a page.
 
         [bold]discreet search member policy.yaml --as ana --key ana.key[/bold]
         """
