@@ -16,8 +16,8 @@ import pytest
 from discreet.errors import EngineError, InputError, RefusedError
 from discreet.protocols.joint.local import free_ports
 from discreet.protocols.search.backends import Backend, FullTextIndex
-from discreet.protocols.search.crowd import CrowdMember, MemberEntry
-from discreet.protocols.search.crowds import Crowds
+from discreet.protocols.search.crowd import CrowdMember
+from discreet.protocols.search.member import MemberEntry
 from discreet.protocols.transport import Message, connect, request
 from tests.protocols.search.test_proxy import index, undisguised
 from tests.protocols.transport.parties import identities
@@ -68,7 +68,7 @@ def crowd(folder, names, backend, *, spies=(), pf=0.75):
         for name in names:
             kind = Spy if name in spies else CrowdMember
             made[name] = stack.enter_context(
-                kind(name, members, Crowds(pf=pf), backend(name), identity=known[name])
+                kind(name, members, backend(name), identity=known[name], pf=pf)
             )
             made[name].seen = seen
         yield made, seen, members, known
@@ -160,9 +160,9 @@ def test_strangers_and_wrong_messages_are_refused(tmp_path):
                 assert link.receive(limit=100).fields["code"] == "message-malformed"
     assert log == []
     with pytest.raises(InputError):
-        CrowdMember("ana", members, Crowds(), Noted("a", log), identity=known["bo"])
+        CrowdMember("ana", members, Noted("a", log), identity=known["bo"], pf=0.75)
     with pytest.raises(InputError):
-        CrowdMember("zoe", members, Crowds(), Noted("a", log), identity=known["bo"])
+        CrowdMember("zoe", members, Noted("a", log), identity=known["bo"], pf=0.75)
 
 
 def test_a_member_that_answers_nonsense_is_refused(tmp_path):
@@ -174,8 +174,8 @@ def test_a_member_that_answers_nonsense_is_refused(tmp_path):
     members = entries(tmp_path, known)
     log: list[str] = []
     with (
-        CrowdMember("ana", members, Crowds(), Noted("ana", log), identity=known["ana"]) as ana,
-        Liar("bo", members, Crowds(), Noted("bo", log), identity=known["bo"]),
+        CrowdMember("ana", members, Noted("ana", log), identity=known["ana"], pf=0.75) as ana,
+        Liar("bo", members, Noted("bo", log), identity=known["bo"], pf=0.75),
     ):
         ana._own = ("bo", ana._number())
         with pytest.raises(RefusedError):

@@ -12,8 +12,9 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from discreet.app.server.api_page import PAGE_HEADERS
 from discreet.errors import DiscreetError
-from discreet.protocols.search.crowd import CrowdMember
-from discreet.protocols.search.proxy import Found, Proxy
+from discreet.protocols.search.backends import Found
+from discreet.protocols.search.member import SearchMember
+from discreet.protocols.search.proxy import Proxy
 
 __all__ = ["build_proxy", "serve_proxy"]
 
@@ -21,7 +22,7 @@ _HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 Term = Annotated[str, Query(min_length=1, max_length=1000)]
 
 
-def build_proxy(proxy: Proxy | CrowdMember) -> FastAPI:
+def build_proxy(proxy: Proxy | SearchMember) -> FastAPI:
     """Return the application: `/` for people, `/search?q=…` for programs."""
     app = FastAPI(title="discreet search", docs_url=None, redoc_url=None, openapi_url=None)
 
@@ -87,7 +88,7 @@ input{{font:inherit;padding:.4rem;width:60%}}button{{font:inherit;padding:.4rem 
 autofocus></label> <button>Search</button></form>{body}</main></html>"""
 
 
-def serve_proxy(proxy: Proxy | CrowdMember, port: int, *, started: Callable[[int], None]) -> None:
+def serve_proxy(proxy: Proxy | SearchMember, port: int, *, started: Callable[[int], None]) -> None:
     """Serve on this machine alone until told to stop; `started` gets the port."""
     import socket
 

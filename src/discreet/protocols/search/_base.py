@@ -12,6 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InputError
+from discreet.protocols.search.backends import Backend
+from discreet.protocols.search.member import MemberEntry, SearchMember
+from discreet.protocols.transport import Identity
 from discreet.randomness import Randomness
 from discreet.registry import Member, members
 from discreet.report import Report, Rows
@@ -125,6 +128,21 @@ class Disguise(Member):
             f"{self.name} hides whose a search is among members, not what is searched for",
             code="needs-members",
             hint="use goopir before a search engine",
+        )
+
+    def join(
+        self,
+        name: str,
+        members: Mapping[str, MemberEntry],
+        backend: Backend,
+        *,
+        identity: Identity,
+    ) -> SearchMember:
+        """Return a member at work; only where others have to take part."""
+        raise InputError(
+            f"{self.name} hides what is searched for, and needs no members",
+            code="needs-no-members",
+            hint="write `disguise: crowds` or `disguise: peers`, or run: discreet search proxy",
         )
 
     @abc.abstractmethod

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import dataclasses
 import json
 import re
 import sqlite3
@@ -20,7 +21,7 @@ from typing import Any
 
 from discreet.errors import EngineError, InputError
 
-__all__ = ["Backend", "Document", "FullTextIndex", "SearchService", "any_of"]
+__all__ = ["Backend", "Document", "Found", "FullTextIndex", "SearchService", "any_of"]
 
 # Any: a document is what the engine holds of it, field by field.
 Document = dict[str, Any]
@@ -44,6 +45,15 @@ def any_of(terms: Sequence[str]) -> str:
 
 #: Tables whose documents cannot be looked through at home as the index itself does.
 _APART = re.compile(r"""\bunindexed\b|\bcontent\s*=\s*(''|"")""", re.IGNORECASE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """What was found, and how many terms and searches the engine saw for it."""
+
+    documents: list[Document]
+    searches: int
+    terms: int
 
 
 class Backend(abc.ABC):

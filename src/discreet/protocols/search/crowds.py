@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from discreet.errors import InputError
 from discreet.protocols.search._base import Disguise, DisguiseRisk, Vocabulary, entropy
+from discreet.protocols.search.backends import Backend
+from discreet.protocols.search.crowd import CrowdMember
+from discreet.protocols.search.member import MemberEntry
+from discreet.protocols.transport import Identity
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -77,6 +81,17 @@ class Crowds(Disguise):
             if member >= first:
                 return before
         return None
+
+    def join(
+        self,
+        name: str,
+        members: Mapping[str, MemberEntry],
+        backend: Backend,
+        *,
+        identity: Identity,
+    ) -> CrowdMember:
+        """Return a member of the crowd at work."""
+        return CrowdMember(name, members, backend, identity=identity, pf=self.pf)
 
     def evaluate(self, vocabulary: Vocabulary, *, rng: Randomness) -> DisguiseRisk:
         """Simulate paths of one author and count how often the predecessor is the author."""

@@ -10,9 +10,8 @@ from pathlib import Path
 from discreet.errors import InputError
 from discreet.protocols.search._base import Disguise, Vocabulary
 from discreet.protocols.search.backends import Backend, FullTextIndex, SearchService
-from discreet.protocols.search.crowd import CrowdMember, MemberEntry
-from discreet.protocols.search.crowds import Crowds
 from discreet.protocols.search.goopir import Goopir
+from discreet.protocols.search.member import MemberEntry, SearchMember
 from discreet.protocols.search.proxy import Proxy
 from discreet.protocols.transport import Identity
 from discreet.registry import Record, parameter
@@ -42,7 +41,7 @@ class SearchPolicy(Record):
     )
     disguise: Disguise = parameter(Goopir(), help="how searches are disguised")
     members: Mapping[str, MemberEntry] = parameter(
-        {}, help="for crowds: every member, with address and certificate"
+        {}, help="for crowds and peers: every member, with address and certificate"
     )
     port: int = parameter(8434, help="port on this machine", low=0, high=65535)
 
@@ -67,17 +66,17 @@ class SearchPolicy(Record):
         with self._backend() as backend:
             return Proxy(backend, self.disguise, words)
 
-    def join(self, name: str, key: str | Path) -> CrowdMember:
-        """Return a member of the crowd at work, with the key file that belongs to its certificate."""
-        if not isinstance(self.disguise, Crowds) or name not in self.members:
+    def join(self, name: str, key: str | Path) -> SearchMember:
+        """Return a member at work, with the key file that belongs to its certificate."""
+        if name not in self.members:
             raise InputError(
-                f"the policy names no member {name!r} of a crowd",
+                f"the policy names no member {name!r}",
                 code="unknown-member",
-                hint="write `disguise: crowds` and list it under `members:`",
+                hint="list it under `members:`, with `disguise: crowds` or `disguise: peers`",
             )
         identity = Identity.read(self.members[name].certificate, key)
         with self._backend() as backend:
-            return CrowdMember(name, self.members, self.disguise, backend, identity=identity)
+            return self.disguise.join(name, self.members, backend, identity=identity)
 
     @contextlib.contextmanager
     def _backend(self) -> Iterator[Backend]:

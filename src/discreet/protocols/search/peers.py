@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
 
 from discreet.protocols.search._base import Disguise, DisguiseRisk, Vocabulary, entropy
+from discreet.protocols.search.backends import Backend
+from discreet.protocols.search.member import MemberEntry
+from discreet.protocols.search.peering import PeerMember
+from discreet.protocols.transport import Identity
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -62,12 +67,17 @@ class Peers(Disguise):
         "Domingo-Ferrer, Bras-Amorós, Wu and Manjón (2009), User-private information retrieval"
     )
     caution: ClassVar[str] = (
-        "Peers who read two linked searches in different spaces know the author: one space per topic."
+        "Peers who read two linked searches in different spaces know the author: one space per topic. "
+        "A keeper of a space and a reader of it, together, know the author."
     )
 
     order: int = parameter(3, help="order of the projective plane", choices=[2, 3, 5, 7])
     submits_own: bool = parameter(
         True, help="submit one's own searches as often as those of any other"
+    )
+
+    rhythm: float = parameter(
+        1.0, help="seconds between two readings of a space, on average", low=0.01, high=3600
     )
 
     @property
@@ -79,6 +89,25 @@ class Peers(Disguise):
     def spaces(self) -> tuple[tuple[int, ...], ...]:
         """The users of each space."""
         return projective_plane(self.order)
+
+    def join(
+        self,
+        name: str,
+        members: Mapping[str, MemberEntry],
+        backend: Backend,
+        *,
+        identity: Identity,
+    ) -> PeerMember:
+        """Return a peer at work; the members are the points of the plane, in their order."""
+        return PeerMember(
+            name,
+            members,
+            backend,
+            identity=identity,
+            spaces=self.spaces,
+            submits_own=1 / self.users if self.submits_own else 0.0,
+            rhythm=self.rhythm,
+        )
 
     def submitters(self, author: int, size: int, rng: Randomness) -> list[int]:
         """Return who submits each of some searches of an author."""

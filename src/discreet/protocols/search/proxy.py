@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from types import TracebackType
 from typing import Self
 
 from discreet.protocols.search._base import Disguise, Vocabulary
-from discreet.protocols.search.backends import Backend, Document
+from discreet.protocols.search.backends import Backend, Document, Found
 from discreet.randomness import Randomness
 
-__all__ = ["Found", "Proxy"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Found:
-    """What was found, and how many terms and searches the engine saw for it."""
-
-    documents: list[Document]
-    searches: int
-    terms: int
+__all__ = ["Proxy"]
 
 
 class Proxy:

@@ -84,7 +84,7 @@ def member(
     allow: AllowOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Take part in a crowd: forward searches of others, and search through it on a page.
+    """Take part in a crowd or among peers: search for others, and through them, on a page.
 
     [bold]discreet search member policy.yaml --as ana --key ana.key[/bold]
     """
