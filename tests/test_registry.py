@@ -220,6 +220,10 @@ def test_every_declared_family_is_found():
         ("from discreet.registry import members; members('rule')", ("tables", "microdata")),
         ("import discreet; discreet.PPercent", ("audit.rules.dominance", "microdata.models")),
         ("import discreet; discreet.TableJob", ("microdata.models", "queries.guards")),
+        (
+            "from discreet.tables.methods import FAMILY; FAMILY.get('suppression')",
+            ("tables.methods.cell_key", "tables.methods.top_down"),
+        ),
     ],
 )
 def test_one_family_is_imported_alone(statement, strangers):

@@ -52,10 +52,7 @@ class Family(typing.Generic[Base]):
         """Return the members by name; extensions only where `enable` names them."""
         found: dict[str, type[Base]] = {}
         for file in self.files():
-            module = importlib.import_module(f"{self.package}.{file}")
-            for thing in vars(module).values():
-                if self._is_member(thing) and thing.__module__ == module.__name__:
-                    found[thing.name] = thing
+            found |= self._inside(file)
         # Finding extensions reads the metadata of all installed packages, so only when asked for.
         entries = importlib.metadata.entry_points(group=f"discreet.{self.name}") if enable else ()
         for entry in entries:
@@ -64,7 +61,13 @@ class Family(typing.Generic[Base]):
         return dict(sorted(found.items()))
 
     def get(self, name: str, enable: Sequence[str] = ()) -> type[Base]:
-        """Return the member of that name, or say which there are."""
+        """Return the member of that name, or say which there are.
+
+        Most members have the name of their file, so that no other file of the family is imported.
+        """
+        file = name.replace("-", "_")
+        if file in self.files() and name in (alone := self._inside(file)):
+            return alone[name]
         members = self.members(enable)
         if name in members:
             return members[name]
@@ -76,6 +79,15 @@ class Family(typing.Generic[Base]):
             family=self.name,
             available=list(members),
         )
+
+    def _inside(self, file: str) -> dict[str, type[Base]]:
+        """Return the members that a file of the folder defines."""
+        module = importlib.import_module(f"{self.package}.{file}")
+        return {
+            thing.name: thing
+            for thing in vars(module).values()
+            if self._is_member(thing) and thing.__module__ == module.__name__
+        }
 
     def _is_member(self, thing: Any) -> bool:
         return (
