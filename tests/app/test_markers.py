@@ -145,6 +145,78 @@ def test_no_byte_of_a_policy_run_holds_what_is_withheld(format, tmp_path, monkey
     assert told(tmp_path / "temporary", MARKERS) == []
 
 
+#: Every other kind of release and section, with a memory that all of them are recorded in.
+WIDE = """
+data:
+  source: people.csv
+  name: people
+  roles: {{name: identifier, town: quasi, sector: quasi, ill: confidential, pay: confidential}}
+  hierarchies: {{town: {{file: town.csv}}, sector: {{file: sector.csv}}}}
+  domains:
+    ill: [flu, gout, none, {ill}]
+    pay: {{bounds: [0, 10000000]}}
+  vouch: [town, sector]
+ledger: memory.db
+snapshot: "2026"
+about: {{title: People, pdf: false}}
+releases:
+  - {{name: drawn, kind: synthesize, method: {{cart: {{min_leaf: 10}}}}}}
+  - {{name: private, kind: synthesize, method: {{mst: {{epsilon: 3.0, delta: 1.0e-6}}}}, format: parquet}}
+  - {{name: masked, kind: mask, methods: [{{top-coding: {{columns: [pay], value: 15000}}}}], format: parquet}}
+  - {{name: permuted, kind: permutation, sensitive: pay, k: 3}}
+  - {{name: counts, kind: table, by: [sector, town], method: {{top-down: {{rho: 1.0}}}}}}
+retrieval:
+  - {{name: towns, kind: retrieval-table, key: town, columns: [sector], schemes: [dpf], servers: {{a: "localhost:7001", b: "localhost:7002"}}}}
+search: {{vocabulary: words.csv, url: "https://curator:{password}@host/find?q={{query}}", disguise: goopir}}
+gateways:
+  - name: people
+    kind: gateway
+    guard: {{restriction: {{k: 3}}}}
+    ledger: "postgresql://curator:{password}@127.0.0.1:1/none"
+    head: head.txt
+"""
+
+
+def test_no_byte_of_other_kinds_of_release_or_their_memory_holds_what_is_withheld(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    policy = prepared(tmp_path / "curator", "csv")
+    policy.write_text(WIDE.format(password=PASSWORD, ill=ILL))
+    allowed = [
+        "--allow", f"postgresql://curator:{PASSWORD}@127.0.0.1:1/none",
+        "--allow", f"https://curator:{PASSWORD}@host",
+    ]  # fmt: skip
+    out, memory = tmp_path / "out", tmp_path / "curator" / "memory.db"
+    granted = ["ledger", "grant", str(memory), "people", "--epsilon", "50", "--delta", "0.001"]
+    granted += ["--accountant", "zcdp"]
+    assert CliRunner().invoke(build(), granted).exit_code == 0
+    done = CliRunner().invoke(build(), ["release", str(policy), "-o", str(out), *allowed])
+    assert done.exit_code == 0, done.output + str(done.exception)
+    # Records of a model without a promise may repeat a value; the town is public, and declared codes are.
+    public = {
+        "drawn": [ILL, TOWN, *SPELLINGS],
+        "private": [ILL, TOWN],
+        "permuted": [ILL, *MARKERS[2:-1]],
+    }
+    public |= {"masked": [ILL, TOWN], "counts": [TOWN]}
+    for place in sorted(path for path in out.iterdir() if path.is_dir()):
+        hidden = [marker for marker in MARKERS if marker not in public.get(place.name, [TOWN])]
+        assert told(place, hidden) == []
+    for file in (out / "record.json", out / "policy.yaml"):
+        assert [m for m in (NAME, PASSWORD, *SPELLINGS) if m in file.read_text()] == []
+    assert [m for m in (NAME, PASSWORD, *SPELLINGS) if m in done.output] == []
+    assert told(tmp_path / "temporary", MARKERS) == []
+    # The memory knows who was in a release, and tells nobody's name, pay or illness.
+    words = ["ledger", "export", str(memory), "-o", str(tmp_path / "export.jsonl")]
+    exported = CliRunner().invoke(build(), words)
+    assert exported.exit_code == 0, exported.output
+    for file in (memory, tmp_path / "export.jsonl"):
+        found = [m for _, text in texts(file.name, file.read_bytes()) for m in MARKERS if m in text]
+        assert found in ([], [TOWN]), file.name
+
+
 def test_no_byte_of_a_masked_or_permuted_release_names_people(tmp_path):
     frame = rows().iloc[:-1]
     roles = {"name": "identifier", "town": "quasi", "sector": "quasi"}
