@@ -200,12 +200,13 @@ class SyntheticRelease(MicrodataRelease):
             before = self.original.arrow([name]).column(0)
             counts = before.drop_null().value_counts()
             single = pc.filter(counts.field("values"), pc.equal(counts.field("counts"), 1))
-            held = [
-                file.arrow([name]).column(0).drop_null().unique().cast(before.type)
-                for file in self.files
-            ]
-            after = pa.chunked_array(held, before.type).unique()
-            many = int(pc.sum(pc.is_in(after, single)).as_py() or 0)
+            held = [file.arrow([name]).column(0).drop_null().unique() for file in self.files]
+            # Whole numbers may have become fractions: those are nobody's own.
+            kind = before.type
+            if any(pa.types.is_floating(one.type) for one in held):
+                kind = pa.float64()
+            after = pa.chunked_array([one.cast(kind) for one in held], kind).unique()
+            many = int(pc.sum(pc.is_in(after, single.cast(kind))).as_py() or 0)
             if many:
                 found[name] = many
         return found

@@ -59,6 +59,9 @@ def test_dp_noise_has_the_scale_it_promises():
 def test_dp_noise_needs_bounds_from_the_curator():
     with pytest.raises(dc.InputError, match="bounds of column 'x'"):
         dc.DPNoise("x")
+    for wrong in (1, (10, 0), ("a", "b"), [1, 2, 3], None):
+        with pytest.raises(dc.InputError, match="needs the bounds"):
+            dc.DPNoise("x", bounds={"x": wrong})
 
 
 @given(

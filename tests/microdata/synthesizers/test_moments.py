@@ -171,3 +171,15 @@ def test_imputed_numbers_keep_regressions_and_missing_shares():
     slope = coefficients(known.assign(sex=known.sex), ["y"], ["x", "sex"])
     assert abs(slope[1, 0] - 2) < 0.05
     assert abs(slope[2, 0] + 5) < 1
+
+
+def test_whole_numbers_that_come_back_as_fractions_are_written(tmp_path):
+    """Values of single records were looked for in the type of the original, which has no fractions."""
+    drawn = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {"age": drawn.integers(16, 90, 300), "pay": drawn.integers(1000, 9000, 300)}
+    )
+    people = dc.read(frame, roles={"age": "quasi", "pay": "confidential"}, name="people")
+    made = dc.synthesize(people, dc.IPSO(["pay"], kind="A"))
+    assert made.frame["pay"].dtype == float
+    assert (made.write(tmp_path / "out") / "people.csv").exists()

@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["DPNoise"]
 
 
+def _is_range(given: Any) -> bool:
+    """Whether something is a pair of numbers, the lower first. Any: as written in a policy."""
+    match given:
+        case [int() | float() as low, int() | float() as high]:
+            return low < high
+        case _:
+            return False
+
+
 @dataclasses.dataclass(frozen=True)
 class DPNoise(ColumnMasking):
     """Add Laplace noise to every value, so that each record's columns are epsilon-private.
@@ -57,8 +66,7 @@ class DPNoise(ColumnMasking):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in self.columns:
-            given = self.bounds.get(name)
-            if given is None or len(given) != 2 or not given[0] < given[1]:
+            if not _is_range(self.bounds.get(name)):
                 raise InputError(
                     f"dp-noise needs the bounds of column {name!r}",
                     code="missing-parameter",
