@@ -8,7 +8,6 @@ and what the manual says of the method. Rules are counted again from the records
 from __future__ import annotations
 
 import csv
-import itertools
 import math
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -104,33 +103,55 @@ class Published:
                 ends.append(float(solved.x[cell]))
         return ends[0], ends[1]
 
-    def enumerated(self, lower, upper, most=60_000):
+    def enumerated(self, lower, upper, most=1500):
         """Return every table of whole numbers between the bounds, one per row, without any solver.
 
-        None where there are too many combinations of leaves to go through.
+        None where more than so many steps would be needed.
         """
-        totals = {total for total, _ in self.equations}
-        leaves = [cell for cell in range(len(self.rows)) if cell not in totals]
-        below = {leaf: [leaf] for leaf in leaves}  # the leaves that a cell is the sum of
-        for _ in self.by:
-            for total, parts in self.equations * 3:
-                if total not in below and all(part in below for part in parts):
-                    below[total] = [leaf for part in parts for leaf in below[part]]
-        high = upper.copy()
-        for total, found in below.items():
-            high[found] = np.minimum(high[found], upper[total])
-        sizes = high[leaves] - np.ceil(lower[leaves]) + 1
-        if len(below) < len(self.rows) or not np.prod(np.maximum(sizes, 1)) <= most:
-            return None
-        axes = [np.arange(math.ceil(lower[leaf]), high[leaf] + 1) for leaf in leaves]
-        tables = np.zeros((math.prod(map(len, axes)), len(self.rows)))
-        tables[:, leaves] = np.array(list(itertools.product(*axes)))
-        for total in totals:
-            tables[:, total] = tables[:, below[total]].sum(axis=1)
-        fits = (tables >= lower - 1e-9).all(axis=1) & (tables <= upper + 1e-9).all(axis=1)
-        for total, parts in self.equations:
-            fits &= tables[:, total] == tables[:, parts].sum(axis=1)
-        return tables[fits]
+        found, steps = [], 0
+        waiting = [(np.ceil(lower - 1e-9).tolist(), np.floor(upper + 1e-9).tolist())]
+        while waiting:
+            steps += 1
+            low, high = waiting.pop()
+            if not self._narrowed(low, high):
+                continue
+            open_ = [cell for cell in range(len(low)) if low[cell] < high[cell]]
+            if not open_:
+                found.append(low)
+                continue
+            cell = min(open_, key=lambda c: high[c] - low[c])
+            if steps > most or high[cell] == math.inf:
+                return None
+            for value in range(int(low[cell]), int(high[cell]) + 1):
+                one = low.copy(), high.copy()
+                one[0][cell] = one[1][cell] = value
+                waiting.append(one)
+            if len(waiting) > most:
+                return None
+        return np.array(found)
+
+    def _narrowed(self, low, high):
+        """Pass bounds on between totals and parts; whether any table can be left."""
+        changed = True
+        while changed:
+            changed = False
+            for total, parts in self.equations:
+                least, greatest = sum(low[p] for p in parts), sum(high[p] for p in parts)
+                ends = [(total, least, greatest)]
+                if greatest < math.inf:
+                    ends += [
+                        (p, low[total] - greatest + high[p], high[total] - least + low[p])
+                        for p in parts
+                    ]
+                else:
+                    ends += [(p, low[p], high[total] - least + low[p]) for p in parts]
+                for cell, bottom, top in ends:
+                    if bottom > low[cell] or top < high[cell]:
+                        low[cell], high[cell] = max(low[cell], bottom), min(high[cell], top)
+                        changed = True
+                    if low[cell] > high[cell]:
+                        return False
+        return True
 
     def values(self):
         return np.array([self.number(cell) for cell in range(len(self.rows))])

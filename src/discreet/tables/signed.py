@@ -8,26 +8,23 @@ contributors in it less dominant than they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.data.table import Dimension, Floats, Ints, Table
 
-if TYPE_CHECKING:
-    from discreet.tables.tabulation import Source
-
 __all__ = ["magnitudes"]
 
 
-def magnitudes(table: Table, source: Source) -> Floats:
-    """Return for each cell the sizes of its contributors' sums, added up."""
-    assert source.measure is not None
-    amounts = source.numbers(source.measure)
-    if source.weight is not None:
-        amounts = amounts * source.numbers(source.weight)
-    _, unit = np.unique(np.array(source.identities(), dtype=object), return_inverse=True)
-    record, keys = _memberships(table, source)
+def magnitudes(
+    table: Table, amounts: Floats, contributors: Sequence[str], codes: Sequence[Sequence[str]]
+) -> Floats:
+    """Return for each cell the sizes of its contributors' sums, added up.
+
+    `amounts`, `contributors` and, per attribute, `codes` have one entry per record.
+    """
+    _, unit = np.unique(np.array(contributors, dtype=object), return_inverse=True)
+    record, keys = _memberships(table, codes)
     known = table.find(keys)
     record, cell = record[known >= 0], known[known >= 0]
     pairs, place = np.unique(
@@ -41,14 +38,12 @@ def magnitudes(table: Table, source: Source) -> Floats:
     return np.where(np.isclose(total, table.value, rtol=1e-9, atol=1e-9), size, _least(table))
 
 
-def _memberships(table: Table, source: Source) -> tuple[Ints, Ints]:
+def _memberships(table: Table, codes: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
     """Return pairs of a record and the key of a cell that it counts into."""
-    record = np.arange(len(source.dataset), dtype=np.int64)
+    record = np.arange(len(codes[0]), dtype=np.int64)
     keys = np.zeros(len(record), dtype=np.int64)
-    for name, dimension in zip(source.by, table.dimensions, strict=True):
-        values = source.dataset.arrow([name]).column(0).to_pylist()
-        codes = [source.missing if value is None else str(value) for value in values]
-        own = np.array([dimension.index.get(str(code), -1) for code in codes], dtype=np.int64)
+    for column, dimension in zip(codes, table.dimensions, strict=True):
+        own = np.array([dimension.index.get(code, -1) for code in column], dtype=np.int64)
         above = _ancestors(dimension)
         here = own[record]
         record, keys, here = record[here >= 0], keys[here >= 0], here[here >= 0]

@@ -69,6 +69,11 @@ class Source:
         columns = [self.dataset.arrow([name]).column(0).to_pylist() for name in names]
         return ["\x1f".join(map(str, row)) for row in zip(*columns, strict=True)]
 
+    def codes(self) -> list[list[str]]:
+        """Return for each attribute the code of each record, as text."""
+        columns = (self.dataset.arrow([name]).column(0).to_pylist() for name in self.by)
+        return [[str(self.missing if v is None else v) for v in column] for column in columns]
+
     def _identifying(self) -> list[str]:
         schema = self.dataset.schema
         known = schema.identifiers or (*schema.quasi, *schema.confidential)
@@ -437,7 +442,11 @@ def _with_signs(table: Tabulation) -> Tabulation:
     if not ((table.contributions < 0).any() or (table.value < 0).any()):
         return table
     if source.unit is not None:
-        return dataclasses.replace(table, magnitude=magnitudes(table, source))
+        amounts = source.numbers(source.measure)
+        if source.weight is not None:
+            amounts = amounts * source.numbers(source.weight)
+        size = magnitudes(table, amounts, source.identities(), source.codes())
+        return dataclasses.replace(table, magnitude=size)
     size = np.abs(source.numbers(source.measure))
     return dataclasses.replace(table, magnitude=source.sums(table, {"__size": size})[0])
 

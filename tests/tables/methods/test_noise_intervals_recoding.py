@@ -449,6 +449,23 @@ def test_every_measure_has_factors_of_its_own(secret):
 
 
 @pytest.mark.parametrize("method", [dc.RecordNoise, dc.CellKey], ids=lambda m: m.name)
+def test_an_amount_that_changed_has_another_factor(tmp_path, method):
+    """With one factor for both years the ratio of two printed sums would be the exact growth."""
+    key = tmp_path / "secret.key"
+    key.write_text("5e" * 32)
+    frame = pd.DataFrame({"u": list("abcd"), "s": list("AABD"), "v": [100.0, 200.0, 300.0, 8123.0]})
+    printed = []
+    for last in (8123.0, 9000.0, 8123.0):
+        records = dc.read(frame.assign(v=[100.0, 200.0, 300.0, last]), unit="u")
+        made = dc.tabulate(records, ["s"], "v").protect(method=method(key=str(key)))
+        printed.append(made.published.set_index("s")["value"])
+    assert abs(printed[1]["D"] / printed[0]["D"] - 9000 / 8123) > 1e-6
+    assert (printed[0] == printed[2]).all()
+    # Those whose amounts are as they were have the noise they had.
+    assert printed[0]["A"] == printed[1]["A"]
+
+
+@pytest.mark.parametrize("method", [dc.RecordNoise, dc.CellKey], ids=lambda m: m.name)
 def test_irrelevant_columns_do_not_redraw_noise(secret, method):
     """One more column, and the same table could be averaged with itself."""
     roles = {"g": "quasi", "firm": "quasi", "turnover": "confidential", "staff": "other"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,7 @@ from discreet.tables.suppression.ties import drawn
 if TYPE_CHECKING:
     from discreet.tables.tabulation import Source
 
-__all__ = ["cell_keys", "draws", "read_key", "record_words", "rehash"]
+__all__ = ["cell_keys", "draws", "read_key", "record_words", "rehash", "with_amounts"]
 
 Words = npt.NDArray[np.uint64]
 #: Bits of each part of a key; sums of so few bits stay exact over 2**31 records.
@@ -40,8 +42,23 @@ def record_words(identities: Iterable[str], key: bytes, purpose: bytes) -> Words
     return np.frombuffer(hashed, dtype="<u8").astype(np.uint64)
 
 
+def with_amounts(identities: list[str], amounts: Floats) -> list[str]:
+    """Return each identity with what its records add up to, in whatever order they stand.
+
+    Noise made from it is drawn anew when the amount changes: the same factor in two years would
+    tell the exact growth.
+    """
+    given = defaultdict(list)
+    for identity, amount in zip(identities, amounts.tolist(), strict=True):
+        given[identity].append(amount)
+    total = {identity: math.fsum(parts) for identity, parts in given.items()}
+    return [f"{identity}\x1e{total[identity]!r}" for identity in identities]
+
+
 def cell_keys(table: Table, key: bytes) -> Words:
     """Return the key of each cell: the sum of its records' keys modulo 2**64.
+
+    In a table of sums or means a record's key depends on what its contributor gives.
 
     A table without records behind it has keys made from what the cell is (its codes other than
     totals) and holds, so that it is the same in every table in which it stands.
@@ -49,7 +66,10 @@ def cell_keys(table: Table, key: bytes) -> Words:
     source: Source | None = getattr(table, "source", None)
     if source is None:
         return record_words(_cell_identities(table), key, b"discreet cell")
-    words = record_words(source.identities(), key, b"discreet record")
+    identities = source.identities()
+    if table.statistic != "count" and source.measure is not None:
+        identities = with_amounts(identities, source.numbers(source.measure))
+    words = record_words(identities, key, b"discreet record")
     parts = {
         f"__key{place}": ((words >> np.uint64(shift)) & np.uint64((1 << bits) - 1)).astype(
             np.float64

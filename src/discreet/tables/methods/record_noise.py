@@ -19,7 +19,7 @@ from discreet.tables.methods._base import (
     remaining_width,
     within_share,
 )
-from discreet.tables.methods._keys import read_key, record_words, unit_interval
+from discreet.tables.methods._keys import read_key, record_words, unit_interval, with_amounts
 
 __all__ = ["RecordNoise"]
 
@@ -32,7 +32,9 @@ class RecordNoise(TableMethod):
     the same way. A cell with one contributor moves by at least `least` percent; in cells with
     many, pushes cancel out. Totals add up, since the table is made from the changed records. With
     one key every measure has factors of its own: where staff numbers are public, their factor
-    would otherwise give the turnover away.
+    would otherwise give the turnover away. A contributor whose amount has changed since has another
+    factor, too: the ratio of two years would otherwise be its exact growth. Over many years in which
+    an amount hardly changes, the noise averages out.
 
     The verdict does not depend on what was drawn: a sensitive cell is safe where, even to somebody
     who knows which way its largest contributor was pushed, an interval as wide as a protection
@@ -87,17 +89,19 @@ class RecordNoise(TableMethod):
                 code="table-without-records",
                 hint="tabulate records with measure=…, or use cell-key",
             )
-        factors = self._factors(source.identities(), table.measure, read_key(self.key, rng))
+        amounts = source.numbers(table.measure)
+        whose = with_amounts(source.identities(), amounts)
+        factors = self._factors(whose, table.measure, read_key(self.key, rng))
         progress("adding up", 0, 1)
-        noisy = source.numbers(table.measure) * factors
+        noisy = amounts * factors
         (value,) = source.sums(table, {"__noisy": noisy})
         progress("adding up", 1, 1)
         lower, upper = within_share(table, value, self.most / 100)
         spread = remaining_width(table, self.least / 100, self.most / 100)
         return Protected(table, value, changed(table), lower, upper, spread=spread)
 
-    def _factors(self, identities: list[str], measure: str, key: bytes) -> Floats:
-        named = (f"{measure}\x1e{identity}" for identity in identities)
+    def _factors(self, whose: list[str], measure: str, key: bytes) -> Floats:
+        named = (f"{measure}\x1e{identity}" for identity in whose)
         words = record_words(named, key, b"discreet factor")
         up = np.where(words & np.uint64(1), 1.0, -1.0)
         # A triangle that falls from `least` to `most`: large pushes are rare.
