@@ -183,4 +183,4 @@ def test_the_curator_reads_in_the_log_what_a_gateway_found_out(caplog):
         announce({"people": gate})
     (record,) = caplog.records
     assert record.relation == "people"
-    assert "diagnosis has few values: 1 groups of 5 or more" in record.getMessage()
+    assert "diagnosis has few values, or one for most: 1 groups of 5 or more" in record.getMessage()
