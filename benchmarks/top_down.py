@@ -127,7 +127,10 @@ def _verdicts(every: dict[str, Any]) -> None:
         print("  totals of levels 1 and 2 / bottom-up's:", (ours[1:3, 0] / signed[1:3, 0]).round(4))
         print(f"  leaf cells / bottom-up's: {ours[-1, 1] / signed[-1, 1]:.3f}")
         print("  gathered / own, totals:", (ours[1:, 0] / own[1:, 0]).round(3))
-        print("  gathered - own in standard errors:", (apart.mean(axis=0) / error)[2:, 0].round(1))
+        print(
+            "  gathered - own, standard errors:",
+            (apart.mean(axis=0)[2:] / error[2:])[:, 0].round(1),
+        )
         print("  totals first / one pass, totals:", (ours[1:, 0] / one[1:, 0]).round(3))
 
 
