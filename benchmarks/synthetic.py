@@ -278,7 +278,6 @@ def moments(seeds: int) -> None:
 
     print("method | covariances off | third moments off | linked by nearest neighbour")
     for name, method in (
-        ("ipso C", dc.IPSO(names[3:], kind="C")),
         ("hybrid alpha=0.5", dc.Hybrid(names, alpha=0.5)),
         ("hybrid k=20", dc.Hybrid(names, k=20)),
     ):
