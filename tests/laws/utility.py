@@ -16,7 +16,7 @@ from tests.laws.risk import pair, pairs
 
 
 def tried(member: type[UtilityMeasure]) -> tuple[Any, ...]:
-    return examples(member, target="pay", on=("age", "job"))
+    return examples(member, target="pay", on=("age", "job"), formula="pay ~ age + job")
 
 
 def compared(measure: Any, files: Pair) -> Comparison:

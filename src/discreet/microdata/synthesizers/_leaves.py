@@ -18,6 +18,8 @@ __all__ = ["Leaves", "grow", "matrix", "ranks"]
 _GAIN = 1e-8
 #: A split of codes must gain what a split by lot gains, and so many standard deviations more.
 _BEYOND = 0.4
+#: Leaves of fewer records ask for finer splits: so much less of that gain is then demanded.
+_FINE = 50
 #: Orders in which a tree sees the codes of a predictor, at most.
 _AXES = 4
 #: Quantiles at which the distribution of a number is looked at.
@@ -71,10 +73,11 @@ def grow(
     kind = DecisionTreeRegressor if numeric else DecisionTreeClassifier
     # The state settles ties between equal splits, which would follow the order of columns.
     state = int(rng.integers(0, 2**31 - 1, 1)[0])
+    least = _GAIN if numeric else max(_GAIN, _chance(target) * min(1.0, min_leaf / _FINE))
     tree = (
         kind(
             min_samples_leaf=min_leaf,
-            min_impurity_decrease=_GAIN if numeric else _chance(target),
+            min_impurity_decrease=least,
             random_state=state,
         )
         .fit(predictors, _shape(target) if numeric else target)
