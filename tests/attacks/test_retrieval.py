@@ -29,13 +29,16 @@ class Corrupt:
     def __init__(self, lying):
         self.lying = lying
         self.change = bytes
+        #: Of a look-up's two rounds those whose answers are changed.
+        self.turns = (0, 1)
         self.seen = []
 
     def __call__(self, number, one):
         def answer(peer, message):
             self.seen.append((number, message.label, len(message.body)))
             reply = one.answer(peer, message)
-            if number in self.lying and reply.label == "answer":
+            is_turn = message.fields.get("r") in self.turns
+            if number in self.lying and is_turn and reply.label == "answer":
                 return Message(reply.label, reply.fields, self.change(bytes(reply.body)))
             return reply
 
@@ -142,18 +145,45 @@ def test_what_follows_a_spoiled_answer_tells_nothing(folder, tmp_path, scheme):
         assert not dc.SelectiveFailure().run(look_up).succeeded
 
 
-def test_complaints_do_not_tell_whether_a_key_is_there(folder, tmp_path):
+def complaints(retrieval, corrupt, keys):
+    """Return whether complaints about spoiled answers tell two keys apart, for each round."""
+
+    def look_up(key, change):
+        corrupt.change = change
+        try:
+            retrieval.get(keys[key])
+        except RefusedError:
+            return "complains"
+        return "is content"
+
+    found = []
+    for turn in (0, 1):
+        corrupt.turns = (turn,)
+        found.append(dc.SelectiveFailure(parts=32).run(look_up).succeeded)
+    return found
+
+
+@pytest.mark.parametrize("scheme", SERVERS)
+def test_complaints_do_not_tell_whether_a_key_is_there(folder, tmp_path, scheme):
+    with corrupted(folder, tmp_path, scheme, lying=(0,)) as (retrieval, corrupt):
+        if scheme == "simple-pir":
+            # An absent key fetches the decoy's row of records, so compare it with the decoy.
+            (part,) = retrieval.statement.parts
+            keys = (part.decoys[0], 4)
+        else:
+            keys = (3, 4)
+        assert complaints(retrieval, corrupt, keys) == [False, False]
+
+
+def test_complaints_tell_the_row_of_records_to_one_server_alone(tmp_path):
+    # As the page of SimplePIR says: only the wanted row of its answer can be checked.
+    folder = built(tmp_path, rows=3000, schemes=tuple(SERVERS)).folder.parent
+    keys = (3, 7 * 2000 + 3)
+    with corrupted(folder, tmp_path, "simple-pir", lying=(0,)) as (retrieval, corrupt):
+        assert retrieval.statement.part("main").shapes("add")["filter"].rows > 1
+        assert complaints(retrieval, corrupt, keys) == [False, True]
     with corrupted(folder, tmp_path, "dpf", lying=(0,)) as (retrieval, corrupt):
-
-        def look_up(key, change):
-            corrupt.change = change
-            try:
-                retrieval.get((3, 4)[key])
-            except RefusedError:
-                return "complains"
-            return "is content"
-
-        assert not dc.SelectiveFailure(parts=64).run(look_up).succeeded
+        assert complaints(retrieval, corrupt, keys) == [False, False]
 
 
 def test_vectors_and_secrets_are_not_used_twice():

@@ -4,6 +4,7 @@ A look-up reads twice. The first sums say, proven, whether the filter holds an e
 second fetch that entry, or else that of a decoy, a key that is there. So everything that comes back
 is signed, and a server that spoils any of it makes the look-up fail whatever the key is: else the sum
 of an absent key, which is no entry, could not be checked, and who complains would have found the key.
+With SimplePIR that holds for the wanted row of records; the other rows of its answer cannot be checked.
 """
 
 from __future__ import annotations
