@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.audit.rules import Rule
 from discreet.data.dataset import Dataset
 from discreet.data.release import Evidence, Release, Standing
 from discreet.data.table import Dimension, Floats, Ints, Table
@@ -117,6 +118,7 @@ class LargeTabulation:
 
     def protect(
         self,
+        rules: Sequence[Rule] = (),
         *,
         method: TableMethod,
         rng: Randomness | None = None,
@@ -128,6 +130,13 @@ class LargeTabulation:
 
         What can be refused without looking at a record is refused first, and not charged.
         """
+        if rules:
+            raise InputError(
+                "noise protects all cells alike: a large table takes no rules",
+                code="rules-not-used",
+                hint="leave out rules=, or tabulate without large=True",
+                parameter="rules",
+            )
         if not isinstance(method, TopDown):
             raise InputError(
                 f"{method.name} needs a table of all cells",

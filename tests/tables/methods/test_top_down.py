@@ -453,3 +453,32 @@ def test_seeded_lots_are_refused_for_a_release(tmp_path: Path) -> None:
     release = table().protect(method=dc.TopDown(), rng=dc.Randomness.seeded(1))
     with pytest.raises(RefusedError, match="seeded"):
         release.write(tmp_path / "out")
+
+
+def test_plans_and_selections_that_cannot_be_are_named():
+    tree = dc.Hierarchy.from_levels({"Land": {"N": ["n1", "n2"], "S": ["s1", "s2"]}})
+    ages = dc.Hierarchy.flat(["0-17", "18-64"])
+    many = dc.Hierarchy.flat([str(n) for n in range(5000)])
+    with pytest.raises(dc.InputError) as caught:
+        dc.TopDown.plan({}, rho=1)
+    assert caught.value.code == "no-attributes"
+    with pytest.raises(dc.InputError) as caught:
+        dc.TopDown.plan({"region": tree, "a": many, "b": many}, rho=1)
+    assert caught.value.code == "table-too-large"
+    rows = pd.DataFrame({"region": ["n1", "n2", "s1"] * 9, "age": ["0-17", "18-64", "18-64"] * 9})
+    people = dc.read(rows, hierarchies={"region": tree, "age": ages}, name="people")
+    release = dc.tabulate(people, by=["region", "age"]).protect(
+        method=dc.TopDown(rho=0.5, spine="region")
+    )
+    for wrong in ("n1", None):
+        with pytest.raises(dc.InputError) as caught:
+            release.interval(wrong)
+        assert caught.value.code == "bad-selection"
+    for overlapping in ({"region": ["n1", "N"]}, {"age": ["0-17", "Total"]}):
+        with pytest.raises(dc.InputError) as caught:
+            release.interval(overlapping)
+        assert caught.value.code == "overlapping-codes"
+    large = dc.tabulate(people, by=["region", "age"], large=True)
+    with pytest.raises(dc.InputError) as caught:
+        large.protect(rules=[dc.MinimumFrequency(3)], method=dc.TopDown(rho=1, spine="region"))
+    assert caught.value.code == "rules-not-used"

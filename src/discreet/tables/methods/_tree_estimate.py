@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from discreet.data.table import Floats
+from discreet.data.table import Dimension, Floats
 from discreet.dp.hierarchical.basis import along
 from discreet.dp.hierarchical.measurement import Measurements
 from discreet.dp.hierarchical.tree import Fit, Ints, variance_of_sum
@@ -126,6 +126,12 @@ class TreeEstimate:
 def _read(places: Places, selection: Mapping[str, str | Sequence[str]]) -> dict[str, list[int]]:
     """Return the places of the selected codes of each dimension."""
     known = {dimension.name: dimension for dimension in places.dimensions}
+    if not isinstance(selection, Mapping):
+        raise InputError(
+            f"a selection names codes of attributes, found {type(selection).__name__}",
+            code="bad-selection",
+            hint=f"write {{{places.name!r}: [code, …]}}",
+        )
     found = {}
     for name, given in selection.items():
         if name not in known:
@@ -146,4 +152,22 @@ def _read(places: Places, selection: Mapping[str, str | Sequence[str]]) -> dict[
                 column=name,
             )
         found[name] = [known[name].index[code] for code in codes]
+        _require_apart(known[name], found[name])
     return found
+
+
+def _require_apart(dimension: Dimension, chosen: Sequence[int]) -> None:
+    """Refuse codes one of which is a part of another: its people would count twice."""
+    for code in chosen:
+        for parents in dimension.parents:
+            above = int(parents[code])
+            while above >= 0:
+                if above in chosen:
+                    part, whole = dimension.codes[code], dimension.codes[above]
+                    raise InputError(
+                        f"code {part!r} of {dimension.name!r} is a part of {whole!r}",
+                        code="overlapping-codes",
+                        hint="name one of them",
+                        column=dimension.name,
+                    )
+                above = int(parents[above])

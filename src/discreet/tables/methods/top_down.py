@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -45,6 +46,29 @@ __all__ = ["TopDown", "combinations_of"]
 
 #: Where ρ is given, ε is stated at this δ.
 _DELTA = 1e-10
+
+
+#: Cells of a histogram over which errors are planned: more do not fit the memory.
+_PLANNED = 10_000_000
+
+
+def _require_plannable(dimensions: Sequence[Dimension], place: int) -> None:
+    """Refuse a plan without a tree, or of histograms that are too large."""
+    if not dimensions:
+        raise InputError(
+            "a plan needs the tree of places",
+            code="no-attributes",
+            hint="give the hierarchies: {'region': …, 'sex': …}",
+            parameter="hierarchies",
+        )
+    sizes = [int(d.is_leaf.sum()) for n, d in enumerate(dimensions) if n != place]
+    if math.prod(sizes) > _PLANNED:
+        raise InputError(
+            f"each place would have {math.prod(sizes):,} cells, more than the {_PLANNED:,} that "
+            "can be planned",
+            code="table-too-large",
+            hint="cross fewer attributes, or coarser ones",
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -288,6 +312,7 @@ class TopDown(TableMethod):
         """
         method = cls(rho=rho, queries=queries, **settings)
         dimensions = tuple(Dimension.of(name, tree) for name, tree in hierarchies.items())
+        _require_plannable(dimensions, method.place_of(tuple(hierarchies)) if dimensions else 0)
         places = Places.of(dimensions, method.place_of(tuple(hierarchies)))
         return method.planned(places, target or {})
 
