@@ -34,8 +34,6 @@ def both():
         ("MEDIAN(salary)", lambda f: f.salary.median()),
         ("PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY salary)", lambda f: f.salary.quantile(0.9)),
         ("PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY salary)", lambda f: f.salary.quantile(0.25)),
-        ("SUM(age * salary)", lambda f: (f.age * f.salary).sum()),
-        ("SUM(salary * age)", lambda f: (f.age * f.salary).sum()),
         ("SUM(salary)", lambda f: f.salary.sum()),
     ],
 )
@@ -51,3 +49,5 @@ def test_the_gateway_answers_what_the_release_answers(both, measure, truth):
 def test_what_the_release_does_not_hold_is_refused(both):
     answer = both[1].ask("SELECT SUM(bonus) FROM people")
     assert (answer.kind, answer.code) == ("refused", "unknown-column")
+    # Two of them would differ by an end of one person's group.
+    assert both[1].ask("SELECT SUM(age * salary) FROM people").code == "not-a-column"

@@ -93,13 +93,18 @@ class _Keeper(Keeper):
 def _asked(measure: Measure) -> exp.Expression:
     """Return a measure in the form that releases read.
 
-    Weights are left as they were written: nothing fails on a release that everybody may have.
+    Weighted sums are refused: the ends of two of them differ by an end of one person's group, which may be
+    that person's value.
     """
     if measure.function == "quantile":
         fraction = exp.Literal.number(repr(measure.fraction))
         return exp.PercentileCont(this=measure.total(), expression=fraction)
     if measure.function == "sum" and measure.column is None and measure.argument is not None:
-        return exp.Sum(this=measure.argument.copy())
+        raise RefusedError(
+            "sums of expressions are not answered from a permuted release here",
+            code="not-a-column",
+            hint="ask for the sum of the column",
+        )
     return aggregate(measure)
 
 
