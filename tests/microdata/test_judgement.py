@@ -6,6 +6,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InputError
+from discreet.microdata.copies import record_numbers, shared_beyond_chance
 from discreet.microdata.judgement import Unpaired, synthetic_risk
 from discreet.microdata.utilities.interval_overlap import shared
 from discreet.randomness import Randomness
@@ -131,6 +132,31 @@ def test_files_of_other_tools_are_judged(tmp_path):
     assert found.risk.leaks == ()
     assert found.utility["marginals"].facts["tv1"] < 0.1
     assert set(found.to_frame().kind) == {"utility", "control", "risk"}
+
+
+@pytest.mark.parametrize(
+    ("holdout", "shared"),
+    [
+        (INSIDE, 800),
+        (INSIDE.iloc[:400], 400),
+        (pd.concat([OUTSIDE, INSIDE.iloc[:80]]), 80),
+        (INSIDE.assign(age=INSIDE.age + 0.0).sample(800, random_state=1), 800),
+    ],
+)
+def test_a_holdout_of_people_in_the_file_is_refused(holdout, shared):
+    """A verbatim copy would seem harmless: nobody is outside the file."""
+    with pytest.raises(InputError, match=f"^{shared} of the {len(holdout)} records") as caught:
+        dc.judge(INSIDE, INSIDE, holdout)
+    assert caught.value.code == "overlapping-holdout"
+
+
+def test_equal_records_of_different_people_are_no_overlap():
+    """Coarse records of two halves agree by chance: half of all pairs of equal records do."""
+    for seed in range(20):
+        rows = people(1600, seed)[["age", "town"]]
+        one, two = (dc.read(part).arrow() for part in (rows.iloc[:800], rows.iloc[800:]))
+        assert shared_beyond_chance(two, one, ["age", "town"]) == 0
+        assert np.isin(*record_numbers(two, one, names=["age", "town"])).mean() > 0.2
 
 
 def test_files_with_nothing_in_common():

@@ -12,7 +12,10 @@ from discreet.microdata.columns import Places, codes, combined, is_number, numbe
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["copied", "record_numbers"]
+__all__ = ["copied", "record_numbers", "shared_beyond_chance"]
+
+#: Two samples of different people share this many records or more once in ten thousand times.
+_CHANCE = 1e-4
 
 
 def record_numbers(*files: pa.Table, names: Sequence[str]) -> list[Places]:
@@ -37,6 +40,39 @@ def copied(file: pa.Table, original: pa.Table) -> int:
     """
     one, two = record_numbers(file, original, names=file.column_names)
     return int(np.isin(one, two).sum())
+
+
+def shared_beyond_chance(holdout: pa.Table, original: pa.Table, names: Sequence[str]) -> int:
+    """Return how many records of a holdout stand in the original; 0 where chance explains them.
+
+    Different people may have equal records. Of two equal records among all of both files, each is
+    as likely to lie in either file as its size says, so that both files hold one of them with
+    probability 2nm/((n+m)(n+m−1)). People who stand in both files lie so always. Files that hold
+    the same records as often as each other are the same file.
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"a": range(100)})
+    >>> shared_beyond_chance(people.slice(0, 50), people, ["a"])
+    50
+    >>> coarse = pa.table({"a": [1, 2] * 50})
+    >>> shared_beyond_chance(coarse.slice(0, 50), coarse, ["a"])
+    0
+    """
+    import scipy.stats
+
+    two, one = record_numbers(holdout, original, names=names)
+    if not one.size or not two.size:
+        return 0
+    width = int(max(one.max(), two.max())) + 1
+    here, there = np.bincount(one, minlength=width), np.bincount(two, minlength=width)
+    pairs = here + there == 2
+    split = int((here[pairs] == 1).sum())
+    size = one.size + two.size
+    expected = 2 * one.size * two.size / (size * (size - 1))
+    tail = float(scipy.stats.binom.sf(split - 1, int(pairs.sum()), expected)) if split else 1.0
+    if tail >= _CHANCE and not np.array_equal(here, there):
+        return 0
+    return int(np.isin(two, one).sum())
 
 
 def _shared_codes(columns: Sequence[pa.ChunkedArray], name: str) -> Places:
