@@ -231,3 +231,17 @@ def test_the_page_does_not_deny_copies_and_the_curator_counts_them(tmp_path):
     page = (made.write(tmp_path / "out") / "report.html").read_text()
     assert "anybody" not in page
     assert "may equal an original record" in page
+
+
+@pytest.mark.parametrize("name", ["n", "m"])
+@pytest.mark.parametrize("value", [2.5, 5.0, "5", True, float("nan"), [3]])
+def test_numbers_of_records_and_files_are_whole(name, value):
+    with pytest.raises(InputError, match="whole number") as caught:
+        dc.synthesize(read(people(100)), dc.CART(), **{name: value})
+    assert caught.value.code == "parameter-type"
+    assert caught.value.facts["parameter"] == name
+
+
+def test_whole_numbers_of_numpy_count():
+    made = dc.synthesize(read(people(100)), dc.CART(), n=np.int64(7), m=np.int32(2))
+    assert [len(file) for file in made.sets] == [7, 7]
