@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.data.dataset import as_dataset
 from discreet.errors import InputError
+from discreet.microdata.aligning import aligned, differ
 from discreet.microdata.assessment import RiskReport, risk
 from discreet.microdata.comparison import UtilityReport, utility
 from discreet.microdata.copies import shared_beyond_chance
@@ -152,7 +153,9 @@ def judge(
             code="no-shared-columns",
             hint="give both files the same header",
         )
+    after = _in_types_of(before, after, "the synthetic file")
     if other is not None:
+        other = _in_types_of(before, other, "the holdout")
         _require_apart(before, other, shared)
     rng = rng or Randomness.secure()
     found = synthetic_utility(before, after, holdout=other, rng=rng, progress=progress)
@@ -161,6 +164,19 @@ def judge(
         independent_columns(before, rng=rng),
         None if other is None else synthetic_risk(before, after, other, rng=rng, progress=progress),
     )
+
+
+def _in_types_of(original: Dataset, file: Dataset, word: str) -> Dataset:
+    """Return a file with its columns in the types of the original; a copy stays a copy."""
+    types = {field.name: field.type for field in original.relation.schema}
+    found = [
+        field.name
+        for field in file.relation.schema
+        if field.name in types and differ(field.type, types[field.name])
+    ]
+    if not found:
+        return file
+    return like(file, aligned(file.arrow(), original.arrow(found), file=word))
 
 
 def _require_apart(original: Dataset, holdout: Dataset, shared: Sequence[str]) -> None:
