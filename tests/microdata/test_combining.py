@@ -1,6 +1,7 @@
 """Combining rules: by hand, through files, and by how often their intervals hold."""
 
 import math
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -62,6 +63,55 @@ def test_published_files_alone_say_their_rule(tmp_path):
     assert one["x"].low == pytest.approx(three["x"].low, rel=1e-9)
     with pytest.raises(InputError, match="wrong intervals"):
         dc.combine(folder, "y ~ x", kind="simple")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Files of two releases, by two rules, and of a third that differs in its settings only."""
+    place = tmp_path_factory.mktemp("combined")
+    methods = {"mi": dc.MultipleImputation(m=3), "cart": dc.CART(), "fine": dc.CART(min_leaf=20)}
+    return {
+        name: sorted(dc.synthesize(people(), method, m=3).write(place / name).glob("*.csv"))
+        for name, method in methods.items()
+    }
+
+
+def test_each_file_counts_once(written):
+    files = written["mi"]
+    frame = pd.read_csv(files[0])
+    for several in ([files[0]] * 3, [*files, files[1]], [frame, frame.copy()]):
+        with pytest.raises(InputError, match="same records") as caught:
+            dc.combine(several, "y ~ x", kind=None if several[0] is not frame else "fully")
+        assert caught.value.code == "repeated-file"
+    assert dc.combine(files[:2], "y ~ x").files == 2
+
+
+@pytest.mark.parametrize(("one", "two"), [("mi", "cart"), ("cart", "mi"), ("cart", "fine")])
+def test_files_of_two_releases_are_refused(written, one, two):
+    with pytest.raises(InputError) as caught:
+        dc.combine([*written[one][:2], *written[two][:2]], "y ~ x")
+    assert caught.value.code == "mixed-files"
+
+
+def test_files_that_say_nothing_do_not_join_those_that_do(written, tmp_path):
+    lone = tmp_path / "lone.csv"
+    people(200, 5).frame.to_csv(lone, index=False)
+    with pytest.raises(InputError) as caught:
+        dc.combine([*written["mi"], lone], "y ~ x")
+    assert caught.value.code == "mixed-files"
+    other = people(200, 6).frame.assign(z=1)
+    with pytest.raises(InputError, match="other columns"):
+        dc.combine([people(200, 5).frame, other], "y ~ x", kind="simple")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_file_cut_after_it_was_published_is_refused(written, tmp_path, whole):
+    folder = shutil.copytree(written["mi"][0].parent, tmp_path / "out")
+    files = sorted(folder.glob("*.csv"))
+    pd.read_csv(files[1]).head(5).to_csv(files[1], index=False)
+    with pytest.raises(InputError, match="has 5 records") as caught:
+        dc.combine(folder if whole else files, "y ~ x")
+    assert caught.value.code == "changed-file"
 
 
 def test_categories_and_functions():

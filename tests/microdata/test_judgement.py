@@ -6,7 +6,9 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InputError
+from discreet.microdata.copies import record_numbers, shared_beyond_chance
 from discreet.microdata.judgement import Unpaired, synthetic_risk
+from discreet.microdata.utilities import trained_model
 from discreet.microdata.utilities.interval_overlap import shared
 from discreet.randomness import Randomness
 
@@ -131,6 +133,91 @@ def test_files_of_other_tools_are_judged(tmp_path):
     assert found.risk.leaks == ()
     assert found.utility["marginals"].facts["tv1"] < 0.1
     assert set(found.to_frame().kind) == {"utility", "control", "risk"}
+
+
+@pytest.mark.parametrize(
+    ("holdout", "shared"),
+    [
+        (INSIDE, 800),
+        (INSIDE.iloc[:400], 400),
+        (pd.concat([OUTSIDE, INSIDE.iloc[:80]]), 80),
+        (INSIDE.assign(age=INSIDE.age + 0.0).sample(800, random_state=1), 800),
+    ],
+)
+def test_a_holdout_of_people_in_the_file_is_refused(holdout, shared):
+    """A verbatim copy would seem harmless: nobody is outside the file."""
+    with pytest.raises(InputError, match=f"^{shared} of the {len(holdout)} records") as caught:
+        dc.judge(INSIDE, INSIDE, holdout)
+    assert caught.value.code == "overlapping-holdout"
+
+
+def test_equal_records_of_different_people_are_no_overlap():
+    """Coarse records of two halves agree by chance: half of all pairs of equal records do."""
+    for seed in range(20):
+        rows = people(1600, seed)[["age", "town"]]
+        one, two = (dc.read(part).arrow() for part in (rows.iloc[:800], rows.iloc[800:]))
+        assert shared_beyond_chance(two, one, ["age", "town"]) == 0
+        assert np.isin(*record_numbers(two, one, names=["age", "town"])).mean() > 0.2
+
+
+def test_a_copy_in_other_types_is_found():
+    """Numbers, days and truth values as texts: the copy is still a copy."""
+    more = {"day": pd.Timestamp("2020-01-01"), "old": lambda f: f.age > 65}
+    rows, others = INSIDE.assign(**more), OUTSIDE.assign(**more)
+    found = dc.judge(rows.astype(str), rows, others.astype(str), rng=Randomness.seeded(1))
+    assert {"membership", "replicated-uniques"} <= set(found.risk.leaks)
+    assert found.utility["marginals"].value == 0
+
+
+def test_codes_that_a_file_holds_as_numbers_are_found():
+    rows, others = (f.assign(town=f.town.str[1:]) for f in (INSIDE, OUTSIDE))
+    for kind in ("int64", "float64"):
+        made = rows.astype({"town": kind})
+        found = dc.judge(made, rows, others, rng=Randomness.seeded(1))
+        assert "replicated-uniques" in found.risk.leaks
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (lambda f: f, lambda f: f.assign(pay="€ " + f.pay.astype(str))),
+        (lambda f: f.assign(town=f.town.str[1:].str.zfill(3)), lambda f: f.astype({"town": int})),
+        (lambda f: f.assign(day=pd.Timestamp("2020-01-01")), lambda f: f.assign(day="new year")),
+    ],
+)
+def test_values_that_cannot_be_compared_are_refused(before, after):
+    rows = before(INSIDE)
+    with pytest.raises(InputError) as caught:
+        dc.judge(after(rows), rows, before(OUTSIDE))
+    assert caught.value.code == "type-mismatch"
+
+
+def test_texts_that_all_differ_do_not_cost_a_tree_each(monkeypatch):
+    """A boosted model grows a tree per class and round: 800 classes took more than a minute."""
+    learned = []
+
+    class Learner:
+        def fit(self, rows, values):
+            assert len(rows) == len(values)
+            learned.append(np.unique(values, return_counts=True))
+            return self
+
+        def predict(self, rows):
+            return np.zeros(len(rows))
+
+    monkeypatch.setattr(trained_model, "learner", lambda numeric: Learner())
+    rows = np.random.default_rng(1).normal(size=(1200, 2))
+    values = np.arange(1200.0)
+    assert trained_model.accuracy(rows, values, rows, values, False) == 1 / 1200
+    assert not learned  # nothing can be learned of classes seen once
+    values[:600] = np.arange(600) % 150
+    trained_model.accuracy(rows, values, rows, values, False)
+    classes, counts = learned.pop()
+    assert len(classes) == 50
+    assert counts.min() == 4
+    few = np.arange(1200.0) % 41
+    trained_model.accuracy(rows, few, rows, few, False)
+    assert sum(learned.pop()[1]) == 1200  # as before where classes are few
 
 
 def test_files_with_nothing_in_common():

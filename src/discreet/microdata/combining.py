@@ -7,17 +7,15 @@ for how much that adds to, or takes from, the variance that each file shows by i
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.data.dataset import as_dataset
 from discreet.errors import InputError
 from discreet.microdata.columns import Numbers, codes, is_number, numbers
+from discreet.microdata.synthetic_files import published
 from discreet.report import Report, Rows
 
 if TYPE_CHECKING:
@@ -135,8 +133,9 @@ def combine(
     Parameters
     ----------
     files
-        A synthetic release, the folder it was written to, or a list of files or frames. Any: every
-        library has its own frame.
+        A synthetic release, the folder it was written to, or a list of files or frames. A file that
+        comes twice, that is not what its evidence says, or that comes from another release is
+        refused. Any: every library has its own frame.
     analysis
         A linear regression as text, "income ~ age + sex", or a function of a frame that returns
         estimates and variances by name.
@@ -225,34 +224,8 @@ def _opened(files: Any) -> tuple[list[pa.Table], str | None, int | None]:
     if method is not None:
         made = [file.arrow() for file in files.files]
         return made, method.inference, None if files.is_private else len(files.original)
-    folder = Path(files) if isinstance(files, str | Path) else None
-    stated: dict[str, Any] = {}
-    given = [files] if folder is not None and folder.is_file() else files
-    if folder is not None and folder.is_dir():
-        stated = _evidence(folder)
-        promises = [p["file"] for p in stated.get("promises", ()) if p.get("kind") == "records"]
-        given = [folder / name for name in promises]
-    elif isinstance(given, list | tuple) and given and isinstance(given[0], str | Path):
-        stated = _evidence(Path(given[0]).parent)
-    several = list(given) if isinstance(given, list | tuple) else [given]
-    if not several:
-        raise InputError("no file is given", code="missing-file")
-    settings = stated.get("settings", {})
-    tables = [as_dataset(one).arrow() for one in several]
-    return tables, settings.get("inference"), settings.get("original records")
-
-
-def _evidence(folder: Path) -> dict[str, Any]:
-    place = folder / "evidence.json"
-    if not place.is_file():
-        return {}
-    try:
-        stated = json.loads(place.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise InputError(
-            "the evidence beside the files cannot be read", code="malformed-evidence"
-        ) from None
-    return stated if isinstance(stated, dict) and stated.get("kind") == "synthetic" else {}
+    found = published(files)
+    return found.tables, found.rule, found.originals
 
 
 def _regressions(

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.data.dataset import as_dataset
 from discreet.errors import InputError
+from discreet.microdata.aligning import aligned, differ
 from discreet.microdata.assessment import RiskReport, risk
 from discreet.microdata.comparison import UtilityReport, utility
+from discreet.microdata.copies import shared_beyond_chance
 from discreet.microdata.risks._base import RiskMeasure
 from discreet.microdata.utilities._base import UtilityMeasure
 from discreet.progress import Progress, silent
@@ -131,7 +133,8 @@ def judge(
     holdout
         Records like the original ones that the file was *not* made from, best as many as the
         original has. Without them no attack is tried: what is guessed right of people in the file
-        means nothing without what is guessed right of others.
+        means nothing without what is guessed right of others. A holdout that shares more records
+        with the original than chance explains is refused.
 
     Examples
     --------
@@ -150,6 +153,10 @@ def judge(
             code="no-shared-columns",
             hint="give both files the same header",
         )
+    after = _in_types_of(before, after, "the synthetic file")
+    if other is not None:
+        other = _in_types_of(before, other, "the holdout")
+        _require_apart(before, other, shared)
     rng = rng or Randomness.secure()
     found = synthetic_utility(before, after, holdout=other, rng=rng, progress=progress)
     return Judgement(
@@ -157,6 +164,39 @@ def judge(
         independent_columns(before, rng=rng),
         None if other is None else synthetic_risk(before, after, other, rng=rng, progress=progress),
     )
+
+
+def _in_types_of(original: Dataset, file: Dataset, word: str) -> Dataset:
+    """Return a file with its columns in the types of the original; a copy stays a copy."""
+    types = {field.name: field.type for field in original.relation.schema}
+    found = [
+        field.name
+        for field in file.relation.schema
+        if field.name in types and differ(field.type, types[field.name])
+    ]
+    if not found:
+        return file
+    return like(file, aligned(file.arrow(), original.arrow(found), file=word))
+
+
+def _require_apart(original: Dataset, holdout: Dataset, shared: Sequence[str]) -> None:
+    """Raise an InputError where people of the holdout stand in the original, too.
+
+    Attacks gain as much on people of both files, so that every attack would seem to fail.
+    """
+    hidden = {*original.schema.identifiers, original.schema.weight}
+    names = [name for name in shared if name not in hidden and name in holdout.columns]
+    if not names:
+        return
+    found = shared_beyond_chance(holdout.arrow(names), original.arrow(names), names)
+    if found:
+        raise InputError(
+            f"{found:,} of the {len(holdout):,} records of the holdout stand in the original, more "
+            "than chance explains, so that attacks would tell nothing",
+            code="overlapping-holdout",
+            hint="give records that the file was not made from: set them aside before synthesis",
+            parameter="holdout",
+        )
 
 
 def synthetic_utility(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from typing import Any
 
 from discreet.data.dataset import Dataset, as_dataset
@@ -88,8 +89,13 @@ def synthesize(
             hint="write method=dc.CART(), dc.AIM(epsilon=1, delta=1e-9), …",
         )
     several = _sets(m, chosen)
-    if n is not None and n < 1:
-        raise InputError(f"n must be at least 1, found {n}", code="parameter-range", parameter="n")
+    if n is not None:
+        _require_whole("n", n)
+        if n < 1:
+            raise InputError(
+                f"n must be at least 1, found {n}", code="parameter-range", parameter="n"
+            )
+        n = int(n)
     dataset = as_dataset(data)
     require_synthesis(dataset, chosen)
     if n is not None and chosen.corresponds and n != len(dataset):
@@ -156,13 +162,25 @@ def require_synthesis(dataset: Dataset, method: Synthesizer) -> None:
 
 def _sets(m: int | None, method: Synthesizer) -> int:
     found = m if m is not None else method.sets or 1
+    _require_whole("m", found)
     if not 1 <= found <= _MOST_SETS:
         raise InputError(
             f"m must be between 1 and {_MOST_SETS:,}, found {found}",
             code="parameter-range",
             parameter="m",
         )
-    return found
+    return int(found)
+
+
+def _require_whole(name: str, value: object) -> None:
+    # numpy's whole numbers count; True and 5.0 are mistakes.
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise InputError(
+            f"{name} must be a whole number, found {value!r}",
+            code="parameter-type",
+            hint=f"write {name}=5",
+            parameter=name,
+        )
 
 
 def _file(dataset: Dataset, rows: Any) -> Dataset:

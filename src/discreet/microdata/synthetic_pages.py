@@ -63,8 +63,9 @@ def measured_sections(
         Section(
             "What an intruder gains",
             "The control is a file in which every attack must succeed: a bootstrap, which copies "
-            "people, or the original. Where records are nobody's, the method was fitted anew to one "
-            "half of the records, drawn by lot; people of the other half tell what is chance.",
+            "people, or the original. Where records have no place among the original ones, the method was "
+            "fitted anew to one half of the records, drawn by lot; people of the other half tell what "
+            "is chance.",
             table=risk,
         ),
     ]

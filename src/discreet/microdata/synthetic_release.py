@@ -34,6 +34,11 @@ __all__ = ["SyntheticRelease"]
 #: Attacks on fewer records tell nothing.
 _FEWEST = 40
 _UNTOLD = "; what they lost is measured for the curator only"
+#: The same words whatever the count of copies: a page that leaves must not tell it.
+_DRAWN = (
+    "The records were drawn from a model, and one of them may equal an original record; their "
+    "order was drawn by lot."
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -211,6 +216,17 @@ class SyntheticRelease(MicrodataRelease):
                 found[name] = many
         return found
 
+    @functools.cached_property
+    def copies(self) -> tuple[int, ...]:
+        """How many records of each file equal an original one as a whole, for the curator only.
+
+        Common records come again by chance, so the count alone does not say that the file leaks.
+        """
+        from discreet.microdata.copies import copied
+
+        before = self.original.arrow(list(self.dataset.columns))
+        return tuple(copied(file.arrow(), before) for file in self.files)
+
     def evidence(self) -> Evidence:
         """Return what was done and measured; of a private release nothing that was measured."""
         method = self.synthesizer
@@ -293,7 +309,7 @@ class SyntheticRelease(MicrodataRelease):
             f"{len(self.dataset):,} records, {len(self.dataset.columns)} columns",
             footer="Identifiers were removed and the order of the records was drawn by lot."
             if self.corresponds
-            else "No record is anybody's; the order of the records was drawn by lot.",
+            else _DRAWN,
         ).html()
 
     def sections(self) -> list[Section]:

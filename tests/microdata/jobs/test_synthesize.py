@@ -116,7 +116,16 @@ def test_domains_are_typed_or_stand_in_a_file(people, tmp_path):
 
 
 def test_a_file_is_judged(people, tmp_path):
-    done = discreet("microdata", "judge", people, "--original", people, "--holdout", people)
+    used, others = tmp_path / "used.csv", tmp_path / "others.csv"
+    rows = pd.read_csv(people)
+    rows.iloc[:200].to_csv(used, index=False)
+    rows.iloc[200:].to_csv(others, index=False)
+    command = ("microdata", "judge", str(used), "--original", str(used), "--holdout")
+    done = discreet(*command, str(others))
     assert done.exit_code == 0, done.output
     assert "membership" in done.output
     assert "independent columns" in done.output
+    # People who are in the file are no holdout.
+    refused = discreet(*command, str(used))
+    assert refused.exit_code != 0
+    assert "200 of the 200 records" in str(refused.exception)

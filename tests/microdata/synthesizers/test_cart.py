@@ -216,3 +216,32 @@ def test_every_pair_of_codes_has_been_seen_or_is_rare():
     found = drawn(dc.CART(min_leaf=5), frame)
     seen = set(itertools.product(frame.a, frame.b)) & set(zip(frame.a, frame.b, strict=True))
     assert set(zip(found.a, found.b, strict=True)) <= seen
+
+
+def test_the_page_does_not_deny_copies_and_the_curator_counts_them(tmp_path):
+    """Leaves of five records copy most people whole; the page must not say that nobody is copied."""
+    rng = np.random.default_rng(1)
+    pay = rng.lognormal(10, 0.5, 400).round(2)
+    rows = pd.DataFrame({"age": rng.integers(16, 90, 400), "pay": pay})
+    made = dc.synthesize(read(rows), dc.CART(min_leaf=5), m=2)
+    people = set(rows.itertuples(index=False, name=None))
+    whole = [sum(r in people for r in s.itertuples(index=False, name=None)) for s in made.sets]
+    assert list(made.copies) == whole
+    assert min(whole) > 200
+    page = (made.write(tmp_path / "out") / "report.html").read_text()
+    assert "anybody" not in page
+    assert "may equal an original record" in page
+
+
+@pytest.mark.parametrize("name", ["n", "m"])
+@pytest.mark.parametrize("value", [2.5, 5.0, "5", True, float("nan"), [3]])
+def test_numbers_of_records_and_files_are_whole(name, value):
+    with pytest.raises(InputError, match="whole number") as caught:
+        dc.synthesize(read(people(100)), dc.CART(), **{name: value})
+    assert caught.value.code == "parameter-type"
+    assert caught.value.facts["parameter"] == name
+
+
+def test_whole_numbers_of_numpy_count():
+    made = dc.synthesize(read(people(100)), dc.CART(), n=np.int64(7), m=np.int32(2))
+    assert [len(file) for file in made.sets] == [7, 7]

@@ -83,6 +83,50 @@ def test_hybrids_keep_means_and_covariances(method):
     assert not np.allclose(found[NAMES], rows[NAMES], rtol=0.01)
 
 
+def off(found, rows):
+    """Return the largest error of a covariance, in standard deviations of its columns."""
+    size = np.sqrt(np.outer(np.diag(rows.cov()), np.diag(rows.cov())))
+    return float((np.abs(found.cov() - rows.cov()) / size).max().max())
+
+
+EVERY = [dc.Hybrid(NAMES, alpha=0.0), dc.Hybrid(NAMES, alpha=0.5), dc.Hybrid(NAMES, k=20)]
+
+
+@pytest.mark.parametrize("method", [*EVERY, dc.Hybrid(NAMES, k=4), dc.IPSO(NAMES, kind="C")])
+@pytest.mark.parametrize("apart", [1e-3, 1e-6])
+def test_columns_that_nearly_follow_from_each_other_keep_covariances(method, apart):
+    """b is a and a trace of its own; f is a trillionth of the others' size, yet its moments stay."""
+    rows = frame().assign(b=lambda x: x.a + apart * x.b, f=lambda x: 1e-12 * x.f)
+    found = made_by(method, rows)
+    assert off(found[NAMES], rows[NAMES]) < 1e-10
+    assert not np.allclose(found[NAMES], rows[NAMES], rtol=0.01)
+
+
+@pytest.mark.parametrize("method", EVERY)
+def test_hybrids_keep_sums_and_multiples(method):
+    """What follows from others in the original follows from them in the release."""
+    rows = frame().assign(b=lambda x: 2 * x.a, e=lambda x: x.a + x.c)
+    found = made_by(method, rows)
+    assert off(found[NAMES], rows[NAMES]) < 1e-10
+    assert np.allclose(found.b, 2 * found.a)
+
+
+@pytest.mark.parametrize("kind", "AB")
+def test_ipso_draws_small_columns_beside_large_ones(kind):
+    rows = frame(4000).assign(b=lambda x: x.a + 1e-6 * x.b, f=lambda x: 1e-12 * x.f)
+    found = made_by(dc.IPSO(NAMES, kind=kind), rows)
+    assert off(found[NAMES], rows[NAMES]) < 0.1  # sampling error
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 0.5, 0.9])
+def test_hybrids_are_exact_on_census(alpha, data_folder):
+    rows = pd.read_csv(data_folder / "casc" / "census.csv", sep=None, engine="python")
+    rows = rows.select_dtypes("number").iloc[:, 4:10].astype(float)
+    found = made_by(dc.Hybrid(list(rows.columns), alpha=alpha), rows)
+    assert off(found, rows) < 1e-10
+    assert relative(found.cov(), rows.cov()) < 1e-8
+
+
 def third(rows):
     scaled = ((rows - rows.mean()) / rows.std()).to_numpy()
     return np.einsum("ni,nj,nk->ijk", scaled, scaled, scaled) / len(rows)

@@ -120,7 +120,9 @@ class _Mixed(Fitted):
     def draw(self, n: int, *, rng: Randomness) -> pa.Table:
         """Return the records mixed."""
         model, own = self._model, self._model.residuals
-        basis = np.concatenate([model.basis, np.linalg.qr(own)[0]], axis=1)
+        # Together: where residuals follow from each other, a basis of them alone has a direction by
+        # chance, which is not orthogonal to what is kept.
+        basis, _ = np.linalg.qr(np.concatenate([model.basis, own / _deviation(own)], axis=1))
         noise = with_cross_product(orthogonal(rng, len(own), own.shape[1], basis), own.T @ own)
         mixed = self._alpha * own + np.sqrt(1 - self._alpha**2) * noise
         return model.table(model.fitted + mixed)

@@ -15,6 +15,9 @@ from discreet.registry import parameter
 
 __all__ = ["TrainedModel", "accuracy"]
 
+#: Classes that a model learns, the most frequent ones; others it never guesses.
+_CLASSES = 50
+
 
 @dataclasses.dataclass(frozen=True)
 class TrainedModel(UtilityMeasure):
@@ -92,12 +95,27 @@ def _values(pair: Pair, name: str) -> tuple[np.ndarray, np.ndarray]:
     return np.where(own < 0, np.nan, own), np.where(second < 0, np.nan, second.astype(float))
 
 
+def _learnable(rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the records of the most frequent classes, without classes of a single record.
+
+    A boosted model grows a tree per class and round: texts that differ in every record took minutes,
+    and nothing can be learned of a class that is seen once.
+    """
+    found, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    kept = np.argsort(-count, kind="stable")[:_CLASSES]
+    kept = kept[count[kept] > 1] if count.max() > 1 else kept[:1]
+    use = np.isin(place, kept)
+    return (rows, values) if found.size == kept.size else (rows[use], values[use])
+
+
 def accuracy(
     rows: np.ndarray, values: np.ndarray, test: np.ndarray, true: np.ndarray, numeric: bool
 ) -> float:
     """Return the share of right guesses, or of variance explained, of a model on other records."""
     if values.size < 10 or test.size == 0:
         return 0.0
+    if not numeric:
+        rows, values = _learnable(rows, values)
     # Columns without two values to tell records apart teach nothing, and the learner refuses them.
     varied = [np.unique(column[~np.isnan(column)]).size > 1 for column in rows.T]
     rows, test = rows[:, varied], test[:, varied]
