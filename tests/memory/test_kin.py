@@ -128,4 +128,6 @@ def test_a_copy_with_other_rows_is_known_by_its_records(
         with pytest.raises(dc.RefusedError, match="as 'people'"):
             publish(other, ledger, tmp_path / "2", "sector")
         unrelated = frame().assign(id=range(100, 130), salary=range(500, 530))
+        unrelated = unrelated.assign(month=unrelated.salary / 12, bonus=unrelated.salary % 7)
+        unrelated = unrelated.assign(pay=unrelated.salary + unrelated.bonus)
         publish(people(unrelated, "guests"), ledger, tmp_path / "3", "sector")

@@ -378,7 +378,7 @@ def test_input_noise_has_the_promised_spread():
     ("settings_", "match"),
     [
         ({"per_query": 2.0}, "a question costs"),
-        ({"mechanism": "gaussian"}, "cannot be accounted for"),
+        ({"mechanism": "gaussian"}, "cannot be added up by"),
         ({"bounds": {"salary": (3, 3)}}, "two bounds"),
         ({"accountant": "rdp", "delta": 0.0}, "needs a delta"),
         ({"epsilon": 0.0}, "must be above 0"),
