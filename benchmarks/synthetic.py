@@ -34,22 +34,10 @@ PUBLIC = {
     "hours-per-week": [1, 20, 30, 35, 40, 41, 45, 50, 60, 101],
 }
 COLUMNS = [
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
-    "class",
-]
+    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation",
+    "relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week",
+    "native-country", "class",
+]  # fmt: skip
 PRIVATE = {"epsilon": 1.0, "delta": 1e-9}
 
 
