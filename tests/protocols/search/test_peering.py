@@ -124,6 +124,19 @@ def test_keepers_see_sealed_posts_of_one_length(tmp_path):
     assert all(b"gout" not in sealed and b"search" not in sealed for sealed in held)
 
 
+def test_a_post_that_cannot_be_opened_holds_up_no_other(tmp_path):
+    log: list[str] = []
+    with peers(tmp_path, 2, lambda name: Noted(name, log), submits_own=False) as members:
+        space = next(iter(members[0]._mine))
+        members[0]._asked(space, "post", body=b"no sealed search")
+        place = None
+        while place is None or place[0] != space:
+            place = members[0].post("gout")
+        reader = next(one for one in members[1:] if space in one._mine)
+        assert reader.read(space) >= 1
+        assert set(log) == {reader.name}
+
+
 def test_spaces_of_others_are_closed(tmp_path):
     with peers(tmp_path, 2, lambda name: Noted(name, []), submits_own=False) as members:
         one = members[0]

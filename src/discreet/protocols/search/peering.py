@@ -142,11 +142,13 @@ class PeerMember(SearchMember):
         for number, is_answer, sealed in _listed(posts):
             with self._changed:
                 is_own = (space, number) in self._waiting
-            if is_own and is_answer:
-                self._take(space, number, sealed)
-            elif is_own or is_answer or not self._submitted(space, number, sealed):
-                continue
-            done += 1
+            # One post that cannot be opened or searched for must not hold up those behind it.
+            with contextlib.suppress(RefusedError):
+                if is_own and is_answer:
+                    self._take(space, number, sealed)
+                    done += 1
+                elif not (is_own or is_answer):
+                    done += self._submitted(space, number, sealed)
         return done
 
     def answer(self, peer: str, message: Message) -> Message:
