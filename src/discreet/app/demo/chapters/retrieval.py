@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import tempfile
 from pathlib import Path
 
 import pandas as pd
@@ -38,18 +39,20 @@ def run(stage: Stage) -> None:
         [(code, *rest) for code, rest in _DRUGS.items()], columns=["code", "name", "class"]
     )
     publisher = Publisher(Randomness.secure().bytes(32))
-    table = RetrievalTable.build(
-        drugs,
-        key="code",
-        secondary={"class": 2},
-        folder=stage.folder / "retrieval",
-        publisher=publisher,
-        publishable=True,
-        name="drugs",
-    )
     seen: list[tuple[str, ...]] = []
     with contextlib.ExitStack() as stack:
-        servers, views = _served(stack, table, stage.folder / "retrieval" / "certificates")
+        # Keys of servers that live for a moment are not left behind.
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        table = RetrievalTable.build(
+            drugs,
+            key="code",
+            secondary={"class": 2},
+            folder=place / "drugs",
+            publisher=publisher,
+            publishable=True,
+            name="drugs",
+        )
+        servers, views = _served(stack, table, place / "certificates")
         retrieval = stack.enter_context(
             Retrieval(
                 list(servers),
