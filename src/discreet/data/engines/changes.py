@@ -17,7 +17,7 @@ from discreet.randomness import Randomness
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["attach", "recode", "sample"]
+__all__ = ["attach", "joined", "recode", "sample"]
 
 
 def recode(relation: Relation, maps: Mapping[str, pa.Table]) -> Relation:
@@ -151,16 +151,27 @@ def attach(relation: Relation, rows: pa.Table) -> Relation:
             code="bad-attach",
             hint="give each row at most once",
         )
-    loaded = engine.load(rows)
-    new = [name for name in rows.column_names if name != ROW]
+    return joined(relation, engine.load(rows))
+
+
+def joined(relation: Relation, found: Relation) -> Relation:
+    """Replace or add columns by those of another relation with the same numbers `__row`.
+
+    A row that the other relation lacks has missing values there.
+    """
+    import pyarrow as pa
+
+    relation.require(ROW)
+    found.require(ROW)
+    new = [name for name in found.columns if name != ROW]
     order = [*relation.columns, *(name for name in new if name not in relation.columns)]
     values = [sql.column(name, "a" if name in new else "t") for name in order]
     same = exp.EQ(this=sql.column(ROW, "t"), expression=sql.column(ROW, "a"))
     query = sql.select(sql.subquery(relation.query, "t"), values).join(
-        sql.subquery(loaded.query, "a"), on=same, join_type="left"
+        sql.subquery(found.query, "a"), on=same, join_type="left"
     )
-    fields = [(loaded if name in new else relation).schema.field(name) for name in order]
-    return Relation(engine, query, pa.schema(fields))
+    fields = [(found if name in new else relation).schema.field(name) for name in order]
+    return Relation(relation.engine, query, pa.schema(fields))
 
 
 def sample(

@@ -13,7 +13,7 @@ from discreet.data.engines import sql
 from discreet.data.engines.base import Relation
 from discreet.microdata.columns import Numbers
 
-__all__ = ["Moments", "moments"]
+__all__ = ["Moments", "moments", "summed"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ def moments(relation: Relation, columns: Sequence[str], *, complete: bool = Fals
     if complete:
         known = exp.and_(*(sql.is_known(sql.column(name)) for name in columns))
         relation = relation.engine.filter(relation, known)
-    counts, sums = _summed(relation, [sql.double(sql.column(name)) for name in columns])
+    counts, sums = summed(relation, [sql.double(sql.column(name)) for name in columns])
     means = sums / np.maximum(counts, 1)
     centred = [
         exp.Sub(this=sql.double(sql.column(name)), expression=sql.double(sql.number(float(mean))))
@@ -57,14 +57,14 @@ def moments(relation: Relation, columns: Sequence[str], *, complete: bool = Fals
         )
         for one, two in pairs
     ]
-    known_pairs, squares = _summed(relation, products)
+    known_pairs, squares = summed(relation, products)
     covariances = np.zeros((size, size))
     for (one, two), number, total in zip(pairs, known_pairs, squares, strict=True):
         covariances[one, two] = covariances[two, one] = total / max(number - 1, 1)
     return Moments(int(counts.max(initial=0)), means, covariances)
 
 
-def _summed(relation: Relation, values: Sequence[exp.Expr]) -> tuple[Numbers, Numbers]:
+def summed(relation: Relation, values: Sequence[exp.Expr]) -> tuple[Numbers, Numbers]:
     """Return how many values each expression has, and their sum."""
     wanted = []
     for place, value in enumerate(values):

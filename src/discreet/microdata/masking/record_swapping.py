@@ -19,6 +19,8 @@ from discreet.registry import parameter
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from discreet.data.dataset import Dataset
+
 __all__ = ["RecordSwapping"]
 
 Places = npt.NDArray[np.int64]
@@ -102,14 +104,38 @@ class RecordSwapping(ColumnMasking):
         levels = [
             _combined(rows, self.columns[: depth + 1])[first] for depth in range(len(self.columns))
         ]
+        at_risk = [self._at_risk(rows, home, homes, depth) for depth in range(len(self.columns))]
+        partner = self._partners(levels, profile, at_risk, rng)
+        source = pa.array(first[partner[home]])
+        return {name: rows.column(name).combine_chunks().take(source) for name in self.columns}
+
+    def mask_in_engine(self, held: Dataset, *, rng: Randomness) -> Dataset | None:
+        """Return the records after the swaps: households come out as numbers, pairs go in."""
+        import pyarrow as pa
+
+        from discreet.microdata.masking._households import households, moved
+
+        found = households(
+            held.relation, self.columns, self.household,
+            keys=self.keys, match=self.match, k=self.k, rng=rng,
+        )  # fmt: skip
+        at_risk = [np.flatnonzero(few) for few in found.at_risk]
+        partner = self._partners(list(found.levels), found.profile, at_risk, rng)
+        one = np.flatnonzero(partner != np.arange(partner.size))
+        pairs = pa.table({"one": found.first[one], "two": found.first[partner[one]]})
+        return held.replace(relation=moved(held.relation, self.columns, self.household, pairs))
+
+    def _partners(
+        self, levels: list[Places], profile: Places, at_risk: list[Places], rng: Randomness
+    ) -> Places:
+        """Return with whom each household changes places, itself where it stays."""
         swaps = _Swaps(levels, profile, rng)
-        for depth in range(len(self.columns)):
-            swaps.make(self._at_risk(rows, home, homes, depth), depth)
-        short = round(self.rate * homes) - int(swaps.moved.sum())
+        for depth, wanted in enumerate(at_risk):
+            swaps.make(wanted, depth)
+        short = round(self.rate * profile.size) - int(swaps.moved.sum())
         if short > 0:
             swaps.make(np.flatnonzero(~swaps.moved), len(levels) - 1, most=short)
-        source = pa.array(first[swaps.partner[home]])
-        return {name: rows.column(name).combine_chunks().take(source) for name in self.columns}
+        return swaps.partner
 
     def _profiles(self, rows: pa.Table, home: Places, homes: int) -> Places:
         """Return a number per household, equal for those of the same size and matching values."""

@@ -18,6 +18,8 @@ from discreet.registry import parameter
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from discreet.data.dataset import Dataset
+
 __all__ = ["Shuffling"]
 
 
@@ -66,6 +68,13 @@ class Shuffling(ColumnMasking):
     def reads(self) -> tuple[str, ...]:
         """The shuffled columns and the given ones."""
         return (*self.columns, *self.given)
+
+    def mask_in_engine(self, held: Dataset, *, rng: Randomness) -> Dataset | None:
+        """Return the records after the shuffle; sums of products of scores alone come out."""
+        from discreet.microdata.masking._normal_scores import shuffled
+
+        made = shuffled(held.relation, self.columns, self.given, rng)
+        return None if made is None else held.replace(relation=made)
 
     def apply(
         self, rows: pa.Table, *, schema: Schema | None, rng: Randomness
