@@ -134,12 +134,15 @@ def orthogonal(rng: Randomness, rows: int, columns: int, to: Numbers) -> Numbers
     return noise
 
 
-def with_cross_product(noise: Numbers, wanted: Numbers) -> Numbers:
-    """Return noise rotated and scaled so that its cross-product is exactly the one wanted."""
+def with_cross_product(noise: Numbers, like: Numbers) -> Numbers:
+    """Return noise rotated and scaled so that its cross-product is that of other values.
+
+    By the values' own singular values: square roots of those of their cross-product would turn
+    rounding errors of 1e-16 into 1e-8 where columns follow from each other.
+    """
     basis, _ = np.linalg.qr(noise)
-    sizes, axes = np.linalg.eigh(wanted)
-    root = axes * np.sqrt(np.maximum(sizes, 0.0))
-    return np.asarray(basis @ root.T)
+    _, sizes, axes = np.linalg.svd(like, full_matrices=False)
+    return np.asarray(basis @ (sizes[:, None] * axes))
 
 
 def _known(rows: pa.Table, name: str) -> Numbers:

@@ -123,7 +123,7 @@ class _Mixed(Fitted):
         # Together: where residuals follow from each other, a basis of them alone has a direction by
         # chance, which is not orthogonal to what is kept.
         basis, _ = np.linalg.qr(np.concatenate([model.basis, own / _deviation(own)], axis=1))
-        noise = with_cross_product(orthogonal(rng, len(own), own.shape[1], basis), own.T @ own)
+        noise = with_cross_product(orthogonal(rng, len(own), own.shape[1], basis), own)
         mixed = self._alpha * own + np.sqrt(1 - self._alpha**2) * noise
         return model.table(model.fitted + mixed)
 

@@ -109,10 +109,10 @@ class _Regression(Fitted):
         """Return the records with noise of the residuals' moments."""
         model = self._model
         rows, columns = model.residuals.shape
-        product = model.residuals.T @ model.residuals
         if self._way == "C":
             noise = orthogonal(rng, rows, columns, model.basis)
-            return model.table(model.fitted + with_cross_product(noise, product))
+            return model.table(model.fitted + with_cross_product(noise, model.residuals))
+        product = model.residuals.T @ model.residuals
         root = np.linalg.cholesky(product / (rows - model.basis.shape[1]))
         if self._way == "B":
             noise = orthogonal(rng, rows, columns, model.basis)
