@@ -15,32 +15,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.tables.enumeration import counts
+from tests.tables.enumeration import counts, forced, hidden_by
 
 import discreet as dc
 from discreet.audit.intervals import audit_table
-from discreet.tables.suppression import choosing
-from discreet.tables.suppression.choosing import Coins
 from discreet.tables.suppression.deniability import Small
 from discreet.tables.suppression.engine import suppress
 
 N = 3
-
-
-def forced(pattern):
-    """Coins that ask for exactly these cells: the key tosses any coins, so also these."""
-    return iter([Coins(np.array(pattern), np.array(pattern))])
-
-
-def hidden_by(method, table, *, key=0, coins=None):
-    """The cells that the method withholds under a key, or by given coins; none where nothing is safe."""
-    tossed = choosing.tosses if coins is None else lambda *_: coins
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choosing, "tosses", tossed)
-        try:
-            return method.hide(table, rng=dc.Randomness.seeded(key)).withheld
-        except dc.InfeasibleError:
-            return None
 
 
 class Method:
