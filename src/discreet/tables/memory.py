@@ -237,12 +237,12 @@ class _Records:
     #: The two values that a confidential measure has, if it has two.
     values: tuple[float, float] | None
 
-    def range(self, place: Ints, record: Ints, size: int) -> dict[str, Floats]:
+    def range(self, place: Ints, record: Ints, size: int) -> tuple[Floats | None, Floats | None]:
         """Return between what sums lie at each of so many places, where the measure has two values."""
         if self.values is None:
-            return {}
-        people = np.bincount(place, weights=self.factor[record], minlength=size)
-        return {"least": self.values[0] * people, "most": self.values[1] * people}
+            return None, None
+        people: Floats = np.bincount(place, self.factor[record], size).astype(np.float64)
+        return self.values[0] * people, self.values[1] * people
 
     def largest(self, place: Ints, record: Ints, size: int) -> tuple[Ints, Floats, Ints]:
         """Return for each of so many places the number of units, the largest amounts and whose."""
@@ -279,8 +279,10 @@ def _detailed(table: Table, facts: LinearFacts, parts: Ints, records: _Records) 
         value = table.value  # as it was tabulated
     elif table.status is not None:
         value = np.where(np.isnan(value), table.value, value)  # as it was told
-    bounds = records.range(place, record, len(table))
-    return table.replace(value=value, count=count, contributions=top, contributors=who, **bounds)
+    least, most = records.range(place, record, len(table))
+    return table.replace(
+        value=value, count=count, contributions=top, contributors=who, least=least, most=most
+    )
 
 
 def _marked_again(table: Table, facts: LinearFacts) -> Table:
@@ -393,6 +395,7 @@ def _atom_table(atoms: Ints, records: _Records, like: Table) -> Table:
     every = np.arange(len(atoms), dtype=np.int64)
     count, top, who = records.largest(atoms, every, size)
     nothing = np.zeros(size)
+    least, most = records.range(atoms, every, size)
     return Table(
         (Dimension("atom", ("Total",), np.array([[-1]], dtype=np.int32)),),
         np.zeros((size, 1), dtype=np.int32),
@@ -404,7 +407,8 @@ def _atom_table(atoms: Ints, records: _Records, like: Table) -> Table:
         upper=nothing.copy(),
         status=np.zeros(size, np.int8),
         statistic=like.statistic,
-        **records.range(atoms, every, size),
+        least=least,
+        most=most,
     )
 
 
