@@ -131,6 +131,9 @@ def test_a_statistician_hands_over_a_table(tmp_path, monkeypatch, capsys):
     page = (tmp_path / "out/handover/table.html").read_text(encoding="utf-8")
     assert "cells" in page
     assert "p-percent" in page
+    # What is in no cell is not called released.
+    assert "not part of the table" in page
+    assert "released under the promises below" not in page
     with capsys.disabled():
         sys.stdout.write(f" [3 commands, {before + after:.1f} minutes] ")
 

@@ -47,6 +47,17 @@ def test_table_is_written_and_audited_from_its_file(people):
     assert "6.4 %" in (people / "curator.html").read_text()
 
 
+def test_what_is_not_safe_is_written_only_if_said_so(people):
+    """It was written, and the command ended as if all was well."""
+    rounded = ["--method", "conventional-rounding base=1000", "-o", people / "out"]
+    words = ["table", people / "people.parquet", *TABLE, *RULES, *rounded]
+    refused = run(*words)
+    assert refused.exception.code == "unsafe-release"
+    assert not (people / "out").exists()
+    assert run(*words, "--unsafe").exit_code == 0
+    assert "This release is not safe" in (people / "out" / "report.html").read_text()
+
+
 def test_audit_tells_what_can_be_computed(people):
     path = people / "published.csv"
     path.write_text("row,value\nTotal,10\na,\nb,6\n")

@@ -6,7 +6,11 @@ import itertools
 
 import numpy as np
 import pandas as pd
+import pytest
 
+import discreet as dc
+from discreet.tables.suppression import choosing
+from discreet.tables.suppression.choosing import Coins
 from discreet.tables.table import Table
 
 MOST = 200_000
@@ -111,3 +115,19 @@ class Publication:
                         return False
                     queue |= set(self.of_cell[c])
         return True
+
+
+def forced(pattern):
+    """Coins that ask for exactly these cells: the key tosses any coins, so also these."""
+    return iter([Coins(np.array(pattern), np.array(pattern))])
+
+
+def hidden_by(method, table, *, key=0, coins=None):
+    """The cells that the method withholds under a key, or by given coins; none where nothing is safe."""
+    tossed = choosing.tosses if coins is None else lambda *_: coins
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choosing, "tosses", tossed)
+        try:
+            return method.hide(table, rng=dc.Randomness.seeded(key)).withheld
+        except dc.InfeasibleError:
+            return None

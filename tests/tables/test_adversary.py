@@ -72,8 +72,10 @@ class Case:
                 record["amount"] = record["w"] * (1 if self.kind == "count" else record["amount"])
             for name in ("a", "b"):
                 code = self.missing if pd.isna(record[name]) else record[name]
-                inside = [c for c in merged.get(name, ()) if code in c.split(" + ")]
-                record[name] = inside[0] if inside and code not in merged[name] else code
+                codes = merged.get(name, (code,))
+                # An attribute of which all codes were merged has its total only.
+                inside = [c for c in codes if code in c.split(" + ")] or [codes[0]]
+                record[name] = code if code in codes else inside[0]
         return records
 
 

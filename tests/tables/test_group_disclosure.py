@@ -1,5 +1,7 @@
 """Group disclosure: what a whole group has in common is known of each of its members."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -144,3 +146,87 @@ def test_empty_cells_of_records_can_be_sensitive():
     assert np.isnan(cells.value["51", "F", "none"])
     assert np.isnan(cells.value["52", "M", "none"])
     assert release.audit().safe
+
+
+def shares(groups, low=0, high=1, **more):
+    """People of whom some have the higher of two values, per group."""
+    rows = [
+        (group, high if number < having else low)
+        for group, people, having in groups
+        for number in range(people)
+    ]
+    frame = pd.DataFrame(rows, columns=["g", "ill"]).assign(**more)
+    return dc.read(frame, roles={"g": "quasi", "ill": "confidential"}, name="ill")
+
+
+#: All of A and all of B are ill: withheld together, and alone, they have as many ill as people.
+TWO_FULL = [("A", 10, 10), ("B", 10, 10), ("C", 50, 20), ("D", 60, 30)]
+
+
+@pytest.mark.parametrize("values", [(0, 1), (1, 2), (0, 100), (-1, 1)])
+@pytest.mark.parametrize("statistic", ["sum", "mean"])
+def test_no_more_than_all_people_have_a_value(statistic, values):
+    """Two groups of which all are ill hid each other, though nobody else can be ill in them."""
+    low, high = values
+    table = dc.tabulate(shares(TWO_FULL, low, high), ["g"], "ill", statistic)
+    release = table.protect([dc.MinimumFrequency(3)])
+    assert [rule.name for rule in release.rules] == ["minimum-frequency", "group-disclosure"]
+    hidden = set(release.cells.g[release.cells.value.isna()])
+    assert {"A", "B"} < hidden
+    left = release.audit(exact=True).intervals.set_index("g")
+    # What everybody knows bounds it above; below two people at least may be well.
+    assert (left.upper[["A", "B"]] == 10 * high).all()
+    assert (left.lower[["A", "B"]] <= 8 * high + 2 * low).all()
+    # The control: as amounts, which have no end, the two protect each other.
+    plain = table.replace(least=None, most=None, whole=None)
+    marked = plain.replace(
+        status=np.array([0, 2, 2, 0, 0], np.int8), lower=np.full(5, 2.0), upper=np.zeros(5)
+    )
+    shown = np.array([True, False, False, True, True])
+    assert dc.audit_table(marked, published=shown).safe
+    bounded = marked.replace(least=table.least, most=table.most)
+    assert not dc.audit_table(bounded, published=shown).safe
+
+
+def test_weighted_shares_are_judged_too():
+    data = shares(TWO_FULL, w=[1.0, 2.5] * 65)
+    table = dc.tabulate(data, ["g"], "ill", "mean", weight="w")
+    release = table.protect([dc.MinimumFrequency(3)])
+    assert {"A", "B"} < set(release.cells.g[release.cells.value.isna()])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_beside_shares_do_not_tell_who_is_ill(seed):
+    """By every table of shares that agrees with what is printed, each sensitive one may differ."""
+    rng = np.random.default_rng(seed)
+    people = rng.integers(3, 7, 5).tolist()
+    having = [int(rng.choice([0, n, n, rng.integers(0, n + 1)])) for n in people]
+    data = shares([*zip("ABCDE", people, having, strict=True), ("F", 9, 4)])
+    table = dc.tabulate(data, ["g"], "ill")
+    cells = table.protect([dc.MinimumFrequency(3)]).published.set_index("g").value
+    hidden = [code for code in "ABCDEF" if np.isnan(cells[code])]
+    number = dict(zip("ABCDEF", [*people, 9], strict=True))
+    true = dict(zip("ABCDEF", [*having, 4], strict=True))
+    rest = cells["Total"] - np.nansum([cells[code] for code in "ABCDEF"])
+    every = itertools.product(*(range(number[code] + 1) for code in hidden))
+    left = np.array([one for one in every if sum(one) == rest])
+    for place, code in enumerate(hidden):
+        if true[code] > number[code] - 2:
+            assert left[:, place].min() <= number[code] - 2
+        if true[code] < 2:
+            assert left[:, place].max() >= 2
+
+
+@pytest.mark.parametrize(
+    "method", [dc.CellKey(), dc.RecordNoise(), dc.ControlledTabularAdjustment()]
+)
+def test_noise_on_shares_is_not_called_safe(method):
+    """A share near one, changed by less than a fifth, is one: nobody has more than all."""
+    table = dc.tabulate(shares(TWO_FULL), ["g"], "ill", "mean")
+    assert not table.protect([dc.MinimumFrequency(3)], method).is_safe
+
+
+def test_intervals_of_shares_count_what_lies_above_all_people_for_nothing():
+    table = dc.tabulate(shares(TWO_FULL), ["g"], "ill")
+    cells = table.protect([dc.MinimumFrequency(3)], dc.Intervals()).published.set_index("g")
+    assert (cells.lower[["A", "B"]] <= 8).all()

@@ -19,7 +19,17 @@ from scipy.sparse import csgraph
 from discreet.data.table import Status, Table
 from discreet.errors import InputError
 
-__all__ = ["ATTACKERS", "Bounds", "Contributors", "a_priori", "aliases", "least", "needs"]
+__all__ = [
+    "ATTACKERS",
+    "Bounds",
+    "Contributors",
+    "a_priori",
+    "aliases",
+    "least",
+    "most",
+    "needs",
+    "within",
+]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -37,9 +47,9 @@ def a_priori(table: Table, value: Floats, bounds: Bounds | None = None) -> tuple
     that is not zero is at least one, since zeros are not withheld (`least`).
     """
     if bounds is None:
-        lower, upper = least(table, value), np.full(len(value), np.inf)
+        lower, upper = least(table, value), most(table)
     else:
-        lower, upper = (np.asarray(b, np.float64) for b in bounds)
+        lower, upper = within(table, (np.asarray(b, np.float64) for b in bounds))
         if lower.shape != value.shape or upper.shape != value.shape:
             raise InputError(
                 f"bounds need one entry per cell, {len(table)}, found {lower.shape} and {upper.shape}",
@@ -73,6 +83,8 @@ def least(table: Table, value: Floats) -> Floats:
     >>> least(table, table.value).tolist()
     [2.0, 1.0, 1.0, 0.0]
     """
+    if table.least is not None:
+        return table.least
     if value.min(initial=0.0) < 0:
         return np.full(len(value), -np.inf)
     if table.statistic != "count" or (value != np.round(value)).any():
@@ -80,6 +92,23 @@ def least(table: Table, value: Floats) -> Floats:
     if table.status is not None and ((table.status == Status.PRIMARY) & (value == 0)).any():
         return np.zeros(len(value))
     return _added_up(table, np.minimum(value, 1.0))
+
+
+def most(table: Table) -> Floats:
+    """Return what everybody knows each cell not to exceed.
+
+    How many people a cell has is known elsewhere; so is how much they give together at most where
+    a measure has two values only.
+    """
+    return np.full(len(table), np.inf) if table.most is None else table.most
+
+
+def within(table: Table, bounds: Iterable[Floats]) -> Bounds:
+    """Return bounds that a publication gives, narrowed by what a measure with two values can be."""
+    lower, upper = bounds
+    if table.least is None or lower.shape != table.least.shape:
+        return lower, upper
+    return np.maximum(lower, table.least), np.minimum(upper, most(table))
 
 
 def _added_up(table: Table, low: Floats) -> Floats:

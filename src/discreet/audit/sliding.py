@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.audit.intervals import Audit, audit_table
-from discreet.audit.knowledge import Bounds, least, needs
+from discreet.audit.knowledge import Bounds, least, most, needs, within
 from discreet.data.table import Bools, Floats, Status, Table
 from discreet.progress import Progress, silent
 
@@ -55,7 +55,7 @@ def audit_width(
     >>> audit_width(marked, published=low == high, bounds=(low, high)).safe
     True
     """
-    lower, upper = bounds
+    lower, upper = bounds = within(table, bounds)
     whole = holds_whole_numbers(table)
     below = levels(table)[0]
     width = needed_width(table, np.maximum(np.abs(lower), np.abs(upper)))
@@ -105,8 +105,8 @@ def levels(table: Table) -> tuple[Floats, Floats]:
 
     Nothing is asked for below what everybody knows.
     """
-    room = table.value - least(table, table.value)
-    return needs(table, table.value, (room, np.full(len(table), np.inf)))
+    room = table.value - least(table, table.value), most(table) - table.value
+    return needs(table, table.value, room)
 
 
 def needed_width(table: Table, most: Floats) -> Floats:

@@ -170,7 +170,7 @@ def _merge(tables: Sequence[Table], places: Sequence[Ints], size: int) -> dict[s
     merged: dict[str, Any] = {"value": np.zeros(size)}
     for table, place in zip(tables, places, strict=True):
         merged["value"][place] = table.value
-    for name in ("count", "contributions", "contributors"):
+    for name in ("count", "contributions", "contributors", "least", "most"):
         if all(getattr(table, name) is not None for table in tables):
             arrays = [getattr(table, name) for table in tables]
             if len({array.shape[1:] for array in arrays}) > 1:

@@ -140,6 +140,10 @@ class Table:
     confidential: tuple[str, ...] = ()
     #: Whether values are whole numbers, also where withheld; none: if they count something.
     whole: bool | None = None
+    #: Of sums of a confidential measure with two values: what each cell would be if everybody in it
+    #: had the smaller one, and the larger one.
+    least: Floats | None = None
+    most: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.value)

@@ -86,6 +86,8 @@ def assess(
             safe = safe & wide[audit.cells]
         return audit if safe is audit._safe else with_verdicts(audit, safe)
     cells = np.flatnonzero(sensitive(table))
+    if method.risk != "noise" and table.most is not None and len(cells):
+        return _of_two_values(protected, cells)
     if method.risk == "spread":
         return _of_spread(protected, cells)
     if method.risk == "noise":
@@ -137,6 +139,26 @@ def _of_spread(protected: Protected, cells: Ints) -> Assessment:
         _cells=cells,
         _estimate=protected.value[cells],
         _safe=safe,
+    )
+
+
+def _of_two_values(protected: Protected, cells: Ints) -> Assessment:
+    """Judge changed sums of a measure with two values: how many people there are undoes changes."""
+    words = (
+        "not safe: how many people a cell has is known elsewhere, and tells of a measure with two "
+        "values what the change hides"
+    )
+    return Assessment(
+        safe=False,
+        verdict=words,
+        promise=words,
+        sensitive=len(cells),
+        unsafe=len(cells),
+        disclosed=0,
+        _table=protected.table,
+        _cells=cells,
+        _estimate=protected.value[cells],
+        _safe=np.zeros(len(cells), dtype=bool),
     )
 
 

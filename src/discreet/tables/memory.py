@@ -222,7 +222,7 @@ class JointJudgement(JointSets):
             _, known = np.unique(marks, return_inverse=True)
             units = known.astype(np.int64).ravel()
         wide = 2 if like.contributions is None else like.contributions.shape[1]
-        return _Records(amount, factor, units, wide)
+        return _Records(amount, factor, units, wide, _two_values(like))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -234,6 +234,15 @@ class _Records:
     units: Ints
     #: How many of the largest contributions are kept.
     wide: int
+    #: The two values that a confidential measure has, if it has two.
+    values: tuple[float, float] | None
+
+    def range(self, place: Ints, record: Ints, size: int) -> tuple[Floats | None, Floats | None]:
+        """Return between what sums lie at each of so many places, where the measure has two values."""
+        if self.values is None:
+            return None, None
+        people: Floats = np.bincount(place, self.factor[record], size).astype(np.float64)
+        return self.values[0] * people, self.values[1] * people
 
     def largest(self, place: Ints, record: Ints, size: int) -> tuple[Ints, Floats, Ints]:
         """Return for each of so many places the number of units, the largest amounts and whose."""
@@ -270,7 +279,10 @@ def _detailed(table: Table, facts: LinearFacts, parts: Ints, records: _Records) 
         value = table.value  # as it was tabulated
     elif table.status is not None:
         value = np.where(np.isnan(value), table.value, value)  # as it was told
-    return table.replace(value=value, count=count, contributions=top, contributors=who)
+    least, most = records.range(place, record, len(table))
+    return table.replace(
+        value=value, count=count, contributions=top, contributors=who, least=least, most=most
+    )
 
 
 def _marked_again(table: Table, facts: LinearFacts) -> Table:
@@ -352,6 +364,8 @@ def _stack(
         never=never,
         confidential=first.confidential,
         whole=True if first.is_whole else None,
+        least=None if first.least is None else joined("least"),
+        most=None if first.most is None else joined("most"),
         relations=sparse.vstack(blocks, format="csr"),
     )
     return joint, withheld
@@ -381,6 +395,7 @@ def _atom_table(atoms: Ints, records: _Records, like: Table) -> Table:
     every = np.arange(len(atoms), dtype=np.int64)
     count, top, who = records.largest(atoms, every, size)
     nothing = np.zeros(size)
+    least, most = records.range(atoms, every, size)
     return Table(
         (Dimension("atom", ("Total",), np.array([[-1]], dtype=np.int32)),),
         np.zeros((size, 1), dtype=np.int32),
@@ -392,7 +407,18 @@ def _atom_table(atoms: Ints, records: _Records, like: Table) -> Table:
         upper=nothing.copy(),
         status=np.zeros(size, np.int8),
         statistic=like.statistic,
+        least=least,
+        most=most,
     )
+
+
+def _two_values(table: Table) -> tuple[float, float] | None:
+    """Return the two values of a confidential measure, from what its sums lie between."""
+    if table.least is None or table.most is None:
+        return None
+    people = mean_count(table)
+    place = int(np.argmax(people))
+    return float(table.least[place] / people[place]), float(table.most[place] / people[place])
 
 
 def _numbers(column: Any) -> Floats:

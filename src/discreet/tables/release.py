@@ -108,7 +108,8 @@ class TableRelease(ProtectedTable, Release):
                 f"the release is {self.evidence().verdict}",
                 code="unsafe-release",
                 hint="use a stronger method or merge categories; to publish it as it is, and have "
-                "its pages say that it is not safe, write unsafe=True (--unsafe)",
+                "its pages say that it is not safe, write unsafe=True (--unsafe, in a policy "
+                "unsafe: true)",
             )
 
     def write_curator(self, path: str | Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from discreet.data.codes import in_order
 from discreet.data.dataset import Dataset
 from discreet.data.decisions import require_shared_codes
+from discreet.data.engines import sql
 from discreet.data.engines.cells import cells_of
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.schema import Type
@@ -173,6 +175,8 @@ def counted(table: Table) -> Table:
         lower=none,
         upper=none,
         whole=None,
+        least=None,
+        most=None,
     )
 
 
@@ -214,7 +218,7 @@ def tabulated(
     declared = {d.name: d.hierarchies for d in dimensions}
     source = Source(data, names, measure, unit, weight, declared, request, missing)
     table = _table(dimensions, rows, source, statistic, largest)
-    return _with_signs(_with_requests(table, request))
+    return _with_range(_with_signs(_with_requests(table, request)))
 
 
 def declared_hierarchies(data: Dataset, name: str, total: str) -> tuple[Hierarchy, ...]:
@@ -449,6 +453,35 @@ def _with_signs(table: Tabulation) -> Tabulation:
         return dataclasses.replace(table, magnitude=size)
     size = np.abs(source.numbers(source.measure))
     return dataclasses.replace(table, magnitude=source.sums(table, {"__size": size})[0])
+
+
+def _with_range(table: Tabulation) -> Tabulation:
+    """Add what sums of a confidential measure with two values lie between: nobody, and everybody."""
+    source = table.source
+    if source is None or source.measure is None or source.measure not in table.confidential:
+        return table
+    values = _two_values(source.dataset, source.measure)
+    if values is None:
+        return table
+    low, high = values
+    people = mean_count(table)
+    return dataclasses.replace(
+        table,
+        least=low * people,
+        most=high * people,
+        # Consecutive whole numbers count people, up to a constant.
+        whole=True if source.weight is None and high - low == 1 and low.is_integer() else None,
+    )
+
+
+def _two_values(data: Dataset, name: str) -> tuple[float, float] | None:
+    """Return the two values of a column, smaller first; None where it has more, or one of its own."""
+    values = sql.select(sql.subquery(data.relation.query, "t"), [sql.alias(sql.column(name), "v")])
+    found = data.engine.fetch(values.distinct().limit(5)).column(0).to_pylist()
+    numbers = sorted({float(v) for v in found if v is not None and not math.isnan(v)})
+    if len(numbers) == 1 and numbers[0] in (0.0, 1.0):
+        return 0.0, 1.0
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else None
 
 
 def _aligned(table: Table, rows: pa.Table, name: str) -> Floats:

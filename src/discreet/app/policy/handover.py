@@ -6,6 +6,7 @@ It is made from what the release itself states (its evidence) and what the curat
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,20 +103,15 @@ def _columns(evidence: Evidence, source: Source) -> tuple[Sequence[str], list[Se
     """Return what each column is and what happened to it."""
     settings = evidence.settings
     not_covered = evidence.risk.get("not covered", {})
-    released = {
-        column
-        for promise in evidence.to_dict().get("promises", ())
-        for column in promise.get("columns", ())
-    }
     body: list[Sequence[Any]] = []
     for name, role in source.roles.items():
         word = _ROLES[str(role)]
-        done = _treatment(name, str(role), settings, not_covered, released)
+        done = _treatment(name, str(role), settings, not_covered)
         if settings.get("levels", {}).get(name):
             done = _coarser(settings["levels"][name], source.hierarchies.get(name))
         body.append((name, word, done))
     if source.rest is not None:
-        done = _treatment("", str(source.rest), {}, {}, set())
+        done = _treatment("", str(source.rest), {"by": settings.get("by", ())}, {})
         body.append(("all other columns", _ROLES[str(source.rest)], done))
     return ("column", "what it is", "what was done"), body
 
@@ -139,13 +135,10 @@ def _coarser(level: int, tree: Any) -> str:
 
 
 def _treatment(
-    name: str,
-    role: str,
-    settings: Mapping[str, Any],
-    not_covered: Mapping[str, Any],
-    released: set[str],
+    name: str, role: str, settings: Mapping[str, Any], not_covered: Mapping[str, Any]
 ) -> str:
-    levels, by = settings.get("levels", {}), settings.get("by", ())
+    levels = settings.get("levels", {})
+    by = {*settings.get("by", ()), *itertools.chain(*settings.get("tables", ()))}
     if name in settings.get("identifiers removed", ()) or role == "identifier":
         return "removed"
     if name in levels:
@@ -157,7 +150,7 @@ def _treatment(
         return f"published as {settings.get('statistic', 'sum')}s in cells"
     if name in not_covered.get("unchanged", ()) or name in not_covered.get("unprotected", ()):
         return "released unchanged; no promise is about it"
-    if released and name not in released and settings.get("by"):
+    if by:
         return "not part of the table"
     return "released under the promises below"
 

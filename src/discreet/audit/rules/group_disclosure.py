@@ -26,7 +26,7 @@ class GroupDisclosure(Rule):
     Where an attribute is confidential, such a cell tells it of everybody in the group: of women
     aged 51 who all have cancer, each has. With n = 2, the default, the one exception does not learn
     it of the others either. Sums and means by a confidential attribute tell it, too, and so do
-    those of a confidential measure of 0 and 1. There a level is what so many people give on average.
+    those of a confidential measure with two values, such as 0 and 1. There a level is what so many people give on average.
     Codes that nobody of such a group has are sensitive too, since they tell as much: the empty
     cells of the two of them that most people elsewhere have are added to the table.
 
@@ -101,32 +101,24 @@ class GroupDisclosure(Rule):
         return full, np.where(full, self.n - others, 0.0)
 
     def _of_shares(self, table: Table) -> Verdict:
-        """Judge sums and means of a confidential measure of 0 and 1."""
+        """Judge sums and means of a confidential measure with two values."""
         none = np.zeros(len(table))
-        if not _is_share(table):
+        if table.least is None or table.most is None:
             return Verdict(none > 0, none, none)
         people = self.needs_count(table)
-        lacking = self.n - (people - table.value)
-        having = self.n - table.value
-        near = (people > 0) & ((lacking > 0) | (having > 0))
-        return verdict(near, np.maximum(lacking, 0.0), np.maximum(having, 0.0))
+        # Of weighted sums what one person gives is an average.
+        each = (table.most - table.least) / np.maximum(people, 1)
+        share = (table.value - table.least) / np.where(each > 0, each, 1.0)
+        lacking, having = self.n - (people - share), self.n - share
+        near = (people > 0) & ((lacking > 1e-9) | (having > 1e-9))
+        return verdict(near, np.maximum(lacking, 0.0) * each, np.maximum(having, 0.0) * each)
 
 
 def discloses_groups(table: Table) -> bool:
     """Return whether the rule is on by default: something the table shows is confidential."""
     shown = bool(set(table.confidential) & set(table.by))
     judged = table.statistic == "count" or table.count is not None
-    return (shown and judged) or _is_share(table)
-
-
-def _is_share(table: Table) -> bool:
-    if table.statistic == "count" or table.measure not in table.confidential:
-        return False
-    if table.count is None or table.contributions is None:
-        return False
-    whole = (table.value == np.round(table.value)) & (table.value >= 0)
-    largest = table.contributions[:, 0]
-    return bool((whole & (table.value <= table.count)).all() and np.isin(largest, (0, 1)).all())
+    return (shown and judged) or table.most is not None
 
 
 def _margins(table: Table, place: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -159,6 +159,18 @@ def kept_cells(table: Table) -> npt.NDArray[np.bool_]:
     return np.zeros(len(table), dtype=bool) if table.never is None else table.never
 
 
+def grand_total(table: Table) -> npt.NDArray[np.bool_]:
+    """Return the grand total of a table of counts, which stays published.
+
+    Withheld with one other cell it would say that this one is sensitive, so that few counts are
+    left for it.
+    """
+    top = (table.codes == 0).all(axis=1)
+    if table.status is not None:
+        top &= table.status != Status.PRIMARY
+    return top if table.is_whole else np.zeros(len(table), dtype=bool)
+
+
 def alike(marked: Table, rules: Sequence[Rule], *, lowest: float = 1.0) -> Table:
     """Return levels with which small counts come out alike.
 

@@ -158,6 +158,9 @@ class CellKey(TableMethod):
         return np.asarray((chance <= RARE) & (table.value != 0))
 
     def _kept_magnitudes(self, table: Table) -> Bools:
+        if table.most is not None:
+            # No more than all people of a cell have one of two values: noise of a share is undone.
+            return np.zeros(len(table), dtype=bool)
         most, size, top = self.most / 100, np.abs(table.value), self._largest(table)
         # What is printed lies at most so far off; between its bounds a value can be so large.
         width = needed_width(table, (size + most * top) / (1 - most))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from discreet.registry import parameter
 from discreet.tables.methods._base import (
     Protected,
     TableMethod,
+    grand_total,
     is_total,
     kept_cells,
     least_of,
@@ -26,6 +27,9 @@ from discreet.tables.methods._base import (
     with_levels,
 )
 from discreet.tables.methods._keys import draws, read_key
+
+if TYPE_CHECKING:
+    from discreet.tables.suppression.pattern import Pattern
 
 __all__ = ["Intervals"]
 
@@ -80,20 +84,28 @@ class Intervals(TableMethod):
 
     def hide(self, table: Table, *, rng: Randomness, progress: Progress = silent) -> Protected:
         """Return values where they can stay, intervals elsewhere."""
+        from discreet.tables.suppression.choosing import choose, tosses
         from discreet.tables.suppression.engine import suppress
 
         table.require_additive()
         table = with_levels(table, self.name)
         key = read_key(self.key, rng)
         weight = self._weight(table) * (1 + draws(table, key, b"discreet weight", of="codes"))
-        pattern = suppress(
-            table.replace(cost=weight),
-            objective="cost",
-            attacker="outsider",
-            never=kept_cells(table),
-            key=key,
-            progress=progress,
-        )
+        never = kept_cells(table) | grand_total(table)
+
+        def search(preferred: Bools | None) -> Pattern:
+            return suppress(
+                table.replace(cost=weight),
+                objective="cost",
+                attacker="outsider",
+                never=never,
+                prefer=() if preferred is None else preferred,
+                key=key,
+                progress=progress,
+            )
+
+        # Which cells are intervals must not tell more of small counts than the intervals do.
+        pattern = choose(table, "outsider", never, search, tosses(table, key))
         lower, upper = self._widened(table, pattern.withheld, key, progress)
         value = np.where(pattern.withheld, np.nan, table.value)
         return Protected(table, value, pattern.status, lower, upper, prints_intervals=True)
@@ -102,20 +114,28 @@ class Intervals(TableMethod):
         self, table: Table, hidden: Bools, key: bytes, progress: Progress
     ) -> tuple[Floats, Floats]:
         """Return the pieces, in each connected set of cells as narrow as is safe."""
+        from discreet.tables.suppression.deniability import Small
+
         groups = components(table.equations, np.flatnonzero(hidden))[0]
         wider = draws(table, key, b"discreet wider", of="codes")
         width = _first_widths(table, groups)
         for group in groups:
             width[group] *= 2.0 ** np.floor(-np.log(wider[group[0]]) / np.log(4))
         drawn = draws(table, key, b"discreet place", of="codes")
+        small = Small.of(table, "outsider")
+        if small is not None and not small.denies(hidden):
+            small = None  # whatever stands in place of the cells, the pattern itself tells more
         for _ in range(_DOUBLINGS):
             lower, upper = _pieces(table, width, drawn)
             lower, upper = (np.where(hidden, end, table.value) for end in (lower, upper))
             audit = audit_width(table, published=~hidden, bounds=(lower, upper), progress=progress)
-            if audit.safe:
-                return lower, upper
             narrow = np.zeros(len(table), dtype=bool)
-            narrow[audit.cells[~audit._safe]] = True
+            if audit.safe:
+                if small is None or small.denies(hidden, (lower, upper)):
+                    return lower, upper
+                narrow = hidden  # some counts would have needed other intervals, and are told apart
+            else:
+                narrow[audit.cells[~audit._safe]] = True
             for group in groups:
                 if narrow[group].any():
                     width[group] *= 2

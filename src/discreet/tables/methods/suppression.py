@@ -13,7 +13,7 @@ from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
-from discreet.tables.methods._base import Protected, TableMethod, kept_cells
+from discreet.tables.methods._base import Protected, TableMethod, grand_total, kept_cells
 from discreet.tables.methods._keys import read_key
 from discreet.tables.tabulation import counted
 
@@ -122,7 +122,7 @@ class Suppression(TableMethod):
         wished = _cells(table, self.prefer)
         if table.status is not None:
             wished |= table.status == Status.SECONDARY
-        never = _cells(table, self.never) | kept_cells(table) | _grand_total(table)
+        never = _cells(table, self.never) | kept_cells(table) | grand_total(table)
 
         def search(preferred: npt.NDArray[np.bool_] | None) -> Pattern:
             return suppress(
@@ -143,18 +143,6 @@ class Suppression(TableMethod):
         ):  # another measure of the same cells decides with this one
             return search(None)
         return choose(table, self.attacker, never, search, tosses(table, key))
-
-
-def _grand_total(table: Table) -> npt.NDArray[np.bool_]:
-    """Return the grand total of a table of counts, which stays published.
-
-    Withheld with one other cell it would say that this one is sensitive, so that few counts are
-    left for it.
-    """
-    top = (table.codes == 0).all(axis=1)
-    if table.status is not None:
-        top &= table.status != Status.PRIMARY
-    return top if table.is_whole else np.zeros(len(table), dtype=bool)
 
 
 def _cells(table: Table, wanted: tuple[str, ...]) -> npt.NDArray[np.bool_]:

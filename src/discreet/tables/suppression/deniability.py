@@ -46,6 +46,10 @@ class Small:
         """Return the table as one of these; none where it is another."""
         if not table.is_whole or table.status is None or table.upper is None:
             return None
+        if table.most is not None:
+            return (
+                None  # numbers of people with one of two values, of which zeros are withheld, too
+            )
         if int((table.value > 0).sum()) > CELLS or (table.value < 0).any():
             return None
         sensitive = np.asarray(table.status == Status.PRIMARY)
@@ -57,12 +61,18 @@ class Small:
             return None
         return cls(table, int(ends[0]), attacker == "contributors", people)
 
-    def denies(self, withheld: Bools) -> bool | None:
-        """Return whether the pattern excludes no promised count; none where that is not listed."""
+    def denies(self, withheld: Bools, bounds: tuple[Floats, Floats] | None = None) -> bool | None:
+        """Return whether the pattern excludes no promised count; none where that is not listed.
+
+        `bounds` are printed in place of what is withheld.
+        """
         hidden = np.flatnonzero(withheld)
         listed = alternatives(self.table, hidden)
         if listed is None:
             return None
+        if bounds is not None:
+            lower, upper = (end[hidden] for end in bounds)
+            listed = listed[((lower <= listed) & (listed <= upper)).all(axis=1)]
         left = self._remaining(hidden, listed)
         return bool((left & (listed == self.table.value[hidden]).all(axis=1)).any())
 
