@@ -33,8 +33,10 @@ from discreet.dp.hierarchical.tree import Spine
 from discreet.dp.noise import add_gaussian
 from discreet.progress import silent
 from discreet.randomness import Randomness
+from discreet.tables.methods._shares import read_shares
 from discreet.tables.simulation import discrete_gaussian
 
+#: Shares of the specification, alike at every level; those of the method favour cells of the last one.
 QUERIES = {(): 0.3, (0,): 0.15, (1,): 0.15, (0, 1): 0.4}
 
 
@@ -82,8 +84,14 @@ def error(seeds: int) -> None:
         truth = levels_of(spine, leaves)
         every.setdefault("people", []).append(leaves.sum())
         every.setdefault("empty", []).append((leaves == 0).mean())
+        alike = [{query: part / 5 for query, part in QUERIES.items()} for _ in sizes]
+        measured = measure(spine, basis, leaves, allocate(rho, alike))
+        every.setdefault("even, same shares at all levels", []).append(
+            errors(whole(measured), truth)
+        )
         for name, split in splits.items():
-            shares = [{query: share * part for query, part in QUERIES.items()} for share in split]
+            given = {str(level): share for level, share in enumerate(split)}
+            shares = read_shares(given, "marginals", list(given), ["sex", "age"])
             measured = measure(spine, basis, leaves, allocate(rho, shares))
             forms = {
                 f"{name}, own": whole(measured, gathers=False),

@@ -22,6 +22,7 @@ from discreet.dp.hierarchical.estimation import gathered_from, whole_estimate
 from discreet.dp.hierarchical.measurement import measure
 from discreet.dp.hierarchical.tree import Spine
 from discreet.randomness import Randomness
+from discreet.tables.methods._shares import read_shares
 
 SPINE = Spine((np.zeros(4, dtype=np.int64),))
 BASIS = Basis((2,))
@@ -69,8 +70,7 @@ def test_presence_stays_within_the_bound_over_thousands_of_runs(rho: float) -> N
 def release(rho: float, places: int = 400) -> Any:
     """Publish places × cells consistently, over five levels of places."""
     basis = Basis((16, 4))
-    queries = {(): 0.3, (0,): 0.15, (1,): 0.15, (0, 1): 0.4}
-    shares = [{query: part / 5 for query, part in queries.items()}] * 5
+    shares = read_shares("even", "marginals", "01234", ["age", "race"])
     spine = Spine(
         tuple(
             np.repeat(np.arange(n), w) for n, w in ((1, 4), (4, 5), (20, 5), (100, places // 100))

@@ -120,11 +120,13 @@ def test_a_wrong_loss_is_found(folder: Path, name: str) -> None:
     assert "ρ" in found.verdict
 
 
-@pytest.mark.parametrize("what", ["verdict", "epsilon", "measurements"])
+@pytest.mark.parametrize("what", ["verdict", "promise", "epsilon", "measurements"])
 def test_words_figures_and_missing_files_are_not_believed(folder: Path, what: str) -> None:
     stated: dict[str, Any] = json.loads((folder / "evidence.json").read_text())
     if what == "verdict":
         stated["verdict"] = stated["verdict"].replace("ρ = 0.5", "ρ = 0.1")
+    elif what == "promise":
+        stated["settings"]["facts"]["promise"] = "nobody can learn anything"
     elif what == "epsilon":
         stated["settings"]["facts"]["epsilon"] = 0.5
     else:

@@ -141,10 +141,10 @@ def _derived(cells: Path, folder: Path, stated: Mapping[str, Any]) -> Derivation
         findings += _from_measurements(measured, places, table, frame, whole=whole)
     elif settings["method"].get("measurements"):
         findings.append(("the measurements lie beside the table", f"there is no {MEASUREMENTS}"))
-    verdict = loss.verdict({str(k): str(v) for k, v in facts["invariants"].items()})
-    findings.append(
-        ("the verdict is what follows", "" if verdict == stated["verdict"] else "it differs")
-    )
+    promise = loss.promise({str(k): str(v) for k, v in facts["invariants"].items()})
+    verdict = verdict_of(promise, caution(loss.epsilon))
+    is_same = verdict == stated["verdict"] and promise == facts["promise"]
+    findings.append(("the verdict is what follows", "" if is_same else "it differs"))
     wrong = [what for what, against in findings if against]
     if wrong:
         verdict = "not as promised: " + "; ".join(wrong)
@@ -272,11 +272,8 @@ class _Loss:
             return ""
         return f"{facts['epsilon']:g} is stated, the scales cost {self.epsilon:g}"
 
-    def verdict(self, exact: Mapping[str, str]) -> str:
-        promise = concentrated(
-            self.rho, self.epsilon, self.delta, records=self.records, exact=exact
-        )
-        return verdict_of(promise, caution(self.epsilon))
+    def promise(self, exact: Mapping[str, str]) -> str:
+        return concentrated(self.rho, self.epsilon, self.delta, records=self.records, exact=exact)
 
 
 def _from_measurements(

@@ -47,6 +47,7 @@ def protect(
     ledger: str | Path | Ledger | None = ...,
     snapshot: str | None = ...,
     like: str | int | None = ...,
+    charged: int | None = ...,
     progress: Progress = ...,
 ) -> TableRelease: ...
 
@@ -62,6 +63,7 @@ def protect(
     ledger: str | Path | Ledger | None = ...,
     snapshot: str | None = ...,
     like: str | int | None = ...,
+    charged: int | None = ...,
     progress: Progress = ...,
 ) -> LinkedRelease: ...
 
@@ -76,6 +78,7 @@ def protect(
     ledger: str | Path | Ledger | None = None,
     snapshot: str | None = None,
     like: str | int | None = None,
+    charged: int | None = None,
     progress: Progress = silent,
 ) -> TableRelease | LinkedRelease:
     """Mark the sensitive cells by the rules, protect them by the method, audit, and return the release.
@@ -104,6 +107,8 @@ def protect(
         The name of this state of the records, for the ledger; a new one when they have changed.
     like
         An earlier release whose pattern is preferred, by its number or the name of its snapshot.
+    charged
+        The ledger's entry of the charge, where it was made before the records were counted.
 
     Examples
     --------
@@ -130,7 +135,7 @@ def protect(
         from discreet.tables.remembering import dataset_of
 
         with Memory(ledger, dataset_of(tables), snapshot=snapshot) as memory:
-            return _remembered(table, rules, method, rng, memory, like, unsafe, progress)
+            return _remembered(table, rules, method, rng, memory, like, charged, unsafe, progress)
     if like is not None:
         raise InputError(
             "like= names an earlier release of a ledger, and no ledger is given",
@@ -190,6 +195,7 @@ def _remembered(
     rng: Randomness,
     memory: Memory,
     like: str | int | None,
+    charged: int | None,
     unsafe: bool,
     progress: Progress,
 ) -> TableRelease | LinkedRelease:
@@ -198,8 +204,8 @@ def _remembered(
     from discreet.tables.remembering import preferring, protect_together, titled
 
     tables = [table] if isinstance(table, Table) else list(table)
-    charged = None
-    if events := method.acting.events(tables[0]):
+    events = method.acting.events(tables[0])
+    if events and charged is None:
         what = titled(tables, method)
         charged = charge(memory.ledger, memory.dataset.name, events, what=what)
     if not isinstance(table, Table):

@@ -37,6 +37,7 @@ __all__ = [
     "require_columns",
     "retabulate",
     "tabulated",
+    "uncounted",
 ]
 
 Statistic = Literal["sum", "mean"]
@@ -219,6 +220,33 @@ def tabulated(
     source = Source(data, names, measure, unit, weight, declared, request, missing)
     table = _table(dimensions, rows, source, statistic, largest)
     return _with_range(_with_signs(_with_requests(table, request)))
+
+
+def uncounted(
+    data: Dataset,
+    by: Sequence[str],
+    measure: str | None = None,
+    statistic: Statistic = "sum",
+    *,
+    weight: str | None = None,
+) -> Tabulation:
+    """Return the table of a demand without its cells: what is known of it before records are read."""
+    names = tuple(str(name) for name in by)
+    require_columns(data, names, measure, statistic, (weight,))
+    trees = {name: declared_hierarchies(data, name, "Total") for name in names}
+    dimensions = tuple(
+        Dimension.of(name, several or Hierarchy.flat(["?"]), declared=bool(several))
+        for name, several in trees.items()
+    )
+    weight = data.weight if weight is None else weight
+    return Tabulation(
+        dimensions,
+        np.zeros((0, len(names)), dtype=np.int32),
+        np.zeros(0),
+        statistic="count" if measure is None else statistic,
+        measure=measure,
+        source=Source(data, names, measure, None, weight, trees),
+    )
 
 
 def declared_hierarchies(data: Dataset, name: str, total: str) -> tuple[Hierarchy, ...]:

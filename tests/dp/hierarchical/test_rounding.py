@@ -61,6 +61,17 @@ def test_the_mean_over_draws_is_the_fraction(whole_rows: bool) -> None:
     assert (np.abs(mean - matrix) <= 4 * error + 1e-5).all()
 
 
+@pytest.mark.parametrize("lot", [0.0, 1 - 1e-9])
+def test_whole_rows_stay_where_fractions_next_to_whole_leave_a_rest(lot: float) -> None:
+    # Three fractions count as whole, so that the fourth of a whole row is not quite whole: no lot
+    # may take it from one row to the other.
+    tiny = 0.9e-6
+    matrix = np.array([[tiny] * 3 + [1 - 3 * tiny], [1 - tiny] * 3 + [3 * tiny]])
+    done = round_blocks(matrix, np.array([0, 2]), np.full(matrix.size, lot))
+    assert done.sum(axis=1).tolist() == [1, 3]
+    assert done.sum(axis=0).tolist() == [1, 1, 1, 1]
+
+
 def test_blocks_do_not_mix() -> None:
     matrix = np.array([[0.5], [0.5], [0.25], [0.75]])
     for seed in range(20):

@@ -10,7 +10,7 @@ import pytest
 import discreet as dc
 from discreet.dp.hierarchical.estimation import linear_estimate
 from discreet.dp.hierarchical.measurement import measure
-from discreet.errors import InputError
+from discreet.errors import InfeasibleError, InputError
 from discreet.tables.methods._places import Places
 
 TREES: dict[str, Any] = {
@@ -37,6 +37,15 @@ def test_predicted_errors_are_those_of_simulations() -> None:
         seen += [np.abs(cells.sum(axis=1)).mean(), np.abs(cells).mean()]
     expected = [plan.errors["2"]["total"], plan.errors["2"]["detailed"]]
     assert seen / repeats == pytest.approx(expected, rel=0.03)
+
+
+def test_rho_beside_a_target_is_the_most_that_may_be_spent() -> None:
+    target = {"1": {"total": 2.0}}
+    least = dc.TopDown.plan(TREES, target=target).rho
+    assert dc.TopDown.plan(TREES, "marginals", 1.1 * least, target).rho == pytest.approx(least)
+    with pytest.raises(InfeasibleError, match="more than") as raised:
+        dc.TopDown.plan(TREES, "marginals", 0.9 * least, target)
+    assert raised.value.code == "target-beyond-budget"
 
 
 @pytest.mark.slow

@@ -55,6 +55,11 @@ def _round_block(part: Array, up: Array, rows: int, columns: int, lots: Array, u
     at_column = np.empty(size, np.int64)
     in_row = np.zeros(rows, np.int64)
     in_column = np.zeros(columns, np.int64)
+    # A row with a whole sum keeps it: its last fraction is what arithmetic's errors left of it.
+    is_whole = np.empty(rows, np.bool_)
+    for row in range(rows):
+        total = part[row * columns : (row + 1) * columns].sum()
+        is_whole[row] = abs(total - np.rint(total)) <= _NEAR
     for entry in range(size):
         if part[entry] <= _NEAR:
             up[entry] = 0
@@ -79,6 +84,8 @@ def _round_block(part: Array, up: Array, rows: int, columns: int, lots: Array, u
             while first < 0:
                 seen_row[row] = length
                 going = _other(by_row, in_row, row, row * columns, came)
+                if going < 0 and is_whole[row]:
+                    break
                 if going < 0:
                     if from_end:
                         first = 0  # a path between two rows with one fraction each
@@ -91,13 +98,15 @@ def _round_block(part: Array, up: Array, rows: int, columns: int, lots: Array, u
                     continue
                 path[length] = going
                 length += 1
+                if in_row[row] == 1 and is_whole[row]:
+                    break
                 column = going % columns
                 if seen_column[column] >= 0:
                     first = seen_column[column]
                     break
                 back = _other(by_column, in_column, column, column * rows, going)
                 if back < 0:
-                    break  # by arithmetic's error alone: the last fraction is next to whole
+                    break
                 path[length] = back
                 seen_column[column] = length
                 length += 1
@@ -108,6 +117,7 @@ def _round_block(part: Array, up: Array, rows: int, columns: int, lots: Array, u
                 seen_row[path[step] // columns] = -1
                 seen_column[path[step] % columns] = -1
             if first < 0:
+                # The last fraction of a whole sum is next to whole.
                 entry = path[length - 1]
                 row, column = entry // columns, entry % columns
                 up[entry] = 1 if part[entry] >= 0.5 else 0

@@ -10,6 +10,7 @@ from discreet.audit.rules import Rule
 from discreet.data.dataset import Dataset
 from discreet.data.job import ReleaseJob, Shown
 from discreet.data.table import Dimension, Table
+from discreet.dp.grant import charge
 from discreet.errors import InputError
 from discreet.progress import Progress
 from discreet.registry import parameter
@@ -21,7 +22,7 @@ from discreet.tables.methods._cube import LARGEST, combinations
 from discreet.tables.methods.top_down import TopDown
 from discreet.tables.protection import protect, require_rules
 from discreet.tables.release import LinkedRelease, TableRelease
-from discreet.tables.tabulation import Tabulation, declared_hierarchies, number_alike
+from discreet.tables.tabulation import Tabulation, declared_hierarchies, number_alike, uncounted
 
 if TYPE_CHECKING:
     from discreet.randomness import Randomness
@@ -136,6 +137,7 @@ class TableJob(TablesJob, ReleaseJob):
             return tabulate_large(
                 data, self.crossed[0], unit=self.unit, weight=self.weight, missing=self.missing
             ).protect(method=self.method, rng=rng, progress=progress, **self.memory)
+        charged = self._charged(data)
         tables, never = self.with_apriori(self.made(data))
         if self.also:
             tables = self._with_statistics(tables, data)
@@ -143,8 +145,30 @@ class TableJob(TablesJob, ReleaseJob):
         target: Table | Sequence[Table] = tables[0] if len(tables) == 1 else tables
         return protect(
             target, self.rules, method, rng=rng, unsafe=self.unsafe, like=self.like,
-            progress=progress, **self.memory,
+            charged=charged, progress=progress, **self.memory,
         )  # fmt: skip
+
+    def _charged(self, data: Tables) -> int | None:
+        """Charge a consistent table before its records are counted; return the entry's number.
+
+        Counting refuses records with codes that are not declared: free, the refusal would say as
+        often as one likes whether there are some.
+        """
+        if not isinstance(data, Dataset) or not isinstance(self.method, TopDown):
+            return None
+        asked = [
+            uncounted(data, by, self.measure, self.statistic, weight=self.weight)
+            for by in self.crossed
+        ]
+        events = [self.method.events(table) for table in asked]
+        if self.ledger is None or len(asked) > 1:
+            return None
+        from discreet.ledger.memory import Memory
+        from discreet.tables.remembering import titled
+
+        with Memory(self.ledger, data, snapshot=self.snapshot) as memory:
+            what = titled(asked, self.method)
+            return charge(memory.ledger, memory.dataset.name, events[0], what=what)
 
     def _is_large(self, data: Tables) -> bool:
         """Whether a consistent table has too many cells for one in memory; counts nothing."""

@@ -165,11 +165,12 @@ def read_shares(
 def _each_level(
     queries: str | Mapping[str, Any], levels: Sequence[str], attributes: Sequence[str]
 ) -> list[dict[Query, float]]:
+    default = [_marginals(len(attributes), is_last=level == levels[-1]) for level in levels]
     if isinstance(queries, str):
-        return [_marginals(len(attributes))] * len(levels)
+        return default
     if not any(isinstance(value, Mapping) for value in queries.values()):
         return [_read(queries, attributes)] * len(levels)
-    found = [_marginals(len(attributes))] * len(levels)
+    found = default
     for name, given in queries.items():
         if not isinstance(given, Mapping):
             raise InputError(
@@ -182,14 +183,18 @@ def _each_level(
     return found
 
 
-def _marginals(attributes: int) -> dict[Query, float]:
-    """Return the default: the total, each attribute alone, and all of them crossed."""
+def _marginals(attributes: int, *, is_last: bool) -> dict[Query, float]:
+    """Return the default: the total, each attribute alone, and all of them crossed.
+
+    Cells of the last level are measured nowhere below, so that they get a larger share.
+    """
     detailed = tuple(range(attributes))
     if attributes == 0:
         return {(): 1.0}
     if attributes == 1:
         return {(): 0.4, detailed: 0.6}
-    return {(): 0.3, **{(a,): 0.3 / attributes for a in range(attributes)}, detailed: 0.4}
+    alone = 0.2 if is_last else 0.3
+    return {(): 0.3, **{(a,): alone / attributes for a in range(attributes)}, detailed: 0.7 - alone}
 
 
 def _read(given: Mapping[str, Any], attributes: Sequence[str]) -> dict[Query, float]:

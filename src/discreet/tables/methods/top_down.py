@@ -19,7 +19,7 @@ from discreet.dp.hierarchical.basis import Query
 from discreet.dp.hierarchical.budget import Budget, allocate
 from discreet.dp.hierarchical.measurement import Measurements, Simulated, measure
 from discreet.dp.hierarchical.tree import fit
-from discreet.errors import InputError
+from discreet.errors import InfeasibleError, InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -281,7 +281,7 @@ class TopDown(TableMethod):
         cls,
         hierarchies: Mapping[str, Hierarchy],
         queries: str | Mapping[str, Any] = "marginals",
-        rho: float = 1.0,
+        rho: float | None = None,
         target: Mapping[str, Mapping[str, float]] | None = None,
         **settings: Any,
     ) -> Plan:
@@ -292,7 +292,8 @@ class TopDown(TableMethod):
         hierarchies
             The spine's tree (the first, unless `spine` names another) and the codes of attributes.
         queries, rho
-            As in the method; with a target, the queries are those that may get a share.
+            As in the method; with a target, the queries are those that may get a share, and ρ is the
+            most that may be spent.
         target
             Expected absolute errors not to be exceeded, per level and query.
         settings
@@ -331,6 +332,14 @@ class TopDown(TableMethod):
         if targets:
             least, shares = least_loss(spine, basis, shares, targets, task.exact)
             loss = least * self.records**2
+            is_limited = self.rho is not None or self.epsilon is not None
+            if is_limited and loss > self.loss * (1 + 1e-9):
+                raise InfeasibleError(
+                    f"the targets cost rho = {loss:.4g}, more than the {self.loss:.4g} that is given",
+                    code="target-beyond-budget",
+                    hint="allow larger errors, or more rho; without rho= the least one is found",
+                    parameter="target",
+                )
         budget = allocate(loss, shares, records=self.records)
         asked = list(
             dict.fromkeys([*(q for level in shares for q in level), *(q for _, q in targets)])
