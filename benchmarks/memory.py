@@ -63,14 +63,14 @@ def main(records: int, steps: list[int], codes: tuple[int, int, int] = (18, 17, 
     alone, _ = seconds(new.protect, RULES, METHOD)
     print(f"{len(new):,} cells alone: {alone:.1f} CPU s", flush=True)
     cells = 0
-    with dc.open_ledger() as ledger:
+    with dc.open_ledger() as ledger, Memory(ledger, data) as memory:
         for number in range(max(steps)):
             release = table_by(data, "region", "sector", f"x{number}").protect(RULES, METHOD)
-            with Memory(ledger, data) as memory:
-                record_release(
-                    memory, kind="table", title=release.title(), digest=str(number),
-                    facts=list(release.discloses(memory)), audience="public",
-                )  # fmt: skip
+            record_release(
+                memory, kind="table", title=release.title(), digest=str(number),
+                facts=list(release.discloses(memory)), audience="public",
+            )  # fmt: skip
+            memory.refresh()
             cells += len(release.table)
             if number + 1 not in steps:
                 continue

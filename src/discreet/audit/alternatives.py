@@ -27,8 +27,10 @@ _STILL = 1e-5
 #: Draws of alternatives before cells that none of them moves far enough are left to the exact way.
 _ROUNDS = 4
 _TOGETHER = 3
-#: Moves of two atoms whose ratios differ by less may be tied.
+#: Two atoms whose moves have directions that differ by less may be tied.
 _TIED = 1e-7
+#: A direction so close to a plane may be on either side of it.
+_ON_THE_PLANE = 1e-9
 
 
 def told_rows(parts: sparse.csr_matrix, leaves: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -45,7 +47,7 @@ def told_rows(parts: sparse.csr_matrix, leaves: sparse.csr_matrix) -> sparse.csr
     single = np.unique(parts.indices[parts.indptr[:-1][sizes == 1]])
     keep = np.ones(parts.shape[1])
     keep[single] = 0.0
-    others = parts[sizes > 1] @ sparse.diags(keep)
+    others = sparse.csr_matrix(parts[sizes > 1] @ sparse.diags(keep))
     others.eliminate_zeros()
     others = others[np.diff(others.indptr) > 0]
     alone = sparse.csr_matrix(
@@ -101,18 +103,20 @@ def bound(moves: Floats, *, pairs: bool) -> Bools:
     >>> bound(np.array([[1.0, 2.0, 0.5], [2.0, 4.0, 1.0], [3.0, 4.0, 5.0]]), pairs=True).tolist()
     [True, True, False]
     """
-    still = np.abs(moves).max(axis=1, initial=0.0) < _STILL
+    still: Bools = np.abs(moves).max(axis=1, initial=0.0) < _STILL
     if not pairs or len(moves) < 2:
         return still
-    found = still | (np.abs(moves[:, 0]) < _STILL)
-    first = np.where(found, 1.0, moves[:, 0])
-    ratio = moves[:, 1:] / first[:, None]
-    order = np.argsort(ratio[:, 0], kind="stable")
-    ratio = ratio[order]
-    size = np.maximum(1.0, np.abs(ratio))
+    length = np.linalg.norm(moves, axis=1)
+    way = moves / np.where(still, 1.0, length)[:, None]
+    # Opposite ways are one: all are turned to the same side of a plane, in which none lies.
+    side = way @ np.linspace(0.6, 1.7, moves.shape[1])
+    found = still | (np.abs(side) < _ON_THE_PLANE)
+    way *= np.where(side < 0, -1.0, 1.0)[:, None]
+    order = np.argsort(np.abs(side), kind="stable")
+    way = way[order]
     # Others that happen to lie between the two of a pair are few.
     for gap in (1, 2, 3):
-        near = (np.abs(ratio[gap:] - ratio[:-gap]) <= _TIED * size[gap:]).all(axis=1)
+        near = (np.abs(way[gap:] - way[:-gap]) <= _TIED).all(axis=1)
         found[order[gap:][near]] = True
         found[order[:-gap][near]] = True
     return found

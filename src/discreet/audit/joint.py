@@ -225,13 +225,12 @@ class JointSets:
         """The withheld cells of earlier releases over atoms."""
         size = int(self.atoms.max(initial=-1)) + 1
         rows = [cells_over(told, told.withheld, self.atoms) for told in self._told]
-        return sparse.vstack([sparse.csr_matrix((0, size)), *rows], format="csr")
+        return sparse.csr_matrix(sparse.vstack([sparse.csr_matrix((0, size)), *rows]))
 
     def told(self, wanted: Bools) -> sparse.csr_matrix:
         """Return all told sums over atoms, with the wanted cells of the new release."""
-        return sparse.vstack(
-            [*self._earlier_rows, _rows(self._new, wanted, self.atoms)], format="csr"
-        )
+        rows = _rows(self._new, wanted, self.atoms)
+        return sparse.csr_matrix(sparse.vstack([*self._earlier_rows, rows]))
 
     def exposed(self, wanted: Bools, rng: np.random.Generator) -> Ints | None:
         """Return atoms that alternative databases do not show to be apart from all others.
@@ -413,7 +412,7 @@ def _rows(told: _Told, chosen: Bools, atoms: Ints) -> sparse.csr_matrix:
 def cells_over(told: _Told, chosen: Bools, atoms: Ints) -> sparse.csr_matrix:
     """Return the chosen cells, each with its atoms."""
     leaves = _leaves(told, atoms)
-    return _parts(told, chosen, leaves.shape[0]) @ leaves
+    return sparse.csr_matrix(_parts(told, chosen, leaves.shape[0]) @ leaves)
 
 
 def _sets(told: _Told, chosen: Bools, atoms: Ints) -> list[Ints]:

@@ -29,6 +29,8 @@ Bools = npt.NDArray[np.bool_]
 
 #: How often cells that would tell too much together are withheld and the rest protected again.
 _ROUNDS = 5
+#: The same where each round is quick.
+_QUICK_ROUNDS = 12
 #: Linear programs look at no more atoms than this where alternatives did not show enough.
 _MOST = 30_000
 
@@ -107,7 +109,7 @@ def _loosened(joint: JointJudgement, table: Table, hidden: Bools) -> Bools | Non
     """
     rng = np.random.default_rng(len(hidden))
     hidden = hidden.copy()
-    for _ in range(_ROUNDS):
+    for _ in range(_QUICK_ROUNDS):
         found = _open(joint, table, ~hidden, rng)
         if not found:
             return None if found is None else hidden
@@ -151,8 +153,8 @@ def protect_together(
         if more is not None:
             if np.array_equal(more, hidden):
                 return None
-            done = method.hide(table, rng=rng, progress=progress, withheld=more)
-            return Together(done, len(table))
+            hiding = method.hide(table, rng=rng, progress=progress, withheld=more)
+            return Together(hiding, len(table))
     if not _wrong(joint, table, fact):
         return None
     if not isinstance(method.acting, Suppression) or method.acting is not method:
