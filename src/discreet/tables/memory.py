@@ -164,6 +164,10 @@ def _require_function(before: Any, after: Any) -> None:
 class JointJudgement(JointSets):
     """A new table against everything that a ledger remembers of the same quantity."""
 
+    #: Which cells were told when alternatives were drawn last, and the sensitive cells that none of
+    #: them has shown to keep their intervals.
+    _unshown: tuple[Bools, Ints] | None = None
+
     # -- protection intervals ----------------------------------------------------------------------
     def joint(self, marked: Table, *, alone: bool = False) -> tuple[JointTable, Bools] | None:
         """Return all cells with the atoms below them, and which of them stay withheld.
@@ -218,8 +222,16 @@ class JointJudgement(JointSets):
         lower = np.minimum(np.where(none, 1e-3 * room, lower), room)
         upper = np.where(none, 1e-3 * room, upper)
         loose = self.within(~shown)
-        found = unmoved(self.told(shown), there, rows, (lower, upper), loose, rng)
-        return None if found is None else np.unique(rows[found].indices).astype(np.int64)
+        # What was shown of a cell holds when fewer cells are told: only the others are looked at.
+        still = np.arange(rows.shape[0])
+        if self._unshown is not None and not (shown & ~self._unshown[0]).any():
+            still = self._unshown[1]
+        levels = lower[still], upper[still]
+        found = unmoved(self.told(shown), there, rows[still], levels, loose, rng)
+        if found is None:
+            return None
+        self._unshown = shown.copy(), still[found]
+        return np.unique(rows[still[found]].indices).astype(np.int64)
 
     def _sensitive(
         self, marked: Table, shown: Bools, records: _Records
