@@ -18,8 +18,9 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: Told sums may move by this share of what moves in them.
-_BALANCE = 1e-9
+#: Told sums may move by this share of what moves in them: a million times less than what counts as a
+#: move, so that a sum which nearly follows from others is not taken for one that is free.
+_BALANCE = 1e-11
 #: Steps of the projection; what has not converged by then proves nothing.
 _STEPS = 400
 #: A move of less than this, of wishes around one, counts as none.
