@@ -1,66 +1,89 @@
 """Joint judgement: a new table against earlier ones, beside protecting it alone.
 
-    python benchmarks/memory.py [RECORDS] [EARLIER]
+    python benchmarks/memory.py [RECORDS] [EARLIER …]
 
-Prints the CPU seconds of protecting a table alone and with a ledger that holds so many earlier tables,
-their ratio, the number of cells, and the peak of memory.
+Firms have a region, a sector, fifty characteristics and a skewed turnover. Each earlier table is by region,
+sector and one characteristic, so that no two of them nest; the new one has about 10,000 cells. Earlier tables
+are protected alone and recorded. Prints the CPU seconds of protecting the new table alone and with a
+ledger that holds so many earlier tables, their ratio, the number of cells, and the peak of memory.
 """
 
 from __future__ import annotations
 
 import resource
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 import discreet as dc
+from discreet.ledger.memory import Memory, record_release
 
 RULES = [dc.MinimumFrequency(3), dc.PPercent(10)]
+METHOD = dc.Suppression(effort="fast", attacker="outsider")
 
 
-def people(records: int) -> dc.Dataset:
-    """Return firms with eight attributes of twelve codes each and a skewed turnover."""
+def firms(records: int, characteristics: int, codes: tuple[int, int, int]) -> dc.Dataset:
+    """Return firms whose codes, but for region and sector, are skewed."""
     rng = np.random.default_rng(1)
-    frame = pd.DataFrame({f"a{n}": rng.integers(0, 12, records).astype(str) for n in range(8)})
-    frame["turnover"] = rng.lognormal(8, 1, records).round()
-    roles = {f"a{n}": "quasi" for n in range(8)} | {"turnover": "confidential"}
-    return dc.read(frame, roles=roles, name="firms")
+    place, code, last = codes
+    share = 1 / np.arange(1, last + 1) ** 2
+    columns = {
+        "region": rng.integers(0, place, records).astype(str),
+        "sector": rng.integers(0, place, records).astype(str),
+        "form": rng.choice(last, records, p=share / share.sum()).astype(str),
+        "turnover": rng.lognormal(8, 1, records).round() + 1,
+    }
+    for number in range(characteristics):
+        columns[f"x{number}"] = rng.integers(0, code, records).astype(str)
+    roles = dict.fromkeys(columns, "quasi") | {"turnover": "confidential"}
+    return dc.read(pd.DataFrame(columns), roles=roles, name="firms")
 
 
-def main(records: int, earlier: int) -> None:
-    """Measure once and print."""
-    firms, method = people(records), dc.Suppression(effort="fast", attacker="outsider")
-    pairs = [(a, b) for a in range(8) for b in range(a + 1, 8)][:earlier]
-    with tempfile.TemporaryDirectory() as place, dc.open_ledger(Path(place) / "l.db") as ledger:
-        cells = 0
-        for number, (a, b) in enumerate(pairs):
-            table = dc.tabulate(firms, by=[f"a{a}", f"a{b}"], measure="turnover")
-            started = time.process_time()
-            release = table.protect(RULES, method, ledger=ledger)
-            release.write(Path(place) / str(number), ledger=ledger)
-            cells += len(table)
-            print(f"earlier {number}: {time.process_time() - started:.1f} CPU s", flush=True)
-        table = dc.tabulate(firms, by=["a0", "a1", "a2"], measure="turnover")
-        started = time.process_time()
-        table.protect(RULES, method)
-        alone = time.process_time() - started
-        started = time.process_time()
-        try:
-            table.protect(RULES, method, ledger=ledger)
-            found = "protected"
-        except dc.InfeasibleError as error:
-            found = str(error)[:120]
-        together = time.process_time() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"{len(table):,} cells against {cells:,} cells of {len(pairs)} tables: {found}")
-    print(f"alone {alone:.1f} CPU s, together {together:.1f} CPU s, ratio {together / alone:.1f}")
-    print(f"peak {peak:.2f} GB")
+def table_by(data: dc.Dataset, *by: str) -> dc.Table:
+    """Return a table of the turnover."""
+    return dc.tabulate(data, by=list(by), measure="turnover")
+
+
+def seconds(call: object, *arguments: object, **named: object) -> tuple[float, object]:
+    """Return the CPU seconds of a call, and what came of it."""
+    started = time.process_time()
+    try:
+        found: object = call(*arguments, **named)  # type: ignore[operator]
+    except dc.DiscreetError as error:
+        found = error
+    return time.process_time() - started, found
+
+
+def main(records: int, steps: list[int], codes: tuple[int, int, int] = (18, 17, 28)) -> None:
+    """Measure with as many earlier tables as each step says, and print."""
+    data = firms(records, max(steps), codes)
+    new = table_by(data, "region", "sector", "form")
+    alone, _ = seconds(new.protect, RULES, METHOD)
+    print(f"{len(new):,} cells alone: {alone:.1f} CPU s", flush=True)
+    cells = 0
+    with dc.open_ledger() as ledger, Memory(ledger, data) as memory:
+        for number in range(max(steps)):
+            release = table_by(data, "region", "sector", f"x{number}").protect(RULES, METHOD)
+            record_release(
+                memory, kind="table", title=release.title(), digest=str(number),
+                facts=list(release.discloses(memory)), audience="public",
+            )  # fmt: skip
+            memory.refresh()
+            cells += len(release.table)
+            if number + 1 not in steps:
+                continue
+            together, found = seconds(new.protect, RULES, METHOD, ledger=ledger)
+            told = str(found)[:70] if isinstance(found, Exception) else "protected"
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+            print(
+                f"{number + 1} earlier tables, {cells:,} cells: {together:.1f} CPU s, "
+                f"{together / alone:.1f} times, peak {peak:.2f} GB: {told}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
     given = [int(word) for word in sys.argv[1:]]
-    main(*(given + [20_000, 3][len(given) :]))
+    main(given[0] if given else 600_000, given[1:] or [1, 5, 10, 20, 35, 50])

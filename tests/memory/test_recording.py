@@ -160,6 +160,30 @@ def test_a_gateway_counts_tables_as_answered(tmp_path: Path, ledger: dc.Ledger) 
         assert gate.ask(more).kind == "refused"
 
 
+def test_a_gateway_refuses_a_withheld_cell_that_follows_from_a_withheld_total(
+    tmp_path: Path, ledger: dc.Ledger
+) -> None:
+    frame = pd.DataFrame(
+        {
+            "id": range(8),
+            "a": list("zyzyyxzx"),
+            "c": list("uusstttu"),
+            "salary": [18, 3, 11, 10, 17, 19, 19, 7],
+        }
+    )
+    roles = {"id": "identifier", "a": "quasi", "c": "quasi", "salary": "confidential"}
+    people = dc.read(frame, roles=roles, unit="id", name="people")
+    table = dc.tabulate(people, by=["a", "c"], measure="salary")
+    release = table.protect([dc.MinimumFrequency(2), dc.PPercent(10)], ledger=ledger)
+    told = release.cells.set_index(["a", "c"])["value"]
+    assert told["Total"].isna()[["Total", "s"]].all()
+    release.write(tmp_path / "one", ledger=ledger)
+    with dc.Gateway(people, guard=dc.Restriction(k=2), ledger=ledger) as gate:
+        answer = gate.ask("SELECT c, SUM(salary) AS s FROM people GROUP BY c")
+        assert set(answer.frame["c"]) == {"t", "u"}  # as the table tells them
+        assert gate.ask("SELECT SUM(salary) FROM people").kind == "refused"
+
+
 def test_a_table_counts_answers_as_cells(ledger: dc.Ledger) -> None:
     people = salaries()
     with dc.Gateway(people, guard=dc.Restriction(k=2), ledger=ledger) as gate:

@@ -104,3 +104,25 @@ def test_no_database_is_left_alone_in_many_universes(start: int, attacker: str) 
     wrong, counted = judged(range(start, start + 50), remember=True, attacker=attacker)
     assert not wrong
     assert counted >= 40
+
+
+@pytest.mark.parametrize("attacker", ["outsider", "contributors"])
+def test_alternatives_show_no_more_than_is_so(
+    attacker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if the universes were too large for the exact way.
+    monkeypatch.setattr("discreet.audit.joint._MANY", 1)
+    wrong, counted = judged(range(100, 108), remember=True, attacker=attacker)
+    assert not wrong
+    assert counted >= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(108, 508, 50))
+def test_alternatives_show_no_more_than_is_so_in_many_universes(
+    start: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discreet.audit.joint._MANY", 1)
+    for seed in range(start, start + 50):
+        world = play(seed, remember=True)
+        assert not world.leaks, f"seed {seed}: {world}"

@@ -13,7 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
+from discreet.audit.alternatives import alternatives, bound, told_rows
 from discreet.audit.answers import answered_facts, answered_measures
 from discreet.audit.atoms import SCALE, atoms_of, incidence, weights_of
 from discreet.audit.history.auditor import Auditor
@@ -23,10 +25,18 @@ from discreet.data.facts import LinearFacts
 from discreet.data.roster import Roster, locate_marks
 from discreet.data.table import Table
 
-__all__ = ["JointSets", "Remembers", "cell_pairs"]
+__all__ = ["JointSets", "Remembers", "cell_pairs", "cells_over"]
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+
+#: From so many atoms on, alternative databases are drawn before the exact way is gone.
+_MANY = 5_000
+#: Alternative databases that are drawn at a time.
+_DRAWS = 4
+#: A sum that moves by less, of wishes around one, counts as told.
+_STILL = 1e-5
 
 
 class Remembers(Protocol):
@@ -195,6 +205,79 @@ class JointSets:
             return refused | more, named if more.any() else beside
         return refused, beside
 
+    # -- alternative databases ---------------------------------------------------------------------
+    @property
+    def is_large(self) -> bool:
+        """Whether there are so many atoms that alternative databases are worth their while."""
+        return self.size >= _MANY
+
+    @property
+    def size(self) -> int:
+        """The number of atoms."""
+        return int(self.atoms.max(initial=-1)) + 1
+
+    @functools.cached_property
+    def _earlier_rows(self) -> list[sparse.csr_matrix]:
+        return [_rows(told, told.shown, self.atoms) for told in self._told]
+
+    @functools.cached_property
+    def _withheld_rows(self) -> sparse.csr_matrix:
+        """The withheld cells of earlier releases over atoms."""
+        size = int(self.atoms.max(initial=-1)) + 1
+        rows = [cells_over(told, told.withheld, self.atoms) for told in self._told]
+        return sparse.csr_matrix(sparse.vstack([sparse.csr_matrix((0, size)), *rows]))
+
+    def told(self, wanted: Bools) -> sparse.csr_matrix:
+        """Return all told sums over atoms, with the wanted cells of the new release."""
+        rows = _rows(self._new, wanted, self.atoms)
+        return sparse.csr_matrix(sparse.vstack([*self._earlier_rows, rows]))
+
+    def exposed(self, wanted: Bools, rng: np.random.Generator) -> Ints | None:
+        """Return atoms that alternative databases do not show to be apart from all others.
+
+        Where there is none, no set of fewer than k people is told, and no withheld cell. None where
+        the projection does not converge, or more than two atoms make such a set: then the exact way
+        decides. Randomness only chooses which alternatives are looked at.
+        """
+        k = max([self.facts.k, *(told.k for told in self._told)])
+        least = max(int(self._weights.min(initial=k * SCALE)), 1)
+        pairs = 2 * least < k * SCALE
+        if 3 * least < k * SCALE:
+            return None
+        told, hidden = self.told(wanted), self._withheld_rows
+        wishes = rng.standard_normal((told.shape[1], _DRAWS if pairs else 1))
+        moves = alternatives(told, np.ones(told.shape[1]), wishes)
+        if moves is None:
+            return None
+        found = bound(moves, pairs=False) & (self._weights < k * SCALE)
+        # Of two atoms that are together fewer than k, each is so with the smallest there is.
+        light = np.flatnonzero(self._weights + least < k * SCALE)
+        if pairs:
+            found[light] |= bound(moves[light], pairs=True)
+        stays = np.abs(hidden @ moves).max(axis=1, initial=0.0) < _STILL
+        found[hidden[stays].indices] = True
+        if not self._near and self._has_near:
+            known = type(self)(self.memory, self.facts, near=True).exposed(wanted, rng)
+            return None if known is None or len(known) else np.flatnonzero(found)
+        return np.flatnonzero(found)
+
+    def within(self, chosen: Bools) -> Ints:
+        """Return the atoms in chosen cells of the new release that are not made of others."""
+        cell, part = self._new.pairs
+        single = np.bincount(cell, minlength=len(chosen))[cell] == 1
+        parts = part[single & chosen[cell]]
+        return np.unique(self.atoms[np.isin(self._new.parts, parts)])
+
+    def cells_of(self, atoms: Ints) -> Bools:
+        """Return which cells of the new release, not made of others, hold any of the atoms."""
+        inside = np.isin(self.atoms, atoms) & (self._new.parts >= 0)
+        found = np.zeros(len(self.facts.lower), dtype=bool)
+        cell, part = self._new.pairs
+        many = np.bincount(cell, minlength=len(found))
+        single = many[cell] == 1
+        found[cell[single & np.isin(part, np.unique(self._new.parts[inside]))]] = True
+        return found
+
     @property
     def _has_near(self) -> bool:
         """Whether other snapshots say of amounts that they are nearly the same."""
@@ -297,6 +380,39 @@ def cell_pairs(facts: LinearFacts) -> tuple[Ints, Ints]:
 
 def _cells(name: str, facts: LinearFacts, parts: Ints) -> _Told:
     return _Told(name, parts, cell_pairs(facts), facts.exact, facts.withheld, facts.k)
+
+
+def _leaves(told: _Told, atoms: Ints) -> sparse.csr_matrix:
+    """Return which atoms each part of a release has."""
+    inside = told.parts >= 0
+    size = int(max(told.pairs[1].max(initial=-1), told.parts.max(initial=-1))) + 1
+    width = int(atoms.max(initial=-1)) + 1
+    both = np.unique(told.parts[inside] * width + atoms[inside])
+    shape = (size, width)
+    return sparse.csr_matrix((np.ones(len(both)), (both // width, both % width)), shape=shape)
+
+
+def _parts(told: _Told, chosen: Bools, size: int) -> sparse.csr_matrix:
+    """Return which parts each chosen cell has."""
+    cell, part = told.pairs
+    wanted = chosen[cell]
+    place = np.cumsum(chosen) - 1
+    data = np.ones(int(wanted.sum()))
+    return sparse.csr_matrix(
+        (data, (place[cell[wanted]], part[wanted])), shape=(int(chosen.sum()), size)
+    )
+
+
+def _rows(told: _Told, chosen: Bools, atoms: Ints) -> sparse.csr_matrix:
+    """Return what the chosen cells tell over atoms."""
+    leaves = _leaves(told, atoms)
+    return told_rows(_parts(told, chosen, leaves.shape[0]), leaves)
+
+
+def cells_over(told: _Told, chosen: Bools, atoms: Ints) -> sparse.csr_matrix:
+    """Return the chosen cells, each with its atoms."""
+    leaves = _leaves(told, atoms)
+    return sparse.csr_matrix(_parts(told, chosen, leaves.shape[0]) @ leaves)
 
 
 def _sets(told: _Told, chosen: Bools, atoms: Ints) -> list[Ints]:

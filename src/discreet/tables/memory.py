@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from discreet.audit.alternatives import unmoved
 from discreet.audit.atoms import atoms_of
-from discreet.audit.joint import JointSets, cell_pairs
+from discreet.audit.joint import JointSets, cell_pairs, cells_over
 from discreet.audit.kinship import kin_of
 from discreet.audit.outsider.feasible import complete
 from discreet.audit.rules import FAMILY as RULES
@@ -163,6 +164,10 @@ def _require_function(before: Any, after: Any) -> None:
 class JointJudgement(JointSets):
     """A new table against everything that a ledger remembers of the same quantity."""
 
+    #: Which cells were told when alternatives were drawn last, and the sensitive cells that none of
+    #: them has shown to keep their intervals.
+    _unshown: tuple[Bools, Ints] | None = None
+
     # -- protection intervals ----------------------------------------------------------------------
     def joint(self, marked: Table, *, alone: bool = False) -> tuple[JointTable, Bools] | None:
         """Return all cells with the atoms below them, and which of them stay withheld.
@@ -195,6 +200,65 @@ class JointJudgement(JointSets):
         if np.isfinite(whole.value).all():
             return whole, withheld
         return whole.replace(value=complete(whole, withheld | np.isnan(whole.value))), withheld
+
+    def unprotected(self, marked: Table, shown: Bools, rng: np.random.Generator) -> Ints | None:
+        """Return the atoms of sensitive cells not shown by alternatives to keep their intervals.
+
+        None where alternatives do not tell: but for outsiders and sums that are not negative.
+        """
+        records = self._records(marked)
+        amount = records.amount * records.factor
+        if self.facts.attacker != "outsider" or marked.statistic != "sum":
+            return None
+        if any((~fact.exact & ~fact.withheld).any() for _, fact in self.alike):
+            return None  # told within bounds, which alternatives would have to keep
+        atoms = self.atoms
+        there = np.bincount(atoms, np.nan_to_num(amount, nan=-1.0)).astype(np.float64)
+        if (amount < 0).any() or not np.isfinite(amount).all():
+            return None
+        rows, lower, upper = self._sensitive(marked, shown, records)
+        room = rows @ there
+        none = (lower <= 0) & (upper <= 0)
+        lower = np.minimum(np.where(none, 1e-3 * room, lower), room)
+        upper = np.where(none, 1e-3 * room, upper)
+        loose = self.within(~shown)
+        # What was shown of a cell holds when fewer cells are told: only the others are looked at.
+        still = np.arange(rows.shape[0])
+        if self._unshown is not None and not (shown & ~self._unshown[0]).any():
+            still = self._unshown[1]
+        levels = lower[still], upper[still]
+        found = unmoved(self.told(shown), there, rows[still], levels, loose, rng)
+        if found is None:
+            return None
+        self._unshown = shown.copy(), still[found]
+        return np.unique(rows[still[found]].indices).astype(np.int64)
+
+    def _sensitive(
+        self, marked: Table, shown: Bools, records: _Records
+    ) -> tuple[sparse.csr_matrix, Floats, Floats]:
+        """Return the sensitive withheld cells of all tables over atoms, and their levels."""
+        every = [(marked, self._new, ~shown)]
+        same = self._told[: len(self.alike)]
+        for (_, fact), told in zip(self.alike, same, strict=True):
+            own = Table(
+                fact.dimensions, fact.codes.astype(np.int32), np.zeros(len(fact.lower)),
+                statistic=marked.statistic, measure=marked.measure,
+                confidential=marked.confidential,
+            )  # fmt: skip
+            found = _detailed(own, fact, told.parts, records, told.withheld)
+            every.append((_marked_again(found, fact), told, told.withheld))
+        rows, lower, upper = [], [], []
+        for table, told, hidden in every:
+            chosen = (np.asarray(table.status) == Status.PRIMARY) & hidden
+            rows.append(cells_over(told, chosen, self.atoms))
+            lower.append(np.zeros(len(table)) if table.lower is None else table.lower)
+            upper.append(np.zeros(len(table)) if table.upper is None else table.upper)
+            lower[-1], upper[-1] = lower[-1][chosen], upper[-1][chosen]
+        return (
+            sparse.vstack(rows, format="csr"),
+            np.abs(np.concatenate(lower)),
+            np.abs(np.concatenate(upper)),
+        )
 
     def _records(self, like: Table) -> _Records:
         """Return what is known of all records there ever were; the amounts of some are not."""
@@ -260,11 +324,22 @@ class _Records:
         return np.bincount(each["p"].to_numpy(), minlength=size).astype(np.int64), top, who
 
 
-def _detailed(table: Table, facts: LinearFacts, parts: Ints, records: _Records) -> Table:
-    """Return a table with sums, counts and contributors taken from the records themselves."""
+def _detailed(
+    table: Table,
+    facts: LinearFacts,
+    parts: Ints,
+    records: _Records,
+    chosen: Bools | None = None,
+) -> Table:
+    """Return a table with sums, counts and contributors taken from the records themselves.
+
+    Where only some cells are `chosen`, the others stay without.
+    """
     inside = np.flatnonzero(parts >= 0)
     order = inside[np.argsort(parts[inside], kind="stable")]
     cell, part = cell_pairs(facts)
+    if chosen is not None:
+        cell, part = cell[chosen[cell]], part[chosen[cell]]
     size = int(max(part.max(initial=-1), parts.max(initial=-1))) + 1
     start = np.searchsorted(parts[order], np.arange(size + 1))
     many = start[part + 1] - start[part]

@@ -29,6 +29,10 @@ Bools = npt.NDArray[np.bool_]
 
 #: How often cells that would tell too much together are withheld and the rest protected again.
 _ROUNDS = 5
+#: The same where each round is quick.
+_QUICK_ROUNDS = 12
+#: Linear programs look at no more atoms than this where alternatives did not show enough.
+_MOST = 30_000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -59,17 +63,75 @@ def require_safe_together(release: ProtectedTable, memory: Memory) -> None:
 
 def _wrong(joint: JointJudgement, table: Table, fact: LinearFacts) -> str:
     """Return the name of an earlier release beside which something is told; empty if nothing is."""
+    rng = np.random.default_rng(len(table))
+    if joint.is_large and _open(joint, table, fact.exact, rng) == []:
+        return ""
     refused, beside = joint.isolating(fact.exact)
     if refused.any():
         return beside
+    return "" if _keeps_intervals(joint, table, ~fact.withheld) else _beside(joint)
+
+
+def _keeps_intervals(joint: JointJudgement, table: Table, shown: Bools) -> bool:
+    """Whether linear programs find every sensitive cell of all tables protected."""
     stacked = joint.joint(table)
     if stacked is None or table.status is None:
-        return ""
+        return True
     whole, withheld = stacked
-    shown = ~withheld
-    shown[: len(table)] = ~fact.withheld
-    audit = audit_table(whole, published=shown, attacker=fact.attacker)
-    return "" if audit.safe else _beside(joint)
+    told = ~withheld
+    told[: len(table)] = shown
+    return audit_table(whole, published=told, attacker=joint.facts.attacker).safe
+
+
+def _open(
+    joint: JointJudgement, table: Table, shown: Bools, rng: np.random.Generator
+) -> list[int] | None:
+    """Return atoms that may be told too closely if so much of a table is shown; none is safe.
+
+    Alternative databases show it, which randomness chooses, and where these are not enough and
+    there are not too many atoms, linear programs. None where neither can tell.
+    """
+    exposed = joint.exposed(shown, rng)
+    if exposed is None or len(exposed):
+        return None if exposed is None else list(map(int, exposed))
+    found = None if table.status is None else joint.unprotected(table, shown, rng)
+    if found is not None and not len(found):
+        return []
+    if joint.size <= _MOST and _keeps_intervals(joint, table, shown):
+        return []
+    return None if found is None else list(map(int, found))
+
+
+def _loosened(joint: JointJudgement, table: Table, hidden: Bools) -> Bools | None:
+    """Withhold a few more cells until nothing is told too closely; None if it does not come to that.
+
+    What is withheld besides never narrows an interval, so the rest stays as safe as it was.
+    """
+    rng = np.random.default_rng(len(hidden))
+    hidden = hidden.copy()
+    for _ in range(_QUICK_ROUNDS):
+        found = _open(joint, table, ~hidden, rng)
+        if not found:
+            return None if found is None else hidden
+        cells = joint.cells_of(np.array(found, dtype=np.int64))
+        more = _smallest_beside(table, cells, hidden) & ~hidden
+        if not more.any():
+            return None
+        hidden |= more
+    return None
+
+
+def _smallest_beside(table: Table, cells: Bools, hidden: Bools) -> Bools:
+    """Return the cells themselves, and in each equation with any of them the smallest told part."""
+    found = cells.copy()
+    parts = (table.equations < 0).tocsr()
+    counted = table.count if table.count is not None else np.ones(len(table))
+    for row in np.flatnonzero(parts @ cells.astype(np.int64)):
+        inside = parts.indices[parts.indptr[row] : parts.indptr[row + 1]]
+        free = inside[~hidden[inside] & ~cells[inside] & (counted[inside] > 0)]
+        if len(free):
+            found[free[np.argmin(counted[free])]] = True
+    return found
 
 
 def _beside(joint: JointJudgement) -> str:
@@ -83,7 +145,17 @@ def protect_together(
     table, method = release.table, release.method
     fact = _told(release, memory, ~release.protected.withheld)
     joint = JointJudgement(memory, fact)
-    if joint.is_alone or not _wrong(joint, table, fact):
+    if joint.is_alone:
+        return None
+    if joint.is_large and isinstance(method, Suppression) and table.status is not None:
+        hidden = release.protected.withheld
+        more = _loosened(joint, table, hidden)
+        if more is not None:
+            if np.array_equal(more, hidden):
+                return None
+            hiding = method.hide(table, rng=rng, progress=progress, withheld=more)
+            return Together(hiding, len(table))
+    if not _wrong(joint, table, fact):
         return None
     if not isinstance(method.acting, Suppression) or method.acting is not method:
         raise InfeasibleError(

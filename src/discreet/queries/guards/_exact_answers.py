@@ -322,8 +322,8 @@ class ExactAnswers(Keeper):
             attribute = self._family.get(attribute, attribute)
             if self._cells is not None and fact.withheld.any():
                 raise _cut()
-            for inside in told_sets(fact, fact.withheld, self._profiles):
-                self._history.withholding(attribute).learn(self._valued(measure, inside))
+            hidden = told_sets(fact, fact.withheld, self._profiles)
+            self._history.withhold(attribute, [self._valued(measure, one) for one in hidden])
             for inside in told_sets(fact, fact.exact, self._profiles):
                 if self._cells is not None:
                     self._require_union(inside)

@@ -31,6 +31,36 @@ class Step:
     joint: Decision | None
 
 
+class _Tabled:
+    """What is told of an attribute beside tables, with and without the cells that they withhold.
+
+    Other auditors count the sum over everybody as told; a table may withhold it. So there is one
+    record more here, which nobody asks about.
+    """
+
+    def __init__(self, counts: Ids, k: int) -> None:
+        everybody = np.append(counts, 2 * k)
+        self._told, self._all = Auditor(everybody, k), Auditor(everybody, k)
+        self.withholds = False
+
+    def withhold(self, cells: Sequence[Ids]) -> None:
+        for inside in cells:
+            self.withholds = True
+            self._all.learn(inside)
+
+    def learn(self, here: Ids) -> None:
+        self._told.learn(here)
+        self._all.learn(here)
+
+    def tells(self, here: Ids) -> bool:
+        """Whether withheld cells have a part in a sum.
+
+        Where it follows from what is told and all withheld cells, and not without these, it may
+        tell one of them; else it cannot.
+        """
+        return self._all.decide(here).known and not self._told.decide(here).known
+
+
 class ExactHistory:
     """An auditor per attribute, and what else limits the answers about it.
 
@@ -60,8 +90,8 @@ class ExactHistory:
         self._audits = settings.mode == "history"
         self.auditors: dict[str, Auditor] = {}
         self._rooms: dict[str, Room] = {}
-        #: What is told and what tables withhold, as if all of it were told.
-        self._withheld: dict[str, Auditor] = {}
+        #: What is told beside tables, and that with all cells that they withhold.
+        self._tabled: dict[str, _Tabled] = {}
         #: What users of all settings are told: they may tell each other.
         self._joint: dict[str, Auditor] = {}
 
@@ -77,14 +107,14 @@ class ExactHistory:
 
     def withholds(self, attributes: Sequence[str]) -> bool:
         """Whether tables withhold cells of any of the attributes."""
-        return not self._withheld.keys().isdisjoint(attributes)
+        return any(name in self._tabled and self._tabled[name].withholds for name in attributes)
 
     def step(self, attribute: str, here: Ids) -> Step | None:
         """Return what answering about some profiles would change, or None if it is unsafe."""
         decision = joint = plan = None
         if self._audits:
             decision = self._auditor(attribute).decide(here)
-            if not decision.safe or (not decision.known and self._tells_withheld(attribute, here)):
+            if not decision.safe or self._tells_withheld(attribute, here):
                 return None
             if not decision.known and (room := self._room(attribute)) is not None:
                 plan = room.after(here)
@@ -124,20 +154,17 @@ class ExactHistory:
         return counts
 
     def _tells_withheld(self, attribute: str, here: Ids) -> bool:
-        """Whether an answer could tell, with earlier ones, a cell that a table withholds.
-
-        Where it follows from what is told and all withheld cells together, it may; else it cannot.
-        """
-        withheld = self._withheld.get(attribute)
-        return withheld is not None and withheld.decide(here).known
+        """Whether an answer could tell, with earlier ones, a cell that a table withholds."""
+        tabled = self._tabled.get(attribute)
+        return tabled is not None and tabled.withholds and tabled.tells(here)
 
     def accept(self, decided: Mapping[str, Step]) -> None:
         """Take what is answered into the history."""
         for attribute, step in decided.items():
             if step.decision is not None:
                 self.auditors[attribute].accept(step.decision)
-                if attribute in self._withheld:
-                    self._withheld[attribute].learn(step.decision.inside)
+                if attribute in self._tabled:
+                    self._tabled[attribute].learn(step.decision.inside)
             if step.plan is not None:
                 self._rooms[attribute].accept(step.plan)
             if step.joint is not None:
@@ -149,8 +176,8 @@ class ExactHistory:
         What was given cannot be taken back, and counts whatever it means. One of other settings
         that these would not give counts among all answers together, where the smallest k is kept.
         """
-        if attribute in self._withheld:
-            self._withheld[attribute].learn(here)
+        if attribute in self._tabled:
+            self._tabled[attribute].learn(here)
         if self._audits:
             auditor = self._auditor(attribute)
             if own or self._floor is None:
@@ -165,18 +192,18 @@ class ExactHistory:
         if self._floor is not None:
             self._together(attribute).learn(here)
 
-    def withholding(self, attribute: str) -> Auditor:
-        """Return the auditor of what is told and what tables withhold."""
-        if attribute not in self._withheld:
-            self._withheld[attribute] = Auditor(self._counts(attribute), self._settings.k)
-        return self._withheld[attribute]
+    def withhold(self, attribute: str, cells: Sequence[Ids]) -> None:
+        """Take the cells into the history that a table withholds, before those that it tells."""
+        if attribute not in self._tabled:
+            self._tabled[attribute] = _Tabled(self._counts(attribute), self._settings.k)
+        self._tabled[attribute].withhold(cells)
 
     def forget(self) -> None:
         """Drop everything; the ledger is replayed."""
         self.auditors.clear()
         self._rooms.clear()
         self._joint.clear()
-        self._withheld.clear()
+        self._tabled.clear()
 
 
 def smallest_k(guard: ExactSettings, data: Protected, ledger: Ledger | None) -> int | None:
