@@ -8,7 +8,7 @@ import pytest
 import discreet as dc
 from discreet.protocols.arithmetic import rehearse, split
 from discreet.protocols.arithmetic.comparison import unpack
-from discreet.protocols.joint.judging import audiences, judge, merge
+from discreet.protocols.joint.judging import audiences, judge, merge, see
 from discreet.randomness import Randomness
 from tests.protocols.joint.plain import plain_flags, random_parts, summary
 
@@ -27,15 +27,15 @@ def flags_on_shares(parts, rules, *, collusion=1, tops=2):
 
     def work(node):
         of = [[one[node.index] for one in owner] for owner in shared]
-        bits = judge(
+        seen = see(
             node,
-            rules,
             [owner[0] for owner in of],
             {"m": [owner[1] for owner in of]},
             {"m": [owner[2] for owner in of]},
             {},
             collusion=collusion,
         )
+        bits = judge(node, rules, seen)
         return unpack(node.open_bits(bits, "flags"), len(parts[0])).astype(bool)
 
     results, rings = rehearse(work)

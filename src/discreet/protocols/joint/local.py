@@ -70,6 +70,7 @@ def start(
     keys: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
     measures: Sequence[str] | Mapping[str, Any] | None = None,
     conditions: Mapping[str, str] | None = None,
+    hierarchies: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     rules: Sequence[Rule | Any] = ("minimum-frequency", {"p-percent": 10}, "zero-cells"),
     together: Sequence[Sequence[str]] | None = None,
     unit: str | None = None,
@@ -90,7 +91,7 @@ def start(
     keys, measures, conditions
         Columns to group by, to sum and to use in WHERE. By default text columns are keys and numbers
         are measures; codes and bounds that are not given are taken from all data.
-    rules, together, unit, request, collusion, time_limit, computations, budget
+    hierarchies, rules, together, unit, request, collusion, time_limit, computations, budget
         As in the policy. Where a computation needs a dealer, one more process is started.
     """
     datasets = [as_dataset(one) for one in data]
@@ -126,6 +127,10 @@ def start(
                 {one.name: plain(dataclasses.asdict(one))} if isinstance(one, Rule) else one
                 for one in rules
             ],
+            "hierarchies": {
+                key: {one: list(codes) for one, codes in groups.items()}
+                for key, groups in (hierarchies or {}).items()
+            },
             "together": None if together is None else [list(group) for group in together],
             "unit": unit,
             "request": request,

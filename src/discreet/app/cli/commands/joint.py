@@ -120,6 +120,10 @@ def ask(
     totals: Annotated[
         bool, typer.Option("--totals", help="Also totals over the last key, the last two, ….")
     ] = False,
+    margins: Annotated[
+        bool,
+        typer.Option("--margins", help="All totals; further cells are withheld to protect others."),
+    ] = False,
     learned: _LearnedOption = False,
     as_json: console.JsonOption = False,
 ) -> None:
@@ -132,7 +136,7 @@ def ask(
 
     found, _ = permitted_policy(policy)
     with Joint(_joint(found, policy), as_, key=key) as joint:
-        table = joint.ask(sql, totals=totals)
+        table = joint.ask(sql, totals=totals, margins=margins)
     console.show(table, as_json=as_json)
     if learned and not as_json:
         console.show(table.leakage, as_json=False)
