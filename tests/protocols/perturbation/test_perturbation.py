@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import discreet as dc
+from discreet.audit.spectral import shrinkage, spectral_filter
 from discreet.errors import InputError
 from discreet.protocols.perturbation.reconstruction import shares
-from discreet.protocols.perturbation.spectral import shrinkage, spectral_filter
 
 RNG = dc.Randomness.seeded(5)
 
