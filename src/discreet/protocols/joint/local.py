@@ -38,12 +38,22 @@ class Parties:
 
     policy: JointPolicy
     folder: Path
-    processes: Mapping[str, subprocess.Popen[bytes]]
+    processes: dict[str, subprocess.Popen[bytes]]
 
     @property
     def ledgers(self) -> dict[str, Path]:
         """The ledger of each party."""
         return {name: self.folder / f"{name}.db" for name in self.processes}
+
+    def restart(self, party: str) -> None:
+        """Start a party again that ended, with the ledger and the key it had."""
+        before = self.processes[party]
+        if before.poll() is None:
+            before.terminate()
+            before.wait()
+        role = party if party == "dealer" else "node" if party == "node" else "owner"
+        self.processes[party] = _process(self.folder, party, role)
+        _await(self)
 
     def close(self) -> None:
         """Stop the processes and remove their files."""
