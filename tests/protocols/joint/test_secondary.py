@@ -9,9 +9,11 @@ import pytest
 import discreet as dc
 from discreet.audit.intervals import audit_table
 from discreet.audit.sensitivity import mark
-from discreet.errors import InputError
+from discreet.errors import InputError, RefusedError
 from discreet.protocols.joint.hypercubes import NONE, Lattice
+from discreet.protocols.joint.verification import verify_ledgers
 from discreet.tables.published import audit_published
+from tests.protocols.joint.here import here
 from tests.protocols.joint.rehearsed import instance_records, policy_for, rehearse_table
 
 RULES = (dc.MinimumFrequency(3), dc.PPercent(15))
@@ -191,3 +193,23 @@ def test_stored_tables_split_over_three_owners(data_folder, name):
     found, sensitive = unsafe(frames, policy, table, keys, "value", ("outsider",))
     assert sensitive > 0
     assert found == 0
+
+
+def test_margins_over_tls_with_an_independent_node_and_ledgers_that_agree():
+    frames = owners(1)[:2]
+    stated = {"keys": CODES, "hierarchies": TREE, "measures": {"cost": {"bound": 1e9}}}
+    with here(frames, rules=STATED, **stated) as joint:
+        table = joint.table(list(CODES), "cost", margins=True)
+        assert 0 < table.withheld < len(table.frame)
+        again = joint.ask(SQL.replace("SUM(cost) AS cost", "AVG(cost) AS mean"), margins=True)
+        assert (again.frame.status == table.frame.status).all()
+        # Other totals of the same records would tell withheld cells.
+        for other in ({"totals": True}, {}):
+            with pytest.raises(RefusedError) as caught:
+                joint.ask(SQL, **other)
+            assert caught.value.code == "joint-history"
+        with pytest.raises(InputError):
+            joint.ask(SQL, totals=True, margins=True)
+        found = verify_ledgers(list(joint.files.values()))
+        assert found.agrees, found.findings
+    assert unsafe(frames, joint.policy, table, list(CODES), "cost")[0] == 0
