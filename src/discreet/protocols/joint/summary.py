@@ -66,6 +66,10 @@ def require_offer(data: Dataset, policy: JointPolicy) -> None:
             )
     if policy.together is not None:
         _require_unrelated(data, policy.together)
+    if policy.keys:
+        # A summary that fails does so now; and the first question waits for no import.
+        key, measures = next(iter(policy.keys)), tuple(policy.measures)
+        summarize(data, Demand("", "", (key,), measures, measures, None, ()), policy)
 
 
 def _require_unrelated(data: Dataset, groups: Sequence[Sequence[str]]) -> None:
