@@ -131,11 +131,11 @@ class Lattice:
         order = np.argsort(flat, kind="stable")
         order = order[flat[order] < _NEVER][:most]
         chosen = np.unravel_index(order, cost.shape)
-        ends = [of[one] for of, one in zip(pairs, chosen, strict=True)]
+        chosen_ends = [of[one] for of, one in zip(pairs, chosen, strict=True)]
         corners = np.stack(
             [
                 np.ravel_multi_index(
-                    tuple(e[:, s] for e, s in zip(ends, side, strict=True)), self.shape
+                    tuple(e[:, s] for e, s in zip(chosen_ends, side, strict=True)), self.shape
                 )
                 for side in itertools.product((0, 1), repeat=len(at))
             ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -56,8 +57,8 @@ def split(
     roles = {name: role for role, names in given.items() for name in names or ()}
     data = read(source, roles=roles)
 
-    def unique(columns: list[str]) -> float:
-        counts = data.frequencies(columns).column("count").to_pylist()
+    def unique(columns: Sequence[str]) -> float:
+        counts = data.frequencies(list(columns)).column("count").to_pylist()
         return sum(1 for one in counts if one == 1) / max(len(data), 1)
 
     pairs = [tuple(one.split(",")) for one in forbid or ()]
@@ -67,7 +68,7 @@ def split(
         keys=keys,
         forbidden=pairs,
         risk=unique,
-        largest_risk=largest_risk,  # type: ignore[arg-type]  # lists
+        largest_risk=largest_risk,
     )
     lines = [(place + 1, ", ".join(columns)) for place, columns in enumerate(found.columns)]
     if as_json:
