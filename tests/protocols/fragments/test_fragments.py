@@ -14,7 +14,8 @@ import discreet as dc
 from discreet.app.cli import main as cli
 from discreet.attacks.record_order import RecordOrder
 from discreet.errors import DiscreetError, InfeasibleError, InputError, RefusedError
-from discreet.protocols.fragments.asking import ROW_ID, Fragments
+from discreet.protocols.fragments.asking import Fragments
+from discreet.protocols.fragments.clouds import ROW_ID
 from discreet.protocols.fragments.colouring import colour
 
 ROLES = {"name": "identifier", "zip": "quasi", "age": "quasi", "debt": "confidential"}

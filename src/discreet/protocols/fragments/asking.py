@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +13,9 @@ from sqlglot import exp
 
 from discreet.data.addresses import without_passwords
 from discreet.data.dataset import read
-from discreet.data.engines import connect
 from discreet.errors import InputError, RefusedError
+from discreet.protocols.fragments.clouds import ROW_ID, Cloud, Clouds, order_of, selected
+from discreet.protocols.fragments.covariance import Covariances, covariances
 from discreet.protocols.joint.learned import Leakage
 from discreet.randomness import Randomness
 from discreet.report import Report, Rows, plain
@@ -26,19 +24,10 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow as pa
 
-    from discreet.protocols.fragments.covariance import Covariances
+__all__ = ["FragmentAnswer", "Fragments"]
 
-__all__ = ["ROW_ID", "FragmentAnswer", "Fragments", "order_of", "selected"]
-
-#: The column that numbers the rows of a fragment, in its own order.
-ROW_ID = "fragment_row"
 #: Position lists are filled up with other rows to a power of two, and to this many at least.
 _LEAST = 64
-
-
-def order_of(seed: bytes, size: int) -> npt.NDArray[np.int64]:
-    """Return which record lies in each row of a fragment."""
-    return np.argsort(Randomness.keyed(seed, b"order of a fragment").words(size), kind="stable")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -57,45 +46,8 @@ class FragmentAnswer(Report):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Cloud:
-    address: str
-    columns: tuple[str, ...]
-    seed: bytes = dataclasses.field(repr=False)
-
-
-@dataclasses.dataclass(frozen=True)
-class Fragments:
+class Fragments(Clouds):
     """A relation in fragments, as its controller sees it; `open` reads the controller's file."""
-
-    relation: str
-    records: int
-    clouds: tuple[_Cloud, ...]
-
-    @classmethod
-    def open(cls, keys: str | Path) -> Fragments:
-        """Return the fragments that a controller's file describes."""
-        try:
-            stated = json.loads(Path(keys).read_text(encoding="utf-8"))
-            clouds = tuple(
-                _Cloud(str(one["address"]), tuple(one["columns"]), bytes.fromhex(one["seed"]))
-                for one in stated["clouds"]
-            )
-            return cls(str(stated["relation"]), int(stated["records"]), clouds)
-        except (OSError, ValueError, KeyError, TypeError):
-            raise InputError(
-                "the file does not describe fragments", code="not-fragments", file=Path(keys),
-                hint="give the file that `discreet fragments split` wrote",
-            ) from None  # fmt: skip
-
-    @property
-    def columns(self) -> tuple[tuple[str, ...], ...]:
-        """The columns of each cloud."""
-        return tuple(cloud.columns for cloud in self.clouds)
-
-    def fetch(self, cloud: _Cloud, query: exp.Query) -> pa.Table:
-        """Return what one cloud answers about its fragment."""
-        with contextlib.closing(connect(cloud.address)) as engine:
-            return engine.aggregate(query, {self.relation: engine.table(self.relation)})
 
     def ask(self, sql: str) -> FragmentAnswer:
         """Answer one SELECT over the whole relation.
@@ -118,8 +70,6 @@ class Fragments:
 
     def covariances(self, columns: Sequence[str]) -> Covariances:
         """Return the covariances of columns, wherever they are, without fetching them."""
-        from discreet.protocols.fragments.covariance import covariances
-
         return covariances(self, columns)
 
     def _answer(self, found: pa.Table, asked: Mapping[str, Sequence[str]]) -> FragmentAnswer:
@@ -193,12 +143,12 @@ class Fragments:
             columns |= {name: chosen.column(name) for name in names}
         return pa.table(columns)
 
-    def _conditions(self, query: exp.Expr) -> list[tuple[_Cloud, exp.Expr]]:
+    def _conditions(self, query: exp.Expr) -> list[tuple[Cloud, exp.Expr]]:
         """Return the parts of the condition that one cloud can tell by itself."""
         where = query.args.get("where")
         parts = [] if where is None else list(where.this.flatten()) if isinstance(
             where.this, exp.And) else [where.this]  # fmt: skip
-        found: dict[_Cloud, exp.Expr] = {}
+        found: dict[Cloud, exp.Expr] = {}
         for part in parts:
             names = {column.name for column in part.find_all(exp.Column)}
             for cloud in self.clouds:
@@ -215,12 +165,6 @@ class Fragments:
         others = np.setdiff1d(np.arange(self.records), rows)
         chosen = Randomness.secure().sample(len(others), size - len(rows))
         return np.sort(np.concatenate([rows, others[chosen]]))
-
-
-def selected(relation: str, names: Sequence[str]) -> exp.Select:
-    """Return the statement that fetches columns."""
-    columns = [exp.column(name, quoted=True) for name in names]
-    return exp.select(*columns).from_(exp.to_identifier(relation, quoted=True))
 
 
 _LEAKAGE = Leakage.of(

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InputError
-from discreet.protocols.fragments.asking import ROW_ID, Fragments, order_of, selected
+from discreet.protocols.fragments.clouds import ROW_ID, Clouds, order_of, selected
 from discreet.protocols.joint.learned import FOLLOW, Leakage
 from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat
 from discreet.protocols.joint.methods.matrix_product import product_in_parts, same_records
@@ -92,7 +92,7 @@ class Covariances(Report):
         return ("column", *map(str, self.frame.columns)), lines
 
 
-def covariances(fragments: Fragments, columns: Sequence[str]) -> Covariances:
+def covariances(fragments: Clouds, columns: Sequence[str]) -> Covariances:
     """Return the covariances of some columns, wherever they are.
 
     Columns of one cloud are multiplied there. For those of two clouds each gets the seed of its own
@@ -129,7 +129,7 @@ def covariances(fragments: Fragments, columns: Sequence[str]) -> Covariances:
     return Covariances(frame, sent, _ControlledProduct().leakage())
 
 
-def _centred(fragments: Fragments, place: int, names: list[str]) -> tuple[list[str], Floats]:
+def _centred(fragments: Clouds, place: int, names: list[str]) -> tuple[list[str], Floats]:
     """Return what a cloud computes with: its columns less their means, in the order of the records."""
     cloud = fragments.clouds[place]
     table = fragments.fetch(cloud, selected(fragments.relation, [*names, ROW_ID]))

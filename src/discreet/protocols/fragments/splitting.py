@@ -16,7 +16,8 @@ from discreet.data.dataset import as_dataset
 from discreet.data.engines import connect
 from discreet.data.schema import Role
 from discreet.errors import InputError
-from discreet.protocols.fragments.asking import ROW_ID, Fragments, order_of
+from discreet.protocols.fragments.asking import Fragments
+from discreet.protocols.fragments.clouds import ROW_ID, order_of
 from discreet.protocols.fragments.colouring import colour
 from discreet.randomness import Randomness
 
