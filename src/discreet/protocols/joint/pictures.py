@@ -45,10 +45,11 @@ def draw_learned(transcripts: Mapping[str, Any]) -> str:
     for party, one in transcripts.items():
         got = sum(way["bytes"] for way in one.get("received", {}).values())
         told = sum(opening["bytes"] for opening in one.get("opened", ()))
-        rows.append({"party": party, "what": "opened to it", "bytes": told})
-        rows.append({"party": party, "what": "uniformly random to it", "bytes": max(got - told, 0)})
-    x = {"field": "bytes", "type": "quantitative", "title": "bytes received, 1 added",
-         "axis": {"format": "~s"}, "scale": {"type": "symlog"}, "stack": None}  # fmt: skip
+        rows.append({"party": party, "what": "opened to it", "bytes": max(told, 1)})
+        rows.append({"party": party, "what": "uniformly random to it", "bytes": max(got - told, 1)})
+    x = {"field": "bytes", "type": "quantitative", "title": "bytes received",
+         "axis": {"format": "~s", "values": [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9]},
+         "scale": {"type": "log"}, "stack": None}  # fmt: skip
     colour = {"field": "what", "type": "nominal", "title": None, "legend": {"orient": "top"},
               "scale": {"range": [_WARM, _SOFT]}}  # fmt: skip
     offset = {"field": "what", "type": "nominal"}
@@ -94,7 +95,9 @@ def draw_noise(shared: npt.ArrayLike, central: npt.ArrayLike, *, bins: int = 40)
     """Return the distributions of noise that owners add in shares and of central noise, as steps."""
     several = {"in shares": np.asarray(shared), "central": np.asarray(central)}
     both = np.concatenate([one.reshape(-1) for one in several.values()]).astype(np.float64)
-    edges = np.histogram_bin_edges(both, bins)
+    # Noise is whole numbers: bins of whole width hold equally many of them.
+    width = max(1, int(np.ceil((both.max() - both.min() + 1) / bins)))
+    edges = np.arange(np.floor(both.min()), both.max() + 2 * width, width) - 0.5
     rows = [
         {"noise": float(edge), "share": float(part), "who": name}
         for name, values in several.items()
