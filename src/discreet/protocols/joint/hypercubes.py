@@ -16,12 +16,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from discreet.data.hierarchy import Hierarchy
 
 __all__ = ["NONE", "Candidates", "Lattice"]
 
 Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 #: Hypercubes that are looked at for one cell; of longer lists the cheapest ends in each dimension.
 _MOST = 20_000
@@ -76,7 +78,7 @@ class Lattice:
         return np.asarray(functools.reduce(np.multiply.outer, whole)).reshape(-1)
 
     @functools.cached_property
-    def weights(self) -> npt.NDArray[np.float64]:
+    def weights(self) -> Floats:
         """How many single cells each cell adds up: what withholding it costs."""
         below = [
             (inside & tree.is_leaf).sum(axis=1).astype(np.float64)
@@ -125,8 +127,7 @@ class Lattice:
             pairs.append(ends[order])
             moving.append(moved[order])
         for axis, moved in enumerate(moving):
-            along = np.tensordot(moved.astype(np.float64), cost, axes=(1, axis))
-            cost = np.moveaxis(along, 0, axis)
+            cost = _added_along(cost, moved, axis)
         flat = cost.reshape(-1)
         order = np.argsort(flat, kind="stable")
         order = order[flat[order] < _NEVER][:most]
@@ -156,3 +157,10 @@ class Lattice:
         first, second = inside[:, ends[:, 0]].T, inside[:, ends[:, 1]].T
         alone = (ends[:, 0] == ends[:, 1])[:, None]
         return ends, np.where(alone, first, first ^ second)
+
+
+def _added_along(values: Floats, chosen: Bools, axis: int) -> Floats:
+    """Return sums over the codes that each line chooses along an axis; lines choose few."""
+    front = np.moveaxis(values, axis, 0)
+    found = sparse.csr_array(chosen.astype(np.float64)) @ front.reshape(len(front), -1)
+    return np.moveaxis(np.asarray(found).reshape(len(chosen), *front.shape[1:]), 0, axis)
