@@ -8,6 +8,7 @@ Rules judge sums of non-negative contributions. What their inequalities imply, w
   share of the total only grows);
 - two safe cells of different contributors are safe together (Cox's sub-additivity), where the rule
   claims it;
+- no level exceeds the bound that the rule states for those who cannot see contributions;
 - neither the order of the records nor the order of the cells matters.
 """
 
@@ -20,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 import discreet as dc
-from discreet.audit.rules._base import Rule, Verdict, verdict
+from discreet.audit.rules._base import Inequality, Rule, Verdict, verdict
 from discreet.data.table import Table
 from tests.laws import parameters
 
@@ -158,7 +159,30 @@ def safe_cells_are_safe_together(member: type[Rule]) -> None:
         assert not wrong.size, f"{rule}: {ones[wrong[0]]} and {twos[wrong[0]]} are safe, not both"
 
 
+def no_level_exceeds_its_bound(member: type[Rule]) -> None:
+    rng = np.random.default_rng(21)
+    table = cells(*(contributions(rng) for _ in range(CASES)), [0.0, 0.0])
+    for rule in tried(member, 22):
+        if not rule.inequalities():
+            continue
+        bound = rule.level_bound()
+        most = float(bound.share) * table.value + bound.amount
+        for one, most_here in ((table, most), (counted(table), bound.contributors)):
+            found = rule.judge(one)
+            if one.statistic == "count" and not found.sensitive.any():
+                continue
+            if one.statistic == "count" and any(form.total for form in rule.inequalities()):
+                continue  # it judges amounts; counts are no concern of it
+            assert (found.upper <= most_here + 1e-9).all(), f"{rule} asks for more than it says"
+
+
+def counted(table: Table) -> Table:
+    assert table.count is not None
+    return dataclasses.replace(table, value=table.count.astype(float)).replace(statistic="count")
+
+
 LAWS = (
+    no_level_exceeds_its_bound,
     blind_to_order,
     levels_belong_to_sensitive_cells,
     a_small_contributor_never_makes_a_cell_sensitive,
@@ -220,7 +244,21 @@ class Unprotected(Rule):
         return verdict(self.needs_count(table) < 3, none, none)
 
 
+@dataclasses.dataclass(frozen=True)
+class Greedy(Rule):
+    """Asks for the whole value, and says that it asks for a tenth."""
+
+    name: ClassVar[str] = "greedy"
+
+    def inequalities(self) -> tuple[Inequality, ...]:
+        return (Inequality.scaled(total=100, largest=(-110,)),)
+
+    def judge(self, table: Table) -> Verdict:
+        return verdict(np.ones(len(table), dtype=bool), table.value, table.value)
+
+
 BROKEN = {
+    Greedy: no_level_exceeds_its_bound,
     EverySecond: blind_to_order,
     Unprotected: levels_belong_to_sensitive_cells,
     Crowded: a_small_contributor_never_makes_a_cell_sensitive,

@@ -5,6 +5,7 @@ from discreet.registry import lazy
 __getattr__, __all__ = lazy(
     __name__,
     {
+        "Fragments": "discreet.protocols.fragments.asking",
         "Joint": "discreet.protocols.joint.analyst",
         "JointPolicy": "discreet.protocols.joint.declaration",
         "JointTable": "discreet.protocols.joint.result",
@@ -16,6 +17,7 @@ __getattr__, __all__ = lazy(
         "RetrievalTable": "discreet.protocols.retrieval.table",
         "SearchRisk": "discreet.protocols.search._base",
         "Vocabulary": "discreet.protocols.search._base",
+        "fragment": "discreet.protocols.fragments.splitting",
         "randomize": "discreet.protocols.perturbation.randomizing",
         "reconstruct": "discreet.protocols.perturbation.reconstruction",
         "retrieval_risk": "discreet.protocols.retrieval.evaluation",

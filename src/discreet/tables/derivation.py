@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from discreet.data.hierarchy import Hierarchy
+from discreet.data.hierarchy_files import hierarchy_file
 from discreet.data.table import Table
 from discreet.dp.accountant import Accountant
 from discreet.dp.caution import caution
@@ -29,7 +30,6 @@ from discreet.tables.methods._promised import concentrated, verdict_of
 from discreet.tables.methods._shares import read_query
 from discreet.tables.methods._tree_estimate import TreeEstimate
 from discreet.tables.methods.top_down import combinations_of
-from discreet.tables.published import hierarchy_file
 
 __all__ = ["Derivation", "derive"]
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from discreet.audit.rules import Rule
 from discreet.data.dataset import Dataset
+from discreet.data.hierarchy_files import hierarchy_file
 from discreet.data.release import Evidence, Release, Standing
 from discreet.data.table import Dimension, Floats, Ints, Table
 from discreet.dp.grant import charge
@@ -33,7 +34,6 @@ from discreet.tables.methods._places import Places
 from discreet.tables.methods._promised import verdict_of
 from discreet.tables.methods._tree_estimate import Interval, TreeEstimate
 from discreet.tables.methods.top_down import TopDown
-from discreet.tables.published import hierarchy_file
 from discreet.tables.release import require_unseeded
 from discreet.tables.tabulation import Source, declared_hierarchies, require_columns
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from discreet.audit.exposure import Exposures, expose
 from discreet.audit.intervals import Audit
 from discreet.audit.rules import Rule
+from discreet.data.hierarchy_files import hierarchy_file
 from discreet.data.release import Evidence
 from discreet.data.table import Floats, Ints, Status, Table
 from discreet.errors import InputError
@@ -28,7 +29,6 @@ from discreet.tables.methods._base import (
     sensitive,
 )
 from discreet.tables.methods._tree_estimate import Interval
-from discreet.tables.published import hierarchy_file
 from discreet.tables.tabulation import mean_count
 from discreet.verification.held import Need
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from discreet.audit.intervals import Audit, audit_table
 from discreet.audit.knowledge import least
 from discreet.data.hierarchy import Hierarchy
+from discreet.data.hierarchy_files import hierarchy_file
 from discreet.data.linked import LinkedTables
 from discreet.data.table import Dimension, Floats, Status, Table
 from discreet.errors import InputError, nearest
@@ -27,8 +27,6 @@ __all__ = [
     "OWN",
     "PublishedAudit",
     "audit_published",
-    "file_name",
-    "hierarchy_file",
     "read_published",
 ]
 
@@ -425,28 +423,6 @@ def _totals(table: Table) -> dict[str, str | None]:
         dimension.name: dimension.total if (table.codes[:, place] == 0).any() else None
         for place, dimension in enumerate(table.dimensions)
     }
-
-
-def file_name(name: str) -> str:
-    """Return the name of an attribute as part of the name of a file, no two attributes alike.
-
-    >>> file_name("region"), file_name("size class")
-    ('region', 'size_class-3475df')
-    """
-    plain = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)
-    if plain == name:
-        return plain
-    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
-
-
-def hierarchy_file(name: str, number: int = 0) -> str:
-    """Return the name of the file with one of an attribute's hierarchies.
-
-    >>> hierarchy_file("region"), hierarchy_file("region", 1)
-    ('hierarchy_region.csv', 'hierarchy_region.2.csv')
-    """
-    # A point is in no attribute's part of the name: "region_2" is another attribute.
-    return f"hierarchy_{file_name(name)}{f'.{number + 1}' if number else ''}.csv"
 
 
 def _hierarchies_of(name: str, given: Mapping[str, Any], path: Path | None) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.audit.intervals import Audit
 from discreet.data.dataset import Dataset
 from discreet.data.facts import Facts
+from discreet.data.hierarchy_files import file_name, write_hierarchies
 from discreet.data.release import Evidence, Release, Standing
 from discreet.errors import RefusedError
 from discreet.progress import Progress, silent
@@ -18,7 +19,6 @@ from discreet.tables.assessment import Assessment
 from discreet.tables.loss import TableLoss
 from discreet.tables.measured_file import MEASUREMENTS, write_measurements
 from discreet.tables.protected_table import ProtectedTable
-from discreet.tables.published import file_name, hierarchy_file
 from discreet.verification import Held
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class TableRelease(ProtectedTable, Release):
         frame.to_parquet(folder / "cells.parquet", index=False)
         _write_excel(frame, folder / "cells.xlsx", self.caution)
         for dimension in self.table.dimensions:
-            _write_hierarchies(dimension.hierarchies, dimension.name, folder)
+            write_hierarchies(dimension.hierarchies, dimension.name, folder)
         estimate = self.protected.estimate
         if estimate is not None and estimate.measured is not None:
             levels = self.protected.facts["levels"]
@@ -231,17 +231,6 @@ def require_unseeded(randomness: str) -> None:
             code="seeded-randomness",
             hint="leave out rng, or pass rng=Randomness.secure()",
         )
-
-
-def _write_hierarchies(hierarchies: tuple[Any, ...], name: str, folder: Path) -> None:
-    import csv
-
-    for number, hierarchy in enumerate(hierarchies):
-        path = folder / hierarchy_file(name, number)
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["child", "parent"])
-            writer.writerows(hierarchy.pairs())
 
 
 def _has_sheet(cells: Sized) -> bool:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import discreet as dc
 from discreet.app.cli import main as cli
-from discreet.errors import EngineError, InfeasibleError, InputError, RefusedError
+from discreet.errors import DiscreetError, EngineError, InfeasibleError, InputError, RefusedError
 from discreet.ledger.entry import Draft
 from discreet.ledger.opening import open_ledger
 from discreet.protocols.joint.noise import NoisePlan, lacking
@@ -364,7 +364,7 @@ def test_the_commands_run_a_computation_with_processes_that_are_killed():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_owners_killed_at_random_moments(seed):
     """The sum is exact for those who stayed, or there is an error and nothing is opened."""
     rng = np.random.default_rng(seed)
@@ -373,22 +373,35 @@ def test_owners_killed_at_random_moments(seed):
     with dc.Joint.local(
         frames, name="stays", keys={}, measures={}, computations=agreed, time_limit=8
     ) as joint:
-        victims = rng.choice(5, 2, replace=False)
-        timers = [
-            threading.Timer(rng.uniform(0, 0.4), joint._closing.processes[f"owner{v + 1}"].kill)
-            for v in victims
-        ]
-        for timer in timers:
-            timer.start()
-        found = joint.run("sum")
-        for timer in timers:
-            timer.join()
-        sums = [frame.cost.sum() for frame in frames]
-        possible = [
-            sum(s for place, s in enumerate(sums) if place not in gone)
-            for gone in ([], [victims[0]], [victims[1]], list(victims))
-        ]
-        assert found["sum"][0] in possible
+        sums, parties, left_out = [frame.cost.sum() for frame in frames], joint._closing, 0
+        for _ in range(10):
+            victims = rng.choice(5, 2, replace=False)
+            timers = [
+                threading.Timer(rng.uniform(0, 0.4), parties.processes[f"owner{v + 1}"].kill)
+                for v in victims
+            ]
+            for timer in timers:
+                timer.start()
+            before = len(verify_ledgers(joint.ledgers).opened)
+            try:
+                found = joint.run("sum")["sum"][0]
+            except DiscreetError:
+                found = None
+            for timer in timers:
+                timer.join()
+            possible = [
+                sum(s for place, s in enumerate(sums) if place not in gone)
+                for gone in ([], [victims[0]], [victims[1]], list(victims))
+            ]
+            if found is None:
+                assert len(verify_ledgers(joint.ledgers).opened) == before
+            else:
+                assert found in possible
+                left_out += found != possible[0]
+            for victim in victims:
+                parties.processes[f"owner{victim + 1}"].wait()
+                parties.restart(f"owner{victim + 1}")
+        assert left_out  # some were killed in the middle
 
 
 def test_keys_that_nobody_signed_are_refused():
@@ -424,3 +437,38 @@ def test_a_regression_on_the_census_split_by_columns(data_folder, way, columns, 
     # In units of standardised columns: dollars against weights say little of precision.
     scale = x.std(axis=0) / census["FICA"].std()
     assert np.abs((found - central) * scale)[1:].max() < error
+
+
+def test_laplace_noise_is_added_in_full_by_every_owner():
+    plan = dc.SecureSum(epsilon=0.5, law="laplace").noise(3, (100.0,))
+    assert plan.deviations == (4.0, 40_000.0)  # half of epsilon for each of two numbers
+    assert plan.event.startswith("pure 0.5")
+    parts = {o: np.full((50, 1), 20.0) for o in "abc"}
+    protocol = dc.SecureSum(epsilon=0.5, law="laplace")
+    drawn = [rehearse_protocol(protocol, parts).shown["count"][0] - 150 for _ in range(60)]
+    # The variance of three times Laplace noise of scale 4 is 96, of one 32; of 60 draws it is off by
+    # half once in a thousand.
+    assert 45 < np.var(drawn) < 250
+
+
+@pytest.mark.slow
+def test_the_distribution_of_sums_with_noise_in_parts_is_the_central_one():
+    from scipy.stats import chi2
+
+    from discreet.dp.mechanisms.gaussian import Gaussian
+
+    plan = NoisePlan.of(0.2, [1], shares=5)
+    n = 100_000
+    added = np.zeros(n, dtype=np.int64)
+    for _ in range(5):
+        source = Gaussian().noise(epsilon=1 / plan.deviations[0], sensitivity=1)
+        added += np.array(source.draw([0] * n))
+    places = np.arange(-60, 61)
+    central = np.exp(-(places**2) / (2 * 25.0))
+    expected = n * central / central.sum()
+    found = np.array([(added == place).sum() for place in places])
+    many = expected > 20
+    statistic = ((found[many] - expected[many]) ** 2 / expected[many]).sum()
+    assert statistic < chi2.ppf(1 - 1e-4, many.sum() - 1)
+    assert np.std(added) <= 1.01 * 5.0
+    assert plan.rho <= 0.02 * (1 + 1e-9)  # what the central mechanism costs

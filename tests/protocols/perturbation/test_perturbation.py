@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import discreet as dc
+from discreet.audit.spectral import shrinkage, spectral_filter
 from discreet.errors import InputError
 from discreet.protocols.perturbation.reconstruction import shares
-from discreet.protocols.perturbation.spectral import shrinkage, spectral_filter
 
 RNG = dc.Randomness.seeded(5)
 
@@ -90,3 +90,22 @@ def test_laws_and_bounds_are_checked():
             dc.reconstruct([0.5], law, **wrong)
     with pytest.raises(InputError):
         dc.reconstruct([], law, low=0, high=1)
+
+
+def test_categories_behind_a_published_matrix():
+    rng = np.random.default_rng(9)
+    names = ["a", "b", "c"]
+    odds = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.15, 0.15, 0.7]])
+    truth = rng.choice(3, 20_000, p=[0.6, 0.3, 0.1])
+    changed = [names[rng.choice(3, p=odds[one])] for one in truth]
+    matrix = {
+        one: dict(zip(names, row, strict=True))
+        for one, row in zip(names, odds.tolist(), strict=True)
+    }
+    found = dc.reconstruct(changed, matrix)
+    shares = np.bincount(truth) / len(truth)
+    assert found.distance(shares) < 0.03 < found.distance(shares, raw=True)
+    assert found.rows()[1][0][0] == "a"
+    for wrong in ({"a": {"a": 1.0}}, {**matrix, "a": {"a": 0.5}}):
+        with pytest.raises(InputError):
+            dc.reconstruct(changed, wrong)

@@ -18,7 +18,7 @@ from discreet.registry import Member
 if TYPE_CHECKING:
     from discreet.data.table import Table
 
-__all__ = ["Inequality", "Rule", "Verdict", "holds"]
+__all__ = ["Inequality", "LevelBound", "Rule", "Verdict", "holds"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -79,6 +79,26 @@ class Inequality:
 
 
 @dataclasses.dataclass(frozen=True)
+class LevelBound:
+    """The greatest protection level of a rule, whatever the contributions: who judges unseen cells uses it."""
+
+    #: Of the cell's total.
+    share: Fraction = Fraction(0)
+    #: And an amount besides.
+    amount: float = 0.0
+    #: How many contributors more or fewer must remain possible.
+    contributors: int = 0
+
+    def __or__(self, other: LevelBound) -> LevelBound:
+        """Combine two rules: the greater of each."""
+        return LevelBound(
+            max(self.share, other.share),
+            max(self.amount, other.amount),
+            max(self.contributors, other.contributors),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
 class Rule(Member):
     """Says which cells of a table are sensitive, and their protection levels."""
 
@@ -92,6 +112,20 @@ class Rule(Member):
     def inequalities(self) -> tuple[Inequality, ...]:
         """Return what makes a cell sensitive: all of these hold; none where no forms can say it."""
         return ()
+
+    def level_bound(self) -> LevelBound:
+        """Return the most that a level can be: of a form a T < b1 x1 + b2 x2 + …, (max b − a) T / a.
+
+        >>> from discreet.audit.rules.p_percent import PPercent
+        >>> PPercent(15).level_bound().share
+        Fraction(3, 20)
+        """
+        found = LevelBound()
+        for form in self.inequalities():
+            if form.total > 0:
+                most = max(map(abs, (*form.largest, form.requested)))
+                found |= LevelBound(max(Fraction(most, form.total) - 1, Fraction(0)))
+        return found
 
     def completed(self, table: Table) -> Table:
         """Return the table with the empty cells that the rule judges, where it judges such."""

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from discreet.audit.rules._base import Inequality, Rule, Verdict, holds, magnitude, verdict
+from discreet.audit.rules._base import (
+    Inequality,
+    LevelBound,
+    Rule,
+    Verdict,
+    holds,
+    magnitude,
+    verdict,
+)
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
@@ -45,6 +55,11 @@ class MinimumFrequency(Rule):
     def inequalities(self) -> tuple[Inequality, ...]:
         """Return 0 < count < n."""
         return Inequality(count=-1), Inequality(count=1, constant=-self.n)
+
+    def level_bound(self) -> LevelBound:
+        """Return `range` percent of the value, and of counts that, or one."""
+        share = Fraction(str(self.range)) / 100
+        return LevelBound(share, contributors=max(1, math.ceil(share * (self.n - 1))))
 
     def judge(self, table: Table) -> Verdict:
         """Return the cells with at least one and fewer than n contributors."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from discreet.audit.rules._base import Inequality, Rule, Verdict, verdict
+from discreet.audit.rules._base import Inequality, LevelBound, Rule, Verdict, verdict
 from discreet.errors import InputError
 from discreet.registry import parameter
 
@@ -46,6 +46,10 @@ class ZeroCells(Rule):
     def inequalities(self) -> tuple[Inequality, ...]:
         """Return 0 < count and T < 1, T in whole units; where empty cells count no form can say it."""
         return () if self.empty else (Inequality(count=-1), Inequality(total=1, constant=-1))
+
+    def level_bound(self) -> LevelBound:
+        """Return the level, which is an amount."""
+        return LevelBound(amount=self.level)
 
     def completed(self, table: Table) -> Table:
         """Return the table with a cell for every combination of codes, where empty ones count."""

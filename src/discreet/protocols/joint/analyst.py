@@ -135,13 +135,16 @@ class Joint:
         joint._closing = parties
         return joint
 
-    def ask(self, sql: str, *, totals: bool = False) -> JointTable:
+    def ask(self, sql: str, *, totals: bool = False, margins: bool = False) -> JointTable:
         """Return the joint answer to `SELECT keys, COUNT, SUM, AVG … [WHERE …] GROUP BY keys`.
 
         With `totals` also over the last key, the last two keys, and so on: each is opened where the
         withheld cells in it are safe taken together, since a total tells their sum.
+
+        With `margins` all totals over all keys, and the subtotals of hierarchies: further cells are
+        withheld so that the margins tell no sensitive one (secondary suppression).
         """
-        demand = read_demand(sql, self.policy, totals=totals)
+        demand = read_demand(sql, self.policy, totals=totals, margins=margins)
         names = sorted({*self.policy.owners, *self.policy.nodes})
         cells = len(demand.shown(self.policy))
         rows = len(demand.opened())
@@ -151,7 +154,7 @@ class Joint:
             call, links = self._session(stack)
 
             def ask(name: str, label: str, body: bytes = b"", limit: int = 0) -> Message:
-                fields = {"totals": totals}
+                fields = {"totals": totals, "margins": margins}
                 return request(links[name], label, fields, body, limit=limit, time_limit=waits)
 
             everywhere(pool, call, names)
@@ -270,15 +273,21 @@ class Joint:
         return assembled(demand, self.policy, opened.withheld, opened.values, ordered)
 
     def table(
-        self, by: str | Sequence[str], measure: str | None = None, *, totals: bool = True
+        self,
+        by: str | Sequence[str],
+        measure: str | None = None,
+        *,
+        totals: bool = True,
+        margins: bool = False,
     ) -> JointTable:
-        """Return counts, and sums of a measure, by some keys, with their totals."""
+        """Return counts, and sums of a measure, by some keys, with their totals or all margins."""
         keys = ", ".join(quoted(key) for key in ([by] if isinstance(by, str) else by))
         what = f"{keys}, COUNT(*) AS count" + (
             "" if measure is None else f", SUM({quoted(measure)}) AS sum"
         )
         relation = quoted(self.policy.relation)
-        return self.ask(f"SELECT {what} FROM {relation} GROUP BY {keys}", totals=totals)  # noqa: S608 - names are quoted, and every party reads it by whitelist
+        sql = f"SELECT {what} FROM {relation} GROUP BY {keys}"  # noqa: S608 - names are quoted, and every party reads it by whitelist
+        return self.ask(sql, totals=totals and not margins, margins=margins)
 
     def sum(self, measure: str) -> JointTable:
         """Return the sum of a measure over all records, under the same rules as a table."""

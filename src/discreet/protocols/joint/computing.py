@@ -15,8 +15,10 @@ from discreet.protocols.arithmetic.node import Node
 from discreet.protocols.arithmetic.shares import BitShares, Shares, split
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand
-from discreet.protocols.joint.judging import judge
+from discreet.protocols.joint.hypercubes import Lattice
+from discreet.protocols.joint.judging import Views, judge, see
 from discreet.protocols.joint.seat import Ring
+from discreet.protocols.joint.secondary import Suppressor
 from discreet.protocols.transport.mesh import Mesh
 from discreet.randomness import Randomness
 
@@ -85,6 +87,7 @@ class TableRun:
         self._rows = demand.rows(policy)
         self._others = [one for one in policy.owners if one not in policy.nodes]
         self._node: Node | None = None
+        self._seen: Views | None = None
 
     def run(self) -> Opened | None:
         """Return what was opened, at a node; an owner that is none learns the pattern of totals."""
@@ -93,6 +96,8 @@ class TableRun:
         flags, parts = self._judged(self._inputs, len(cells), "cells")
         if flags is None:
             return None
+        if demand.margins:
+            flags = self._suppressed(flags)
         found = [(flags, self._opened(flags, parts, "cells"))]
         unresolved = {cells[place] for place in np.flatnonzero(flags)}
         for level in demand.levels:
@@ -134,11 +139,10 @@ class TableRun:
         if self._node is None:
             ring = Ring(mesh, policy.nodes, self._name)
             self._node = Node(policy.nodes.index(self._name), ring, rng=self._rng)
-        bits = self._flags(self._node, found, hidden)
-        meaning = f"which {what} are withheld"
-        self._before_opening(meaning, columns)
-        flags = unpack(self._node.open_bits(bits, "flags"), columns).astype(np.bool_)
-        mesh.transcript.open(meaning, flags.tobytes(), cells=columns)
+        self._seen = self._views(self._node, found)
+        bits = judge(self._node, policy.rules, self._seen, hidden=hidden)
+        sensitive = "sensitive" if self._demand.margins else "withheld"
+        flags = self._open_bits(f"which {what} are {sensitive}", bits, columns).astype(np.bool_)
         for other in self._others if self._demand.totals else ():
             mesh.send(other, "pattern", flags.tobytes())
         return flags, found
@@ -170,23 +174,43 @@ class TableRun:
             raise RefusedError("the nodes state different patterns", code="nodes-disagree")
         return flags.astype(np.bool_)
 
-    def _flags(self, node: Node, parts: Sequence[Shares], hidden: Numbers | None) -> BitShares:
+    def _open_bits(self, meaning: str, bits: BitShares, cells: int) -> Words:
+        """Open bits that all may see, after recording it."""
+        assert self._node is not None
+        self._before_opening(meaning, cells)
+        found = unpack(self._node.open_bits(bits, "flags"), bits.size)
+        self._mesh.transcript.open(meaning, found.astype(np.uint8).tobytes(), cells=cells)
+        return found
+
+    def _suppressed(self, primary: Flags) -> Flags:
+        """Withhold further cells, so that all margins of the others can be opened."""
+        policy, demand = self._policy, self._demand
+        assert self._node is not None
+        assert self._seen is not None
+        return Suppressor(
+            self._node,
+            Lattice(tuple(policy.tree(key) for key in demand.keys)),
+            self._seen,
+            policy.level_bound,
+            {name: policy.measures[name].scale for name in demand.judged},
+            self._open_bits,
+        ).pattern(primary)
+
+    def _views(self, node: Node, parts: Sequence[Shares]) -> Views:
         policy, measures = self._policy, self._demand.judged
 
         def rows(*wanted: tuple[str, str]) -> list[Shares]:
             places = [self._rows.index(one) for one in wanted]
             return [part[places] for part in parts]
 
-        tops = range(policy.largest)
-        return judge(
+        tops = range(self._demand.largest(policy))
+        return see(
             node,
-            policy.rules,
             [part[0] for part in rows(("contributors", ""))],
             {name: [part[0] for part in rows(("sum", name))] for name in measures},
             {name: rows(*((f"top {place}", name) for place in tops)) for name in measures},
             {name: rows(("asked", name)) if policy.request else [] for name in measures},
             collusion=policy.collusion,
-            hidden=hidden,
         )
 
     def _opened(self, flags: Flags, parts: Sequence[Shares] | None, what: str) -> Numbers:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from discreet.audit.rules import Rule
+from discreet.audit.rules._base import LevelBound
+from discreet.data.hierarchy import Hierarchy
 from discreet.data.sql import Catalog
 from discreet.data.sql.query import Field
 from discreet.errors import InputError
@@ -22,10 +26,13 @@ from discreet.protocols.transport.session import Agreement
 from discreet.registry import Record, parameter
 from discreet.report import plain
 
-__all__ = ["JointPolicy", "MeasureBound", "PartyEntry"]
+__all__ = ["TOTAL", "JointPolicy", "MeasureBound", "PartyEntry"]
 
 _NODES = 3
 _MOST_CELLS = 1_000_000
+_MOST_MARGINS = 100_000
+#: What a total has in the place of a code.
+TOTAL = "Total"
 _MOST_OWNERS = 16
 
 
@@ -71,6 +78,9 @@ class JointPolicy(Record):
         help="columns to group by, each with all its codes: who has which code stays hidden"
     )
     rules: tuple[Rule, ...] = parameter(help="what makes a cell sensitive")
+    hierarchies: Mapping[str, Mapping[str, tuple[str, ...]]] = parameter(
+        {}, help="for keys with subtotals: each subtotal and what it adds up, codes or subtotals"
+    )
     measures: Mapping[str, MeasureBound] = parameter({}, help="columns that may be summed")
     together: tuple[tuple[str, ...], ...] | None = parameter(
         None,
@@ -136,9 +146,13 @@ class JointPolicy(Record):
                 raise _wrong("parties", f"{name!r} has no address", "give it as host:port")
             address_of(address)
         for name, codes in self.keys.items():
-            if not codes or len(set(codes)) != len(codes) or "Total" in codes:
+            if not codes or len(set(codes)) != len(codes) or TOTAL in codes:
                 raise _wrong("keys", f"the codes of {name!r} are none, or twice, or 'Total'",
                              "list every code once; 'Total' is the name of totals")  # fmt: skip
+        for name in self.hierarchies:
+            if name not in self.keys:
+                raise _wrong("hierarchies", f"{name!r} is no key", "name keys only")
+            self.tree(name)
         for rule in self.rules:
             if not rule.inequalities():
                 raise _wrong("rules", f"{rule.name} cannot be judged on shares",
@@ -169,6 +183,52 @@ class JointPolicy(Record):
                     parts = abs(form.total) + sum(map(abs, form.largest)) + abs(form.requested)
                     require_room(counted + parts * owners * whole, what=f"the rule {rule.name}")
                 require_room(counted, what=f"the rule {rule.name}")
+
+    @functools.cached_property
+    def level_bound(self) -> LevelBound:
+        """The most protection that any rule asks for."""
+        return functools.reduce(operator.or_, (rule.level_bound() for rule in self.rules))
+
+    def tree(self, key: str) -> Hierarchy:
+        """Return the codes of a key with their subtotals and the total.
+
+        A code that no subtotal names belongs to the total.
+        """
+        groups = self.hierarchies.get(key, {})
+        above = {child: parent for parent, children in groups.items() for child in children}
+        listed = [child for children in groups.values() for child in children]
+        known = {*self.keys[key], *groups}
+        if (
+            len(above) < len(listed)
+            or set(groups) & {*self.keys[key], TOTAL}
+            or not set(listed) <= known
+            or not all(groups.values())
+        ):
+            raise _wrong("hierarchies", f"{key!r} has a code that is unknown, in two subtotals, or a "
+                         "subtotal without codes", "name every code once, as in keys")  # fmt: skip
+        pairs = [(TOTAL, ""), *((code, above.get(code, TOTAL)) for code in sorted(groups))]
+        pairs += [(code, above.get(code, TOTAL)) for code in self.keys[key]]
+        return Hierarchy.from_pairs(pairs)
+
+    def require_margins(self, keys: Sequence[str], measures: Sequence[str]) -> None:
+        """See that cells can be compared with what others need for their protection."""
+        level, owners = self.level_bound, len(self.owners)
+        for name in measures:
+            measure = self.measures[name]
+            whole = owners * (math.ceil(measure.bound * measure.scale) + 1)
+            added = math.ceil(level.amount * measure.scale)
+            unit = level.share.denominator
+            require_room(
+                (unit + level.share.numerator) * whole + unit * added, what="a protection level"
+            )
+        cells = math.prod(len(self.tree(key)) for key in keys)
+        if cells > _MOST_MARGINS:
+            raise InputError(
+                f"with all margins there are {cells:,} cells, at most {_MOST_MARGINS:,} can be "
+                "protected at once",
+                code="too-many-cells",
+                hint="group by fewer columns, or leave out the margins",
+            )
 
     @property
     def largest(self) -> int:

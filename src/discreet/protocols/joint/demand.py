@@ -10,13 +10,11 @@ from sqlglot import exp
 from discreet.data.sql import parse
 from discreet.data.sql.query import Output
 from discreet.data.sql.spelling import spelled
-from discreet.errors import RefusedError
-from discreet.protocols.joint.declaration import JointPolicy
+from discreet.errors import InputError, RefusedError
+from discreet.protocols.joint.declaration import TOTAL, JointPolicy
 
-__all__ = ["TOTAL", "Demand", "read_demand"]
+__all__ = ["Demand", "read_demand"]
 
-#: What a total has in the place of a code.
-TOTAL = "Total"
 _FUNCTIONS = ("count", "units", "sum", "avg")
 
 
@@ -35,6 +33,8 @@ class Demand:
     outputs: tuple[tuple[str, str, str], ...]
     #: Whether totals over the last keys, then over the last but one, … are wanted too.
     totals: bool = False
+    #: Whether all totals are wanted, with further cells withheld so that they tell no withheld one.
+    margins: bool = False
 
     @property
     def levels(self) -> list[int]:
@@ -48,6 +48,8 @@ class Demand:
 
     def cells(self, policy: JointPolicy) -> list[tuple[str, ...]]:
         """Return the codes of every cell, in the order in which all parties number them."""
+        if self.margins:
+            return list(itertools.product(*(policy.tree(key).codes for key in self.keys)))
         return list(itertools.product(*(policy.keys[key] for key in self.keys)))
 
     def groups(self, policy: JointPolicy, level: int) -> list[tuple[str, ...]]:
@@ -69,17 +71,26 @@ class Demand:
         found += [("count", "")] if functions & {"count", "avg"} else []
         return found + [("sum", name) for name in self.measures]
 
+    def largest(self, policy: JointPolicy) -> int:
+        """Return how many largest contributions are stated of each cell.
+
+        What protects another cell must do so against its own largest contributor.
+        """
+        return max(policy.largest, 1 if self.margins else 0)
+
     def rows(self, policy: JointPolicy) -> list[tuple[str, str]]:
         """Return what an owner states of each cell: what, and of which measure."""
         found = [("contributors", ""), ("count", "")]
-        tops = range(policy.largest)
+        tops = range(self.largest(policy))
         for name in self.judged:
             found += [("sum", name), *((f"top {place}", name) for place in tops)]
             found += [("asked", name)] if policy.request is not None else []
         return found
 
 
-def read_demand(sql: str, policy: JointPolicy, *, totals: bool = False) -> Demand:
+def read_demand(
+    sql: str, policy: JointPolicy, *, totals: bool = False, margins: bool = False
+) -> Demand:
     """Return the demand that a statement makes, or say why it cannot be made together."""
     query = parse(sql, policy.catalog())
     if query.having is not None or query.order or query.limit is not None or query.offset:
@@ -134,16 +145,25 @@ def read_demand(sql: str, policy: JointPolicy, *, totals: bool = False) -> Deman
     # Totals are over the last keys as they are written; the reader has its own order.
     written = [name for _, function, name in outputs if function == "key"]
     ordered = tuple(dict.fromkeys([*written, *keys]))
-    if totals and (not keys or any(function == "units" for _, function, _ in outputs)):
+    if totals and margins:
+        raise InputError(
+            "margins are all totals already",
+            code="joint-unsupported",
+            hint="ask for totals or for margins",
+        )
+    if (totals or margins) and (not keys or any(function == "units" for _, function, _ in outputs)):
         raise RefusedError(
             "totals are sums of cells, and there are no cells to add or distinct units to count",
             code="joint-unsupported",
             hint="group by one or more keys and ask for COUNT(*), SUM or AVG",
         )
     judged = policy.judged_with(unique)
+    if margins:
+        policy.require_margins(ordered, judged)
     return Demand(
-        query.question, query.digest, ordered, unique, judged, query.predicate, outputs, totals
-    )
+        query.question, query.digest, ordered, unique, judged, query.predicate, outputs, totals,
+        margins,
+    )  # fmt: skip
 
 
 def _output(output: Output, keys: list[str], measures: tuple[object, ...]) -> tuple[str, str, str]:

@@ -6,6 +6,7 @@ so the same inequalities are evaluated on the remainders; an empty remainder is 
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +19,7 @@ from discreet.protocols.arithmetic.comparison import larger, negative
 from discreet.protocols.arithmetic.node import Node
 from discreet.protocols.arithmetic.shares import BitShares, Shares, stack
 
-__all__ = ["audiences", "judge", "merge"]
+__all__ = ["Views", "any_of", "audiences", "judge", "merge", "see"]
 
 Group = tuple[int, ...]
 
@@ -97,33 +98,35 @@ def _halves(group: Group) -> tuple[Group, Group]:
     return group[:middle], group[middle:]
 
 
-def judge(
+@dataclasses.dataclass(frozen=True, eq=False)
+class Views:
+    """What each audience is left with, on shares: audiences first, cells last."""
+
+    count: Shares
+    #: For each measure the sum, the largest contributions (places in the middle), and of those who
+    #: asked for protection the largest one; none where no rule looks at them.
+    measures: Mapping[str, tuple[Shares, Shares | None, Shares | None]]
+
+
+def see(
     node: Node,
-    rules: Sequence[Rule],
     counts: Sequence[Shares],
     sums: Mapping[str, Sequence[Shares]],
     tops: Mapping[str, Sequence[Shares]],
     asked: Mapping[str, Sequence[Shares]],
     *,
     collusion: int,
-    hidden: npt.NDArray[np.int64] | None = None,
-) -> BitShares:
-    """Return a secret bit for each cell: whether any rule finds it sensitive for any audience.
+) -> Views:
+    """Return what remains for every audience.
 
     `counts` has the contributors that each owner has in each cell; `sums` and `tops`, for each
     measure, its sums and its lists of largest contributions; `asked`, where a rule needs them, the
-    lists with the one largest contribution of those who asked for protection. For totals, `hidden`
-    is the public number of withheld cells in each. Everybody knows that somebody is in each of them
-    and that amounts are not negative: as many people as cells, or a sum of nothing, would tell them.
+    lists with the one largest contribution of those who asked for protection.
     """
     groups = audiences(len(counts), collusion)
-    cells = len(counts[0])
-    nothing = node.constant(np.zeros(cells, dtype=np.int64))
 
     def added(parts: Sequence[Shares]) -> Shares:
         return stack([sum((parts[o] for o in group[1:]), parts[group[0]]) for group in groups])
-
-    count = added(counts)
 
     def best(lists: Sequence[Shares]) -> Shares | None:
         if not lists or not lists[0].own.shape[-2]:
@@ -131,9 +134,30 @@ def judge(
         found = largest_of(node, lists, groups)
         return stack([found[group] for group in groups])
 
-    views = [
-        (added(parts), best(tops[name]), best(asked.get(name, ()))) for name, parts in sums.items()
-    ]
+    return Views(
+        added(counts),
+        {
+            name: (added(parts), best(tops[name]), best(asked.get(name, ())))
+            for name, parts in sums.items()
+        },
+    )
+
+
+def judge(
+    node: Node,
+    rules: Sequence[Rule],
+    seen: Views,
+    *,
+    hidden: npt.NDArray[np.int64] | None = None,
+) -> BitShares:
+    """Return a secret bit for each cell: whether any rule finds it sensitive for any audience.
+
+    For totals, `hidden` is the public number of withheld cells in each. Everybody knows that
+    somebody is in each of them and that amounts are not negative: as many people as cells, or a
+    sum of nothing, would tell them.
+    """
+    count, views = seen.count, list(seen.measures.values())
+    nothing = node.constant(np.zeros(count.own.shape[-1], dtype=np.int64))
     forms: list[tuple[Shares, ...]] = []  # a rule finds a cell sensitive where all are negative
     for rule in rules:
         needs_measure = any(form.total for form in rule.inequalities())
@@ -159,7 +183,7 @@ def judge(
         for further in range(place + 1, place + len(values)):
             bits = node.both(bits, below[further])
         place += len(values)
-        verdicts += [bits[view] for view in range(len(groups))]
+        verdicts += [bits[view] for view in range(len(count))]
     return any_of(node, verdicts)
 
 

@@ -38,12 +38,22 @@ class Parties:
 
     policy: JointPolicy
     folder: Path
-    processes: Mapping[str, subprocess.Popen[bytes]]
+    processes: dict[str, subprocess.Popen[bytes]]
 
     @property
     def ledgers(self) -> dict[str, Path]:
         """The ledger of each party."""
         return {name: self.folder / f"{name}.db" for name in self.processes}
+
+    def restart(self, party: str) -> None:
+        """Start a party again that ended, with the ledger and the key it had."""
+        before = self.processes[party]
+        if before.poll() is None:
+            before.terminate()
+            before.wait()
+        role = party if party == "dealer" else "node" if party == "node" else "owner"
+        self.processes[party] = _process(self.folder, party, role)
+        _await(self)
 
     def close(self) -> None:
         """Stop the processes and remove their files."""
@@ -70,6 +80,7 @@ def start(
     keys: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
     measures: Sequence[str] | Mapping[str, Any] | None = None,
     conditions: Mapping[str, str] | None = None,
+    hierarchies: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     rules: Sequence[Rule | Any] = ("minimum-frequency", {"p-percent": 10}, "zero-cells"),
     together: Sequence[Sequence[str]] | None = None,
     unit: str | None = None,
@@ -90,7 +101,7 @@ def start(
     keys, measures, conditions
         Columns to group by, to sum and to use in WHERE. By default text columns are keys and numbers
         are measures; codes and bounds that are not given are taken from all data.
-    rules, together, unit, request, collusion, time_limit, computations, budget
+    hierarchies, rules, together, unit, request, collusion, time_limit, computations, budget
         As in the policy. Where a computation needs a dealer, one more process is started.
     """
     datasets = [as_dataset(one) for one in data]
@@ -126,6 +137,10 @@ def start(
                 {one.name: plain(dataclasses.asdict(one))} if isinstance(one, Rule) else one
                 for one in rules
             ],
+            "hierarchies": {
+                key: {one: list(codes) for one, codes in groups.items()}
+                for key, groups in (hierarchies or {}).items()
+            },
             "together": None if together is None else [list(group) for group in together],
             "unit": unit,
             "request": request,

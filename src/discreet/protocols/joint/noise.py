@@ -13,8 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from discreet.dp.accountant import gaussian_event
+from discreet.dp.accountant import gaussian_event, pure_event
 from discreet.dp.mechanisms.gaussian import Gaussian
+from discreet.dp.mechanisms.laplace import Laplace
 from discreet.errors import InputError
 
 __all__ = ["NoisePlan", "lacking", "shared_noise"]
@@ -34,10 +35,15 @@ def lacking(variance: float, parts: int) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class NoisePlan:
-    """Standard deviation of each owner's noise for each number, and the loss of all together."""
+    """Each owner's noise for each number, and the loss of all together.
+
+    `deviations` are those of discrete Gaussians; where `epsilon` is above zero they are the scales
+    of Laplace noise instead, and every owner adds all of it.
+    """
 
     deviations: tuple[float, ...]
     rho: float
+    epsilon: float = 0.0
 
     @classmethod
     def of(cls, epsilon: float, sensitivities: Sequence[int], *, shares: int) -> NoisePlan:
@@ -77,16 +83,35 @@ class NoisePlan:
         # Rounded up by more than the sums above can be off.
         return cls(tuple(deviations), rho * (1 + 1e-12))
 
+    @classmethod
+    def in_full(cls, epsilon: float, sensitivities: Sequence[int]) -> NoisePlan:
+        """Return Laplace noise that every owner adds by itself: exactly ε whoever colludes.
+
+        Laplace noise does not divide into parts that OpenDP draws, so n owners add n times its
+        variance.
+
+        >>> NoisePlan.in_full(0.5, [1, 100]).event
+        'pure 0.5...'
+        """
+        numbers = len(sensitivities)
+        noises = [
+            Laplace().noise(epsilon=epsilon / numbers, sensitivity=one) for one in sensitivities
+        ]
+        # What OpenDP says each costs, which is rounded up there.
+        cost = math.fsum(float(one.event.split()[1]) for one in noises) * (1 + 1e-12)
+        return cls(tuple(one.scale for one in noises), 0.0, cost)
+
     @property
     def event(self) -> str:
         """What it costs, as the accountant spells it."""
-        return gaussian_event(self.rho)
+        return pure_event(self.epsilon) if self.epsilon else gaussian_event(self.rho)
 
 
 def shared_noise(plan: NoisePlan, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return whole numbers with one owner's part of the noise, drawn by OpenDP."""
+    mechanism = Laplace() if plan.epsilon else Gaussian()
     drawn = [
-        Gaussian().noise(epsilon=1 / deviation, sensitivity=1).draw([int(value)])[0]
+        mechanism.noise(epsilon=1 / deviation, sensitivity=1).draw([int(value)])[0]
         for deviation, value in zip(plan.deviations, values.tolist(), strict=True)
     ]
     return np.array(drawn, dtype=np.int64)

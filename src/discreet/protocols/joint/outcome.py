@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.page import Page, Section
 from discreet.protocols.joint.computation import Computation
 from discreet.protocols.joint.learned import Leakage
 from discreet.report import Report, Rows
@@ -59,6 +60,13 @@ class JointResult(Report):
             first = columns[place[0]] if shape[0] == shape[1] else str(place[0] + 1)
             return (f"{first}, {columns[place[1]]}",)
         return ("" if math.prod(shape) == 1 else ", ".join(str(one + 1) for one in place),)
+
+    def page(self) -> Page:
+        """Return the numbers, what each party learned and the messages, as a page."""
+        from discreet.protocols.joint.pictures import run_sections
+
+        sections = [Section("Result", table=self), *run_sections(self.transcript, self.leakage)]
+        return Page(f"{self.computation}: {self.protocol}", sections, verdict=self.caution)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""

@@ -130,7 +130,8 @@ class Party:
             sql = bytes(message.body).decode("utf-8")
         except UnicodeDecodeError:
             raise RefusedError("the statement is not UTF-8", code="message-malformed") from None
-        demand = read_demand(sql, self._policy, totals=message.fields.get("totals") is True)
+        wanted = {name: message.fields.get(name) is True for name in ("totals", "margins")}
+        demand = read_demand(sql, self._policy, **wanted)
         inputs = None
         if self._data is not None and self._is_owner:
             inputs = self._summarized(demand)
@@ -160,6 +161,7 @@ class Party:
                 "measures": sorted(demand.measures),
                 "judged": sorted(demand.judged),
                 "totals": demand.totals,
+                "margins": demand.margins,
                 "inputs": self._marks(demand, inputs),
             }
             self._record(analyst, session, demand, "started", facts)
@@ -289,7 +291,11 @@ class Party:
                 continue
             same = (list(demand.keys), demand.condition) == (details["keys"], details["condition"])
             judged = set(details.get("judged", details["measures"]))
-            if demand.totals or details["totals"]:
+            margins = details.get("margins", False)
+            if demand.margins or margins:
+                # Two patterns together tell more than each.
+                same = same and margins == demand.margins and set(demand.judged) == judged
+            elif demand.totals or details["totals"]:
                 # Measures judged apart have another pattern, and a total that is safe beside one is
                 # not always safe beside the other.
                 same = same and set(demand.judged) == judged

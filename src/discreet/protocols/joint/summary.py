@@ -17,6 +17,7 @@ from discreet.protocols.arithmetic.fixed_point import encode
 from discreet.protocols.joint.declaration import JointPolicy, MeasureBound
 from discreet.protocols.joint.demand import Demand
 from discreet.protocols.joint.dependence import dependences
+from discreet.protocols.joint.hypercubes import Lattice
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,6 +66,10 @@ def require_offer(data: Dataset, policy: JointPolicy) -> None:
             )
     if policy.together is not None:
         _require_unrelated(data, policy.together)
+    if policy.keys:
+        # A summary that fails does so now; and the first question waits for no import.
+        key, measures = next(iter(policy.keys)), tuple(policy.measures)
+        summarize(data, Demand("", "", (key,), measures, measures, None, ()), policy)
 
 
 def _require_unrelated(data: Dataset, groups: Sequence[Sequence[str]]) -> None:
@@ -163,14 +168,14 @@ def _selected(data: Dataset, demand: Demand) -> Dataset:
 def _summary(
     data: Dataset, demand: Demand, policy: JointPolicy, by: tuple[str, ...]
 ) -> npt.NDArray[np.int64]:
-    cross = itertools.product(*(policy.keys[key] for key in by))
-    places = {codes: place for place, codes in enumerate(cross)}
+    codes = [policy.tree(key).codes if demand.margins else policy.keys[key] for key in by]
+    places = {cell: place for place, cell in enumerate(itertools.product(*codes))}
     rows = demand.rows(policy)
     found = np.zeros((len(rows), len(places)), dtype=np.int64)
 
     def put(cells: pa.Table, measure: str | None, fields: Mapping[str, str]) -> None:
         keys = [cells.column(key).to_pylist() for key in by]
-        index = [places[codes] for codes in zip(*keys, strict=True)] if keys else [0]
+        index = [places[cell] for cell in zip(*keys, strict=True)] if keys else [0]
         for row, (what, name) in enumerate(rows):
             if what not in fields or name not in ("", measure):
                 continue
@@ -179,13 +184,22 @@ def _summary(
             found[row, index] = encode(values, scale=bound.scale, bound=bound.bound, name=name)
 
     counted = {"contributors": "count" if policy.unit is None else "units", "count": "count"}
-    tops = {f"top {place}": f"top_{place + 1}" for place in range(policy.largest)}
+    largest = demand.largest(policy)
+    tops = {f"top {place}": f"top_{place + 1}" for place in range(largest)}
+    margins = demand.margins
     for measure in demand.judged or (None,):
-        put(_cells(data, by, measure, policy), measure, counted | {"sum": "sum"} | tops)
+        found_cells = _cells(data, by, measure, policy, largest=largest, margins=margins)
+        put(found_cells, measure, counted | {"sum": "sum"} | tops)
         if policy.request is not None and measure is not None:
             asking = data.where(exp.column(policy.request, quoted=True))
-            cells = _cells(asking, by, measure, policy, largest=1)
+            cells = _cells(asking, by, measure, policy, largest=1, margins=margins)
             put(cells, measure, {"asked": "top_1"})
+    if margins:
+        # Totals of rounded numbers, not rounded totals: the opened table then adds up.
+        lattice = Lattice(tuple(policy.tree(key) for key in by))
+        for row, (what, _) in enumerate(rows):
+            if what in ("count", "sum"):
+                found[row] = lattice.added(found[row])
     return found
 
 
@@ -195,17 +209,19 @@ def _cells(
     measure: str | None,
     policy: JointPolicy,
     *,
-    largest: int | None = None,
+    largest: int,
+    margins: bool,
 ) -> pa.Table:
     """Return an owner's cells that are not empty; without keys, the one cell of all records."""
     options: dict[str, Any] = {
         "measure": measure,
         "unit": policy.unit,
-        "largest": policy.largest if largest is None else largest,
-        "margins": False,
+        "largest": largest,
+        "margins": margins,
     }
     if keys:
-        return data.cells(dict.fromkeys(keys, ()), **options)
+        trees = {key: (policy.tree(key),) if margins else () for key in keys}
+        return data.cells(trees, **options)
     import pyarrow as pa
 
     alone = data.with_columns({_ALL: pa.array(["all"] * len(data), type=pa.string())})

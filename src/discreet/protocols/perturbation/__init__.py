@@ -10,6 +10,6 @@ __getattr__, __all__ = lazy(
         "Reconstruction": "discreet.protocols.perturbation.reconstruction",
         "randomize": "discreet.protocols.perturbation.randomizing",
         "reconstruct": "discreet.protocols.perturbation.reconstruction",
-        "spectral_filter": "discreet.protocols.perturbation.spectral",
+        "spectral_filter": "discreet.audit.spectral",
     },
 )

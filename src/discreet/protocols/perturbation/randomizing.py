@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit.spectral import shrinkage, spectral_filter
 from discreet.data.dataset import Dataset, as_dataset
 from discreet.errors import InputError
 from discreet.protocols.perturbation.law import NoiseLaw
 from discreet.protocols.perturbation.reconstruction import reconstruct, shares
-from discreet.protocols.perturbation.spectral import shrinkage, spectral_filter
 from discreet.randomness import Randomness
 from discreet.report import Report, Rows
 

@@ -92,6 +92,7 @@ def run(
     computation: Annotated[str, typer.Argument(help="Its name under `computations`.")],
     as_: _AsOption = "analyst",
     key: _KeyOption = None,
+    page: Annotated[Path | None, typer.Option(help="Write a page of it to this file.")] = None,
     learned: _LearnedOption = False,
     as_json: console.JsonOption = False,
 ) -> None:
@@ -100,11 +101,15 @@ def run(
     [bold]discreet joint run joint.yaml income-on-age[/bold]
     """
     from discreet.app.policy.access import permitted_policy
+    from discreet.data.atomic import atomic_file
     from discreet.protocols.joint.analyst import Joint
 
     found, _ = permitted_policy(policy)
     with Joint(_joint(found, policy), as_, key=key) as joint:
         result = joint.run(computation)
+    if page is not None:
+        with atomic_file(page) as file:
+            file.write_text(result.page().html(), encoding="utf-8")
     console.show(result, as_json=as_json)
     if learned and not as_json:
         console.show(result.leakage, as_json=False)
@@ -120,6 +125,14 @@ def ask(
     totals: Annotated[
         bool, typer.Option("--totals", help="Also totals over the last key, the last two, ….")
     ] = False,
+    write: Annotated[
+        Path | None,
+        typer.Option(help="Write the table, its evidence and a page into this new folder."),
+    ] = None,
+    margins: Annotated[
+        bool,
+        typer.Option("--margins", help="All totals; further cells are withheld to protect others."),
+    ] = False,
     learned: _LearnedOption = False,
     as_json: console.JsonOption = False,
 ) -> None:
@@ -132,7 +145,9 @@ def ask(
 
     found, _ = permitted_policy(policy)
     with Joint(_joint(found, policy), as_, key=key) as joint:
-        table = joint.ask(sql, totals=totals)
+        table = joint.ask(sql, totals=totals, margins=margins)
+    if write is not None:
+        table.write(write)
     console.show(table, as_json=as_json)
     if learned and not as_json:
         console.show(table.leakage, as_json=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from discreet.app.demo.stage import Stage
 from discreet.page import Section
 
@@ -13,6 +15,7 @@ _ROWS = 6_000
 def run(stage: Stage) -> None:
     """Start three owner processes, ask one question, compare their ledgers."""
     from discreet.protocols.joint.analyst import Joint
+    from discreet.protocols.joint.pictures import draw_against_central, run_sections
     from discreet.protocols.joint.verification import verify_ledgers
 
     people = stage.people.select(["education", "sex", "salary"]).frame.iloc[:_ROWS]
@@ -21,7 +24,7 @@ def run(stage: Stage) -> None:
     with Joint.local(
         owners, name="people", keys=["education", "sex"], measures=["salary"]
     ) as joint:
-        table = joint.table(["education", "sex"], "salary")
+        table = joint.table(["education", "sex"], "salary", margins=True)
         found = verify_ledgers(list(joint.ledgers))
     totals = table.frame[table.frame["sex"] == "Total"]
     header = tuple(map(str, totals.columns))
@@ -30,7 +33,8 @@ def run(stage: Stage) -> None:
     stage.show((header, rows[:6]))
     stage.say(
         f"    {table.withheld} of {len(table.frame)} cells and totals withheld: the rules hold for "
-        "the total and for what remains when an owner subtracts its own part."
+        "the total and for what remains when an owner subtracts its own part, and further cells are "
+        "withheld so that the margins tell no sensitive one."
     )
     stage.say(f"    {found.verdict}.")
     stage.section(
@@ -41,14 +45,41 @@ def run(stage: Stage) -> None:
             table=(header, rows),
         )
     )
+    for section in run_sections(table.transcript, table.leakage):
+        stage.section(section)
+    cells = people.groupby(["education", "sex"], observed=True).salary.sum()
+    opened = table.frame[(table.frame.status == "safe") & (table.frame.sex != "Total")]
+    opened = opened[opened.education != "Total"]
+    central = [cells.get((row.education, row.sex), 0.0) for row in opened.itertuples()]
     stage.section(
         Section(
-            "What each party learned",
-            text="The statement that comes with every joint table.",
-            table=table.leakage.rows(),
+            "Joint against central",
+            text="Every opened sum over the one that a curator with all records computes.",
+            picture=draw_against_central(opened["sum"], central, what="sum of salaries"),
         )
     )
     _regression(stage)
+    _noise(stage)
+
+
+def _noise(stage: Stage) -> None:
+    """Draw the noise that five owners add in parts beside central noise of the same epsilon."""
+    from discreet.dp.mechanisms.gaussian import Gaussian
+    from discreet.protocols.joint.noise import NoisePlan
+    from discreet.protocols.joint.pictures import draw_noise
+
+    plan, draws = NoisePlan.of(0.2, [1], shares=5), 2_000
+    parts = Gaussian().noise(epsilon=1 / plan.deviations[0], sensitivity=1)
+    shared = sum(np.array(parts.draw([0] * draws)) for _ in range(5))
+    central = np.array(Gaussian().noise(epsilon=0.2, sensitivity=1).draw([0] * draws))
+    stage.section(
+        Section(
+            "Noise in shares against central noise",
+            text="Each of five owners adds a fifth of the variance; together it is the noise that one "
+            "curator would add for the same epsilon, 0.2.",
+            picture=draw_noise(shared, central),
+        )
+    )
 
 
 def _regression(stage: Stage) -> None:

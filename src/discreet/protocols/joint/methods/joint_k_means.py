@@ -12,7 +12,7 @@ import numpy.typing as npt
 from discreet.audit.rules.minimum_frequency import MinimumFrequency
 from discreet.errors import RefusedError
 from discreet.protocols.arithmetic.shares import Shares
-from discreet.protocols.joint.judging import judge
+from discreet.protocols.joint.judging import judge, see
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
 from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat
 from discreet.protocols.joint.methods.vertical_k_means import moved, squares
@@ -99,7 +99,8 @@ class JointKMeans(Protocol):
 
     def _require_size(self, seat: Seat, parts: list[Shares], step: int) -> None:
         rule = MinimumFrequency(self.least)
-        bits = judge(seat.node, [rule], [part[:, 0] for part in parts], {}, {}, {}, collusion=1)
+        seen = see(seat.node, [part[:, 0] for part in parts], {}, {}, {}, collusion=1)
+        bits = judge(seat.node, [rule], seen)
         if seat.open_bits(bits, f"which clusters are too small, step {step + 1}").any():
             raise RefusedError(
                 "a cluster is too small to be opened",

@@ -31,7 +31,8 @@ class SecureSum(Protocol):
 
     With `epsilon`, every owner adds discrete Gaussian noise to its part, drawn by OpenDP, so that the
     noise of all owners but `colluding` many protects each person; values are clamped to the declared
-    bounds, and the loss is charged in every owner's ledger before anything leaves.
+    bounds, and the loss is charged in every owner's ledger before anything leaves. By the law
+    `laplace` every owner adds all of the noise: exactly ε, with √n times the error.
 
     Examples
     --------
@@ -55,6 +56,9 @@ class SecureSum(Protocol):
         0, help="owners that must stay to the end; 0 for more than half", low=0, high=16
     )
     epsilon: float = parameter(0.0, help="noise for this epsilon (ρ = ε²/2); 0 for none", low=0)
+    law: Literal["gaussian", "laplace"] = parameter(
+        "gaussian", help="discrete Gaussian in parts, or Laplace in full by every owner (pure ε)"
+    )
     colluding: int = parameter(0, help="owners whose noise is not counted on", low=0, high=15)
 
     @property
@@ -92,8 +96,10 @@ class SecureSum(Protocol):
         """Return the noise of each owner and what it costs, or None where none was asked for."""
         if not self.epsilon:
             return None
-        shares = (self.stay(owners) if self.by == "aggregator" else owners) - self.colluding
         units = [1, *(int(np.ceil(bound * 10**self.decimals)) for bound in bounds)]
+        if self.law == "laplace":
+            return NoisePlan.in_full(self.epsilon, units)
+        shares = (self.stay(owners) if self.by == "aggregator" else owners) - self.colluding
         return NoisePlan.of(self.epsilon, units, shares=shares)
 
     def play(self, seat: Seat) -> Outcome:

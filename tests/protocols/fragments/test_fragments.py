@@ -1,0 +1,184 @@
+"""Fragments answer as the whole relation does, and no cloud holds a forbidden pair."""
+
+from __future__ import annotations
+
+import json
+import stat
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import discreet as dc
+from discreet.app.cli import main as cli
+from discreet.attacks.record_order import RecordOrder
+from discreet.errors import DiscreetError, InfeasibleError, InputError, RefusedError
+from discreet.protocols.fragments.asking import Fragments
+from discreet.protocols.fragments.clouds import ROW_ID
+from discreet.protocols.fragments.colouring import colour
+
+ROLES = {"name": "identifier", "zip": "quasi", "age": "quasi", "debt": "confidential"}
+
+
+def people(n=400, seed=1):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "name": [f"p{place}" for place in range(n)],
+            "zip": rng.choice(list("abcdef"), n),
+            "age": rng.integers(20, 70, n),
+            "debt": rng.permutation(n) + 0.5,
+            "score": rng.normal(0, 1, n),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("clouds")
+    clouds = [f"duckdb:///{folder}/{name}.db" for name in "abc"]
+    data = dc.read(people(), name="people", roles=ROLES)
+    found = dc.fragment(
+        data, clouds, keys=folder / "keys.json", forbidden=[("zip", "age"), ("debt", "zip")]
+    )
+    return folder, found
+
+
+STATEMENTS = [
+    "SELECT zip, COUNT(*) AS n FROM people GROUP BY zip ORDER BY zip",
+    "SELECT zip, SUM(debt) AS debt, AVG(age) AS age FROM people GROUP BY zip ORDER BY zip",
+    "SELECT COUNT(*) AS n, SUM(debt) AS debt FROM people WHERE zip = 'a' AND age > 40 AND debt > 99",
+    "SELECT COUNT(*) AS n FROM people WHERE zip = 'a' OR age > 60",
+    "SELECT name, debt FROM people WHERE age = 33 AND zip = 'b' ORDER BY name",
+    "SELECT MIN(debt) AS low, MAX(score) AS high FROM people WHERE name = 'p7'",
+    "SELECT COUNT(*) AS n FROM people WHERE age > 900 AND debt > 0",
+    "SELECT COUNT(*) AS n FROM people",
+]
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+def test_answers_equal_the_central_ones(split, sql):
+    import duckdb
+
+    _, fragments = split
+    with duckdb.connect() as connection:
+        connection.register("people", people())
+        central = connection.execute(sql).fetch_df()
+    found = fragments.ask(sql)
+    assert list(found.frame.columns) == list(central.columns)
+    assert len(found.frame) == len(central)
+    for name in central:
+        ours, theirs = found.frame[name].tolist(), central[name].tolist()
+        assert ours == pytest.approx(theirs) if central[name].dtype != object else ours == theirs
+
+
+def test_no_cloud_holds_a_forbidden_pair(split):
+    import duckdb
+
+    folder, fragments = split
+    for name, columns in zip("abc", fragments.columns, strict=False):
+        with duckdb.connect(str(folder / f"{name}.db"), read_only=True) as connection:
+            rows = connection.execute("SELECT * FROM people").fetch_df()
+        assert set(rows.columns) == {*columns, ROW_ID}
+        assert not {"name", "debt"} <= set(columns)
+        assert not {"zip", "age"} <= set(columns)
+        assert not {"zip", "debt"} <= set(columns)
+    mode = stat.S_IMODE((folder / "keys.json").stat().st_mode)
+    assert mode == 0o600
+
+
+def test_lists_of_rows_hide_how_many_are_wanted(split):
+    _, fragments = split
+    asked = fragments.ask("SELECT name, debt FROM people WHERE name = 'p7' AND debt > 0").asked
+    fetched = [said for several in asked.values() for said in several if " rows" in said]
+    assert fetched
+    assert all(said.endswith(("of 64 rows", "of 128 rows")) for said in fetched)
+
+
+def test_covariances_and_bytes_of_the_controller(split, tmp_path):
+    _, fragments = split
+    found = fragments.covariances(["age", "debt", "score"])
+    central = people()[["age", "debt", "score"]].cov()
+    assert np.allclose(found.frame, central, rtol=1e-4, atol=1e-3)
+    larger = dc.fragment(
+        dc.read(people(4000), name="people"),
+        [f"duckdb:///{tmp_path}/{name}.db" for name in "abc"],
+        keys=tmp_path / "keys.json",
+        forbidden=[("age", "debt"), ("age", "score"), ("debt", "score")],
+    )
+    few = dc.fragment(
+        dc.read(people(200), name="people"),
+        [f"duckdb:///{tmp_path}/{name}.db" for name in "def"],
+        keys=tmp_path / "few.json",
+        forbidden=[("age", "debt"), ("age", "score"), ("debt", "score")],
+    )
+    sizes = [one.covariances(["age", "debt", "score"]).controller_bytes for one in (larger, few)]
+    assert sizes[0] == sizes[1] < 2000
+
+
+def test_fragments_cannot_be_linked_by_the_order_of_their_rows(split):
+    import duckdb
+
+    folder, fragments = split
+    orders = []
+    whole = people().reset_index()
+    for name, columns in zip("ab", fragments.columns, strict=False):
+        with duckdb.connect(str(folder / f"{name}.db"), read_only=True) as connection:
+            rows = connection.execute("SELECT * FROM people ORDER BY ALL").fetch_df()
+        rows = rows.sort_values(ROW_ID)
+        unique = next(one for one in ("name", "debt", "score") if one in columns)
+        orders.append(whole.set_index(unique)["index"].loc[rows[unique]].to_numpy())
+    assert not RecordOrder().run(*orders).succeeded
+    assert RecordOrder().control().succeeded
+
+
+def test_quasi_identifiers_that_single_people_out_are_kept_apart(tmp_path):
+    data = dc.read(people(), name="people", roles=ROLES)
+    found = dc.fragment(
+        data, [f"duckdb:///{tmp_path}/{name}.db" for name in "ab"], keys=tmp_path / "k.json",
+        risk=lambda columns: 1.0 if len(columns) > 1 else 0.0,
+    )  # fmt: skip
+    assert not any({"zip", "age"} <= set(columns) for columns in found.columns)
+
+
+def test_what_cannot_be_kept_apart_or_asked_is_refused(split, tmp_path):
+    folder, fragments = split
+    triangle = [("a", "b"), ("b", "c"), ("a", "c")]
+    with pytest.raises(InfeasibleError):
+        colour("abc", triangle, 2)
+    assert len(colour("abc", triangle, 3)) == 3
+    for wrong in ([("a", "z")], [("a", "a")]):
+        with pytest.raises(InputError):
+            colour("abc", wrong, 2)
+    for sql in (
+        "DELETE FROM people",
+        "SELECT * FROM people JOIN other USING (zip)",
+        "SELECT COUNT(*) FROM other",
+        "SELECT salary FROM people",
+        "SELECT zip FROM people WHERE age IN (SELECT age FROM people)",
+        "SELECT FROM WHERE",
+    ):
+        with pytest.raises((InputError, RefusedError)):
+            fragments.ask(sql)
+    with pytest.raises(DiscreetError):
+        dc.fragment(people(), ["duckdb:///x.db", "duckdb:///y.db"], keys=folder / "keys.json")
+    (tmp_path / "no.json").write_text(json.dumps({"clouds": 3}))
+    with pytest.raises(InputError):
+        Fragments.open(tmp_path / "no.json")
+
+
+def test_the_commands(tmp_path):
+    people().to_csv(tmp_path / "people.csv", index=False)
+    words = ["fragments", "split", str(tmp_path / "people.csv"), str(tmp_path / "keys.json"),
+             "--forbid", "name,debt"]  # fmt: skip
+    for name in "ab":
+        words += ["--cloud", f"duckdb:///{tmp_path}/{name}.db"]
+    done = CliRunner().invoke(cli.build(), words)
+    assert done.exit_code == 0, done.output
+    sql = "SELECT COUNT(*) AS n FROM people WHERE name = 'p1' AND debt > 0"
+    done = CliRunner().invoke(
+        cli.build(), ["fragments", "ask", str(tmp_path / "keys.json"), sql, "--learned"]
+    )
+    assert done.exit_code == 0, done.output
+    assert "controller" in done.output
