@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from discreet.report import Report, Rows, shown
 
-__all__ = ["Page", "Pivot", "Section", "svg"]
+__all__ = ["Page", "Pivot", "Section"]
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2733; --soft: #5b6b7b; --line: #d9e0e7; --mark: #0b6e75; --paper: #fff; }
@@ -66,7 +65,7 @@ class Section:
     title: str
     text: str = ""
     table: Report | Rows | Pivot | None = None
-    #: An SVG drawing, from `svg`.
+    #: An SVG drawing, from `discreet.chart`.
     picture: str | None = None
     caption: str = ""
     #: Shown as it is, in a fixed-width block.
@@ -171,14 +170,3 @@ def _line(values: Sequence[str], labels: int, fold: str = "") -> str:
         for c, value in enumerate(values)
     ]
     return f"<tr>{''.join(cells)}</tr>"
-
-
-def svg(chart: Any) -> str:
-    """Draw an Altair chart (or its Vega-Lite specification) as SVG, offline.
-
-    Any: Altair is imported by the caller, not here.
-    """
-    import vl_convert
-
-    spec = chart if isinstance(chart, dict) else json.loads(chart.to_json())
-    return str(vl_convert.vegalite_to_svg(spec))
