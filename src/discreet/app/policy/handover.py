@@ -44,12 +44,12 @@ _ATTACKERS = {
     "outsider": "somebody who knows the published cells and nothing of any contributor",
     "contributors": "somebody who contributed to a cell and knows that contribution exactly",
 }
+_COLUMN_HEAD = ("column", "what it is", "what was done")
 #: Longer and wider tables are for the screen.
 _LINES, _COLUMNS = 80, 9
-#: Text blocks break inside A4 pages, tables repeat their head, signatures stay together.
+#: Pages of the document are counted.
 _PRINT = """
-@page { size: A4; margin: 18mm 16mm; @bottom-right { content: counter(page) " / " counter(pages); font-size: 9pt; color: #5b6b7b; } }
-@media print { body { font-size: 10pt; max-width: none; margin: 0; padding: 0; } h2 { break-after: avoid; } tr { break-inside: avoid; } pre { white-space: pre-wrap; } }
+@page { @bottom-right { content: counter(page) " / " counter(pages); font-size: 9pt; color: #5b6b7b; } }
 """
 
 
@@ -70,16 +70,18 @@ def handover_page(
         Section(
             "Signatures",
             table=(
-                ("", "name", "date and signature"),
+                ("role", "name", "date and signature"),
                 [("prepared by", "", ""), ("checked by", "", ""), ("released by", "", "")],
             ),
+            is_form=True,
         ),
     ]
     return Page(
         f"Hand-over: {about.title or name}",
         sections,
         verdict=evidence.verdict,
-        lead=f"discreet {evidence.version}, {evidence.time}; kind of release: {evidence.kind}",
+        lead=f"discreet {evidence.version}, {evidence.time[:16].replace('T', ' ')} UTC; "
+        f"kind of release: {evidence.kind}",
         footer="The verdict speaks of the promises named above. It is no legal opinion: whether "
         "the data are anonymous in law depends on who receives them and what they can know.",
     )
@@ -101,23 +103,34 @@ def _said(about: About) -> list[tuple[str, str]]:
 def _columns(evidence: Evidence, source: Source) -> tuple[Sequence[str], list[Sequence[Any]]]:
     """Return what each column is and what happened to it."""
     settings = evidence.settings
+    if settings.get("by"):
+        return _COLUMN_HEAD, _columns_of_table(settings, source)
     not_covered = evidence.risk.get("not covered", {})
-    released = {
-        column
-        for promise in evidence.to_dict().get("promises", ())
-        for column in promise.get("columns", ())
-    }
     body: list[Sequence[Any]] = []
     for name, role in source.roles.items():
         word = _ROLES[str(role)]
-        done = _treatment(name, str(role), settings, not_covered, released)
+        done = _treatment(name, str(role), settings, not_covered)
         if settings.get("levels", {}).get(name):
             done = _coarser(settings["levels"][name], source.hierarchies.get(name))
         body.append((name, word, done))
     if source.rest is not None:
-        done = _treatment("", str(source.rest), {}, {}, set())
+        done = _treatment("", str(source.rest), {}, {})
         body.append(("all other columns", _ROLES[str(source.rest)], done))
-    return ("column", "what it is", "what was done"), body
+    return _COLUMN_HEAD, body
+
+
+def _columns_of_table(settings: Mapping[str, Any], source: Source) -> list[Sequence[Any]]:
+    """Return what a table shows of columns; those that are in no cell are not named."""
+    listed = settings["by"]
+    by = {name for one in listed for name in ([one] if isinstance(one, str) else one)}
+    measure, statistic = settings.get("measure"), settings.get("statistic", "sum")
+    body: list[Sequence[Any]] = []
+    for name, role in source.roles.items():
+        if name in by:
+            body.append((name, _ROLES[str(role)], "the table is broken down by it"))
+        elif name == measure:
+            body.append((name, _ROLES[str(role)], f"published as {statistic}s in cells"))
+    return [*body, ("all other columns", "", "not part of the table")]
 
 
 def _coarser(level: int, tree: Any) -> str:
@@ -143,22 +156,15 @@ def _treatment(
     role: str,
     settings: Mapping[str, Any],
     not_covered: Mapping[str, Any],
-    released: set[str],
 ) -> str:
-    levels, by = settings.get("levels", {}), settings.get("by", ())
+    levels = settings.get("levels", {})
     if name in settings.get("identifiers removed", ()) or role == "identifier":
         return "removed"
     if name in levels:
         level = levels[name]
         return "released as it is" if level == 0 else f"made coarser, to level {level}"
-    if name in by:
-        return "the table is broken down by it"
-    if name == settings.get("measure"):
-        return f"published as {settings.get('statistic', 'sum')}s in cells"
     if name in not_covered.get("unchanged", ()) or name in not_covered.get("unprotected", ()):
         return "released unchanged; no promise is about it"
-    if released and name not in released and settings.get("by"):
-        return "not part of the table"
     return "released under the promises below"
 
 
