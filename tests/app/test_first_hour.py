@@ -118,7 +118,7 @@ def test_a_custodian_hands_over_discharges(tmp_path, monkeypatch, capsys):
 
 def test_a_statistician_hands_over_a_table(tmp_path, monkeypatch, capsys):
     business(tmp_path)
-    _, before = run(
+    started, before = run(
         tmp_path,
         monkeypatch,
         "discreet describe survey.xlsx",
@@ -127,10 +127,15 @@ def test_a_statistician_hands_over_a_table(tmp_path, monkeypatch, capsys):
     filled_in(tmp_path / "policy.yaml")
     told, after = run(tmp_path, monkeypatch, "discreet release policy.yaml -o out")
     assert "safe" in told
-    assert (tmp_path / "out/handover/table.pdf").exists()
+    assert "would leave unchanged" not in started, "no value leaves by itself in a table"
+    assert (tmp_path / "out/handover/table.pdf").read_bytes().startswith(b"%PDF")
     page = (tmp_path / "out/handover/table.html").read_text(encoding="utf-8")
     assert "cells" in page
     assert "p-percent" in page
+    # Columns that are in no cell are not named to who receives the table.
+    assert "firm_id" not in page
+    assert "all other columns" in page
+    assert before + after <= 10
     with capsys.disabled():
         sys.stdout.write(f" [3 commands, {before + after:.1f} minutes] ")
 
@@ -371,7 +376,8 @@ def test_many_records_of_one_person_are_one_person(name, tmp_path, monkeypatch):
 
 
 def test_files_with_more_columns_than_anybody_decides_are_refused(tmp_path, monkeypatch):
-    wide = pd.DataFrame({f"c{n}": [1, 2, 3] for n in range(500)})
+    monkeypatch.setattr("discreet.app.policy.starting._WIDEST", 20)
+    wide = pd.DataFrame({f"c{n}": [1, 2, 3] for n in range(21)})
     wide.to_csv(tmp_path / "wide.csv", index=False)
     with pytest.raises(dc.InputError, match="too many") as refused:
         starting_policy(Source(str(tmp_path / "wide.csv")), tmp_path / "policy.yaml")

@@ -14,6 +14,7 @@ from discreet.app.policy.attempts import Attempt, attempts
 from discreet.data.declared import HierarchySource
 from discreet.data.hierarchy_builders import DATE_LEVELS
 from discreet.errors import EngineError
+from discreet.microdata.anonymized import explained
 from discreet.page import Page, Section
 from discreet.registry import members
 from discreet.tables.layout import legend, pivot
@@ -32,13 +33,6 @@ _ROLES = {
     "quasi": "others may know it",
     "confidential": "to be protected",
     "other": "under no promise",
-}
-#: What measures of loss say, in words.
-_MEASURES = {
-    "loss": "share of detail lost in the columns that others may know (0: none, 1: all)",
-    "aecs": "average number of records that share their values",
-    "discernibility": "sum over records of how many they are confused with",
-    "entropy": "bits that a reader lacks to know the original values",
 }
 _ATTACKERS = {
     "outsider": "somebody who knows the published cells and nothing of any contributor",
@@ -273,8 +267,7 @@ def _loss(evidence: Evidence, release: Release, about: About) -> list[Section]:
             lines.append(f"{one.title()}:")
         lines += loss_in_words(one, about.units.get(str(one.table.measure), ""))
     measures = loss.get("measures", {})
-    body = [(name, value, _MEASURES.get(name, "")) for name, value in measures.items()]
-    table = (("measure", "value", "what it says"), body) if body else None
+    table = explained(measures) if measures else None
     return [Section("What was lost", text="\n".join(lines), table=table)]
 
 
