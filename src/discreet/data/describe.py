@@ -129,7 +129,9 @@ class Description(Report):
         if self.exposure is not None:
             lines += ["", _told(self.exposure)]
         if self.reading is not None:
-            lines += ["", str(self.reading), *self.reading.questions]
+            lines += ["", str(self.reading)]
+            for question in self.reading.questions:
+                lines += textwrap.wrap(question, WIDTH, subsequent_indent="    ")
         if self.approximate:
             lines += ["", "Different values are estimated, within about 5 %; classes are counted."]
         if any(c.reason != GIVEN for c in self.columns):
