@@ -284,10 +284,10 @@ def test_results_show_themselves_in_notebooks():
     assert release.evidence().verdict in shown
     assert shown.count("<tr") == 13
     assert "k-anonymity" in dc.KAnonymity(5)._repr_html_()
-    tree = dc.Hierarchy.from_pairs([("A", "Total"), ("B", "Total")])
+    tree = dc.Hierarchy.from_pairs([("Total", ""), ("A", "Total"), ("B", "Total")])
     assert "<td>A</td><td>Total</td>" in tree._repr_html_()
     linked = dc.tabulate(demo.salaries(), by=[["sector"], ["region"]], measure="salary")
-    assert linked._repr_html_().count("<table") == 2
+    assert dc.LinkedTables.of(linked)._repr_html_().count("<table") == 2
     assert "<td>salary</td><td>confidential</td>" in demo.salaries().schema._repr_html_()
 
 
