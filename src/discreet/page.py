@@ -140,7 +140,8 @@ def _table(header: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
     ]
     mark = [" class='n'" if is_number else "" for is_number in right]
     head = "".join(
-        f"<th scope='col'{mark[c]}>{html.escape(str(h))}</th>" for c, h in enumerate(header)
+        f"<th scope='col'{mark[c]}>{html.escape(str(h))}</th>" if h else "<td></td>"
+        for c, h in enumerate(header)
     )
     rows = "".join(
         "<tr>"

@@ -78,7 +78,7 @@ def paired_bars(shares: Sequence[Mapping[str, Any]]) -> str:
     files = list(dict.fromkeys(str(one["file"]) for one in shares))
     colours = dict(zip(files, ("#9fb0bf", chart.COLOURS[0]), strict=False))
     key = chart.grid({}, [], [], legend=colours)
-    return key + "".join(
+    return f"{key}<br>" + "".join(
         chart.columns(
             {name: [both.get(file, 0.0) for file in files] for name, both in classes.items()},
             files,
