@@ -395,6 +395,20 @@ def test_files_with_more_columns_than_anybody_decides_are_refused(tmp_path, monk
     starting_policy(Source(str(tmp_path / "chosen.csv")), tmp_path / "policy.yaml")
 
 
+def test_a_pattern_is_refused_before_a_policy_is_written(tmp_path, monkeypatch):
+    for name in ("p1.csv", "p2.csv"):
+        patients(tmp_path).rename(tmp_path / name)
+    with pytest.raises(dc.InputError, match="folder of their own"):
+        starting_policy(Source(str(tmp_path / "p*.csv")), tmp_path / "policy.yaml")
+    # The hint works when followed.
+    (tmp_path / "parts").mkdir()
+    for name in ("p1.csv", "p2.csv"):
+        (tmp_path / name).rename(tmp_path / "parts" / name)
+    start = starting_policy(Source(str(tmp_path / "parts")), tmp_path / "policy.yaml")
+    (tmp_path / "policy.yaml").write_text(start.policy, encoding="utf-8")
+    run_policy(tmp_path / "policy.yaml", tmp_path / "out")
+
+
 def patients(folder: Path, **columns) -> Path:
     draw = random.Random(3)
     rows = {"age": [draw.randint(20, 70) for _ in range(60)], "sex": ["m", "f"] * 30}

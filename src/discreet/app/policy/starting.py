@@ -22,6 +22,7 @@ from discreet.data.names import meaning
 from discreet.data.schema import Role
 from discreet.data.suggestion import suggest_hierarchy
 from discreet.errors import InputError
+from discreet.registry import is_address
 from discreet.report import Report, Rows
 
 if TYPE_CHECKING:
@@ -118,6 +119,12 @@ class Examined:
 
 def examine(source: Source) -> Examined:
     """Describe a source, and suggest a role for every column and hierarchies."""
+    if not is_address(source.source) and set(source.source) & set("*?["):
+        raise InputError(
+            f"{source.source!r} is a pattern, and a policy names one file or folder",
+            code="bad-path",
+            hint="put the files into a folder of their own and give the folder: they are read as one",
+        )
     dataset = source.open()
     if len(dataset.columns) > _WIDEST:
         raise InputError(
@@ -257,8 +264,6 @@ def _head(source: Source, found: Description, policy: str | Path) -> list[str]:
 
 def _relative(path: str, policy: str | Path) -> str:
     """Return a file as the policy names it: from the policy's own folder."""
-    from discreet.registry import is_address
-
     if is_address(path):
         return without_passwords(path)  # the caller gives them to each run, with --allow
     return os.path.relpath(Path(path).resolve(), Path(policy).resolve().parent)
