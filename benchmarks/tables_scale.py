@@ -12,6 +12,7 @@ import argparse
 import itertools
 import resource
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -170,16 +171,12 @@ def warm() -> None:
 
 def draw(points: list[tuple[int, float, float]], path: str) -> None:
     """Plot time and memory against the number of cells, both on logarithmic axes."""
-    import altair as alt
-    import pandas as pd
+    from discreet.chart import COLOURS, Axis, Series, plot
 
-    frame = pd.DataFrame(points, columns=["cells", "CPU seconds", "peak memory in GB"])
-    base = alt.Chart(frame).encode(alt.X("cells:Q").scale(type="log").title("non-empty cells"))
-    charts = [
-        base.mark_line(point=True).encode(alt.Y(f"{name}:Q").scale(type="log"))
-        for name in frame.columns[1:]
-    ]
-    alt.hconcat(*charts).save(path)
+    seconds = Series("CPU seconds", [(n, time) for n, time, _ in points])
+    memory = Series("peak memory in GB", [(n, peak) for n, _, peak in points], COLOURS[1])
+    across, up = Axis("non-empty cells", is_log=True), Axis("seconds, GB", is_log=True)
+    Path(path).write_text(plot([seconds, memory], across, up), encoding="utf-8")
 
 
 def run(table: Table, attacker: str) -> tuple[int, float, float]:

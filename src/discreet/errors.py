@@ -23,6 +23,7 @@ __all__ = [
     "InfeasibleError",
     "InputError",
     "RefusedError",
+    "missing_extra",
     "nearest",
 ]
 
@@ -166,6 +167,19 @@ class EngineError(DiscreetError):
 
     exit_code = 5
     http_status = 502
+
+
+def missing_extra(what: str, extra: str) -> InputError:
+    """Return the error for a job whose libraries are not installed.
+
+    >>> print(missing_extra("differential privacy", "dp"))
+    differential privacy needs the extra 'dp'; pip install 'discreet[dp]' [missing-extra]
+    """
+    return InputError(
+        f"{what} needs the extra {extra!r}",
+        code="missing-extra",
+        hint=f"pip install 'discreet[{extra}]'",
+    )
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from discreet.report import Report, Rows, shown
 
-__all__ = ["Page", "Pivot", "Section", "svg"]
+__all__ = ["Page", "Pivot", "Section"]
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2733; --soft: #5b6b7b; --line: #d9e0e7; --mark: #0b6e75; --paper: #fff; }
@@ -28,12 +27,15 @@ th, td { padding: .3rem .75rem; border-bottom: 1px solid var(--line); text-align
 figure { margin: .8rem 0; background: #fff; padding: .5rem; border-radius: 4px; overflow-x: auto; } figcaption { color: #5b6b7b; font-size: .9rem; }
 tbody th { font-weight: normal; } tbody.total th, tbody.total td { font-weight: 600; }
 .pivot thead th { position: sticky; top: 0; background: var(--paper); } tbody.total:has(input:not(:checked)) + tbody.parts { display: none; }
-@media print { tbody.total:has(input) + tbody.parts { display: table-row-group; } tbody input { display: none; } .wide { overflow: visible; } }
+@media print { tbody.total:has(input) + tbody.parts { display: table-row-group; } tbody input { display: none; } .wide { overflow: visible; }
+  body { font-size: 10pt; max-width: none; margin: 0; padding: 0; } h2 { break-after: avoid; } tr, figure, .form { break-inside: avoid; } figure svg { max-width: 100%; height: auto; } pre { white-space: pre-wrap; } }
+@page { size: A4; margin: 18mm 16mm; }
+.form table { width: 100%; } .form tbody td { height: 2.6rem; vertical-align: bottom; } .form th, .form td { width: 40%; } .form th:first-child, .form td:first-child { width: 20%; }
 pre { overflow-x: auto; background: color-mix(in srgb, var(--line) 40%, transparent); padding: .7rem .9rem; border-radius: 4px; font-size: .88rem; }
 """
 
 #: What scrolls can be reached and scrolled by keyboard.
-_WIDE = "<div class='wide' tabindex='0' role='region' aria-label='table'>"
+_WIDE = "<div class='wide{more}' tabindex='0' role='region' aria-label='table: {title}'>"
 _RIGHT = " class='n'"
 
 
@@ -66,11 +68,13 @@ class Section:
     title: str
     text: str = ""
     table: Report | Rows | Pivot | None = None
-    #: An SVG drawing, from `svg`.
+    #: An SVG drawing, from `discreet.chart`.
     picture: str | None = None
     caption: str = ""
     #: Shown as it is, in a fixed-width block.
     code: str = ""
+    #: The table is a form to be filled in by hand, with room to write.
+    is_form: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,24 +99,24 @@ class Page:
         head = (
             "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
             "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-            f"<title>{html.escape(self.title)}</title><style>{_STYLE}</style></head><body>"
+            f"<title>{html.escape(self.title)}</title><style>{_STYLE}</style></head><body><main>"
             f"<h1>{html.escape(self.title)}</h1>"
         )
         lead = f"<p class='soft'>{html.escape(self.lead)}</p>" if self.lead else ""
         verdict = f"<div class='verdict'>{html.escape(self.verdict)}</div>" if self.verdict else ""
         footer = f"<footer>{html.escape(self.footer)}</footer>" if self.footer else ""
         body = "".join(_section(section) for section in self.sections)
-        return f"{head}{lead}{verdict}{body}{footer}</body></html>"
+        return f"{head}{lead}{verdict}{body}</main>{footer}</body></html>"
 
 
 def _section(section: Section) -> str:
     parts = [f"<h2>{html.escape(section.title)}</h2>"]
     parts += [f"<p>{html.escape(line)}</p>" for line in section.text.splitlines() if line.strip()]
     if isinstance(section.table, Pivot):
-        parts.append(_pivot(section.table))
+        parts.append(_wide(section, _pivot(section.table)))
     elif section.table is not None:
         rows = section.table.rows() if isinstance(section.table, Report) else section.table
-        parts.append(_table(*rows))
+        parts.append(_wide(section, _table(*rows)))
     if section.picture is not None:
         caption = (
             f"<figcaption>{html.escape(section.caption)}</figcaption>" if section.caption else ""
@@ -123,6 +127,12 @@ def _section(section: Section) -> str:
     return "".join(parts)
 
 
+def _wide(section: Section, table: str) -> str:
+    """Return a table that scrolls, under a name of its own."""
+    title = html.escape(section.title, quote=True)
+    return f"{_WIDE.format(title=title, more=' form' * section.is_form)}{table}</div>"
+
+
 def _table(header: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
     right = [
         all(isinstance(row[c], int | float) or row[c] is None for row in body) and bool(body)
@@ -130,7 +140,8 @@ def _table(header: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
     ]
     mark = [" class='n'" if is_number else "" for is_number in right]
     head = "".join(
-        f"<th scope='col'{mark[c]}>{html.escape(str(h))}</th>" for c, h in enumerate(header)
+        f"<th scope='col'{mark[c]}>{html.escape(str(h))}</th>" if h else "<td></td>"
+        for c, h in enumerate(header)
     )
     rows = "".join(
         "<tr>"
@@ -139,7 +150,7 @@ def _table(header: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
         for row in body
     )
     top = f"<thead><tr>{head}</tr></thead>" if any(header) else ""
-    return f"{_WIDE}<table>{top}<tbody>{rows}</tbody></table></div>"
+    return f"<table>{top}<tbody>{rows}</tbody></table>"
 
 
 def _pivot(pivot: Pivot) -> str:
@@ -158,9 +169,7 @@ def _pivot(pivot: Pivot) -> str:
         if parts:
             lines = "".join(_line(line, pivot.labels) for line in parts)
             body.append(f"<tbody class='parts'>{lines}</tbody>")
-    return (
-        f"{_WIDE}<table class='pivot'><thead><tr>{head}</tr></thead>{''.join(body)}</table></div>"
-    )
+    return f"<table class='pivot'><thead><tr>{head}</tr></thead>{''.join(body)}</table>"
 
 
 def _line(values: Sequence[str], labels: int, fold: str = "") -> str:
@@ -171,14 +180,3 @@ def _line(values: Sequence[str], labels: int, fold: str = "") -> str:
         for c, value in enumerate(values)
     ]
     return f"<tr>{''.join(cells)}</tr>"
-
-
-def svg(chart: Any) -> str:
-    """Draw an Altair chart (or its Vega-Lite specification) as SVG, offline.
-
-    Any: Altair is imported by the caller, not here.
-    """
-    import vl_convert
-
-    spec = chart if isinstance(chart, dict) else json.loads(chart.to_json())
-    return str(vl_convert.vegalite_to_svg(spec))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Report", "Rows", "plain", "text_table"]
+__all__ = ["Report", "Rows", "html_table", "plain", "text_table"]
 
 #: Column names, and the rows under them.
 Rows = tuple[Sequence[str], Sequence[Sequence[Any]]]
@@ -67,15 +67,24 @@ class Report:
     def _repr_html_(self) -> str:
         header, body = self.rows()
         title = (type(self).__doc__ or type(self).__name__).strip().splitlines()[0]
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in header) if any(header) else ""
-        lines = (
-            "<tr>" + "".join(f"<td>{html.escape(shown(cell))}</td>" for cell in row) + "</tr>"
-            for row in body
-        )
-        return (
-            f"<table><caption>{html.escape(title)}</caption>"
-            f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
-        )
+        return html_table(title, header, body)
+
+
+def html_table(title: str, header: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
+    """Return a table for notebooks. Any: cells are values of any type.
+
+    >>> html_table("Sizes", ["n"], [[3]])
+    '<table><caption>Sizes</caption><thead><tr><th>n</th></tr></thead><tbody><tr><td>3</td></tr></tbody></table>'
+    """
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in header) if any(header) else ""
+    lines = (
+        "<tr>" + "".join(f"<td>{html.escape(shown(cell))}</td>" for cell in row) + "</tr>"
+        for row in body
+    )
+    return (
+        f"<table><caption>{html.escape(title)}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+    )
 
 
 def _shown(report: Report) -> list[dataclasses.Field[Any]]:

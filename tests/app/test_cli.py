@@ -23,7 +23,6 @@ HEAVY = [
     "duckdb",
     "highspy",
     "scipy",
-    "altair",
 ]
 
 

@@ -118,7 +118,7 @@ def test_a_custodian_hands_over_discharges(tmp_path, monkeypatch, capsys):
 
 def test_a_statistician_hands_over_a_table(tmp_path, monkeypatch, capsys):
     business(tmp_path)
-    _, before = run(
+    started, before = run(
         tmp_path,
         monkeypatch,
         "discreet describe survey.xlsx",
@@ -127,13 +127,15 @@ def test_a_statistician_hands_over_a_table(tmp_path, monkeypatch, capsys):
     filled_in(tmp_path / "policy.yaml")
     told, after = run(tmp_path, monkeypatch, "discreet release policy.yaml -o out")
     assert "safe" in told
-    assert (tmp_path / "out/handover/table.pdf").exists()
+    assert "would leave unchanged" not in started, "no value leaves by itself in a table"
+    assert (tmp_path / "out/handover/table.pdf").read_bytes().startswith(b"%PDF")
     page = (tmp_path / "out/handover/table.html").read_text(encoding="utf-8")
     assert "cells" in page
     assert "p-percent" in page
-    # What is in no cell is not called released.
-    assert "not part of the table" in page
-    assert "released under the promises below" not in page
+    # Columns that are in no cell are not named to who receives the table.
+    assert "firm_id" not in page
+    assert "all other columns" in page
+    assert before + after <= 10
     with capsys.disabled():
         sys.stdout.write(f" [3 commands, {before + after:.1f} minutes] ")
 
@@ -281,6 +283,12 @@ def test_results_show_themselves_in_notebooks():
     shown = release._repr_html_()
     assert release.evidence().verdict in shown
     assert shown.count("<tr") == 13
+    assert "k-anonymity" in dc.KAnonymity(5)._repr_html_()
+    tree = dc.Hierarchy.from_pairs([("Total", ""), ("A", "Total"), ("B", "Total")])
+    assert "<td>A</td><td>Total</td>" in tree._repr_html_()
+    linked = dc.tabulate(demo.salaries(), by=[["sector"], ["region"]], measure="salary")
+    assert dc.LinkedTables.of(linked)._repr_html_().count("<table") == 2
+    assert "<td>salary</td><td>confidential</td>" in demo.salaries().schema._repr_html_()
 
 
 #: Files with enough values to be worth a release in the normal run.
@@ -374,7 +382,8 @@ def test_many_records_of_one_person_are_one_person(name, tmp_path, monkeypatch):
 
 
 def test_files_with_more_columns_than_anybody_decides_are_refused(tmp_path, monkeypatch):
-    wide = pd.DataFrame({f"c{n}": [1, 2, 3] for n in range(500)})
+    monkeypatch.setattr("discreet.app.policy.starting._WIDEST", 20)
+    wide = pd.DataFrame({f"c{n}": [1, 2, 3] for n in range(21)})
     wide.to_csv(tmp_path / "wide.csv", index=False)
     with pytest.raises(dc.InputError, match="too many") as refused:
         starting_policy(Source(str(tmp_path / "wide.csv")), tmp_path / "policy.yaml")
@@ -384,6 +393,20 @@ def test_files_with_more_columns_than_anybody_decides_are_refused(tmp_path, monk
         tmp_path / "chosen.csv", index=False
     )
     starting_policy(Source(str(tmp_path / "chosen.csv")), tmp_path / "policy.yaml")
+
+
+def test_a_pattern_is_refused_before_a_policy_is_written(tmp_path, monkeypatch):
+    for name in ("p1.csv", "p2.csv"):
+        patients(tmp_path).rename(tmp_path / name)
+    with pytest.raises(dc.InputError, match="folder of their own"):
+        starting_policy(Source(str(tmp_path / "p*.csv")), tmp_path / "policy.yaml")
+    # The hint works when followed.
+    (tmp_path / "parts").mkdir()
+    for name in ("p1.csv", "p2.csv"):
+        (tmp_path / name).rename(tmp_path / "parts" / name)
+    start = starting_policy(Source(str(tmp_path / "parts")), tmp_path / "policy.yaml")
+    (tmp_path / "policy.yaml").write_text(start.policy, encoding="utf-8")
+    run_policy(tmp_path / "policy.yaml", tmp_path / "out")
 
 
 def patients(folder: Path, **columns) -> Path:

@@ -177,6 +177,12 @@ def add(
     CORPUS[name] = Awkward(make, expected, refused, options, shown)
 
 
+_ROWS = [
+    ["region", "age", "pay"],
+    ["north", 31, 1000.5],
+    ["south", 42, 2000.25],
+    ["north", 53, 3.0],
+]
 # -- encodings and delimiters --------------------------------------------------------------------
 _SEMICOLON = "region;age;pay\nnorth;31;1000,5\nsouth;42;2000,25\nnorth;53;3,0\n"
 _NAMES = {"name": ["Ágnes", "Łukasz", "Zoë"], "age": [1, 2, 3]}
@@ -318,7 +324,29 @@ add(
 add(
     "long-numbers",
     text("a.csv", "id,n\n12345678901234567890,1\n"),
-    {"id": [12345678901234567890.0], "n": [1]},
+    {"id": ["12345678901234567890"], "n": [1]},
+)
+add("told-delimiter", text("a.csv", "sep=;\na;b\n1;2\n3;4\n"), {"a": [1, 3], "b": [2, 4]})
+add(
+    "total-below",
+    text("a.csv", PLAIN + "Total,126,3003.75\n"),
+    REGIONS,
+    "unsure-total",
+)
+add(
+    "excel-total-below", workbook({"D": [*_ROWS, ["Total", 126, 3003.75]]}), REGIONS, "unsure-total"
+)
+add(
+    "json",
+    text("a.json", '[{"region": "north", "age": 31}, {"region": "south", "age": 42}]'),
+    {"region": ["north", "south"], "age": [31, 42]},
+    "unknown-format",
+)
+add(
+    "json-lines",
+    text("a.jsonl", '{"region": "north", "age": 31}\n{"region": "south", "age": 42}\n'),
+    {"region": ["north", "south"], "age": [31, 42]},
+    "unknown-format",
 )
 add("truths", text("a.csv", "t,n\ntrue,1\nfalse,2\n"), {"t": [True, False], "n": [1, 2]})
 # -- archives and several files --------------------------------------------------------------------
@@ -368,12 +396,6 @@ add(
     "several-formats",
 )
 # -- workbooks -----------------------------------------------------------------------------------
-_ROWS = [
-    ["region", "age", "pay"],
-    ["north", 31, 1000.5],
-    ["south", 42, 2000.25],
-    ["north", 53, 3.0],
-]
 add("excel", workbook({"Data": _ROWS}), REGIONS, shown=("'Data'",))
 add(
     "excel-title",

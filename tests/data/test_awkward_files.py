@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 
+import pandas
 import pytest
 from tests.data.awkward_files import CORPUS
 
@@ -13,6 +15,7 @@ from discreet.errors import InputError
 
 #: What a hint says to write: name=value, as in Python.
 _SAID = re.compile(r"(\w+)=('[^']*'|True|False|\d+|\{[^}]*\})")
+_PANDAS = re.compile(r"pandas\..*\)")
 _SUFFIX = re.compile(r"name with (\.\w+)")
 
 
@@ -22,6 +25,10 @@ def follow(path, hint, options):
     if suffix:
         path = path.rename(path.with_name(path.name + suffix.group(1)))
     said = {name: ast.literal_eval(value) for name, value in _SAID.findall(hint)}
+    if made := _PANDAS.search(hint):
+        with contextlib.chdir(path.parent):
+            eval(made.group(), {"pandas": pandas})
+        return read(path.with_suffix(".csv"), **options)
     assert said or suffix, f"the hint says nothing to write: {hint}"
     return read(path, **{**options, **said})
 
@@ -34,6 +41,10 @@ def opened(path, case):
         (question,) = read(path, **case.options).reading.questions
         assert "--dates day" in question
         return read(path, dates="day")
+    if case.refused == "unsure-total":
+        (question,) = read(path, **case.options).reading.questions
+        assert "--footer 1" in question
+        return read(path, footer=1)
     with pytest.raises(InputError) as caught:
         read(path, **case.options)
     assert caught.value.code == case.refused

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.data.declared import read_hierarchy
 from discreet.data.hierarchy import Hierarchy
 from discreet.data.hierarchy_union import union
 from discreet.errors import InputError
@@ -362,3 +363,9 @@ def test_hrc_refuses_codes_it_cannot_write(tmp_path):
     assert not list(tmp_path.iterdir())
     h.to_hrc(tmp_path / "h.hrc", leading="#")
     assert Hierarchy.from_hrc(tmp_path / "h.hrc", leading="#").leaves == ("@a", "b")
+
+
+def test_a_header_of_any_words_above_one_level_is_no_value(tmp_path):
+    (tmp_path / "h.csv").write_text("Kode;Gruppe\nA;Alle\nB;Alle\n", encoding="utf-8")
+    tree = read_hierarchy(tmp_path / "h.csv")
+    assert (tree.root, tree.leaves) == ("Alle", ("A", "B"))

@@ -8,11 +8,16 @@ well hold one value only, so it stays.
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["is_note", "notes", "titles"]
+__all__ = ["is_note", "is_total", "notes", "titles"]
 
+_TOTAL = re.compile(
+    r"(grand |sub-?)?(totals?|totaux|totale|sum|summe|gesamt|insgesamt|suma|somme|totaal|i alt)\W*",
+    re.IGNORECASE,
+)
 #: Records above the header that are looked at.
 _MOST = 30
 
@@ -21,6 +26,15 @@ Numbered = tuple[int, Sequence[str]]
 
 def _filled(fields: Sequence[str]) -> int:
     return sum(1 for field in fields if field.strip())
+
+
+def is_total(fields: Sequence[str]) -> bool:
+    """Whether a line below the records seems to be their total.
+
+    >>> is_total(["", "Total", "1,234"]), is_total(["Total shop", "IT", "3"])
+    (True, False)
+    """
+    return any(_TOTAL.fullmatch(field.strip()) for field in fields)
 
 
 def titles(records: Sequence[Numbered]) -> int:

@@ -32,6 +32,7 @@ MISSING = frozenset({"NA", "N/A", "n/a", "<NA>", "NaN", "nan", "null", "NULL", "
 _INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 _POINT = re.compile(r"[+-]?(\d{1,30}(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d{1,3})?")
+_DIGITS = re.compile(r"\d{1,40}")
 _ZEROS = re.compile(r"[+-]?0\d+")
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
@@ -231,6 +232,8 @@ def type_of(
         return "text"  # codes such as 01, 007: zeros in front would be lost
     if all(_INTEGER.fullmatch(value) for value in values):
         return "integer"
+    if all(_DIGITS.fullmatch(value) for value in values):
+        return "text"  # numbers of cards and accounts: as a number the last digits would be lost
     written = _date_format(values, dates)
     if written is not None:
         return written

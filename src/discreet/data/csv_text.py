@@ -48,6 +48,7 @@ _MAGIC: tuple[tuple[bytes, str, str | None], ...] = (
     (b"\x1f\x8b", "a gzip archive", ".gz"),
     (b"BZh", "a bzip2 archive", ".bz2"),
     (b"\xfd7zXZ", "an xz archive", ".xz"),
+    (b"SQLite format 3", "an SQLite database", None),
     (b"%PDF", "a PDF document", None),
     (b"$FL2", "an SPSS file", "spss"),
     (b"$FL3", "an SPSS file", "spss"),

@@ -23,6 +23,7 @@ from discreet.data.hierarchy_builders import (
     redaction_levels,
     standard_levels,
 )
+from discreet.data.hierarchy_sources import is_header
 from discreet.errors import InputError
 from discreet.registry import Record, build, parameter
 
@@ -215,11 +216,12 @@ def _csv_kind(path: Path) -> str:
 
     if not path.is_file():
         return "pairs"  # whose reader says that the file is missing
-    rows = [[field.strip() for field in fields] for _, fields in read_rows(path)]
+    numbered = read_rows(path)
+    rows = [[field.strip() for field in fields] for _, fields in numbered]
     if not rows or any(len(fields) != 2 for fields in rows):
         return "pairs" if rows and "parent" in " ".join(rows[0]).lower() else "arx"
     children, parents = ({fields[at] for fields in rows} for at in (0, 1))
-    is_chain = bool((children & parents) - {"*"})
+    is_chain = bool((children & parents) - {"*"}) or is_header(numbered)
     return "pairs" if is_chain or "" in parents or "parent" in rows[0][1].lower() else "arx"
 
 

@@ -129,7 +129,9 @@ class Description(Report):
         if self.exposure is not None:
             lines += ["", _told(self.exposure)]
         if self.reading is not None:
-            lines += ["", str(self.reading), *self.reading.questions]
+            lines += ["", str(self.reading)]
+            for question in self.reading.questions:
+                lines += textwrap.wrap(question, WIDTH, subsequent_indent="    ")
         if self.approximate:
             lines += ["", "Different values are estimated, within about 5 %; classes are counted."]
         if any(c.reason != GIVEN for c in self.columns):
@@ -146,7 +148,8 @@ def _column_lines(columns: Sequence[ColumnDescription]) -> list[str]:
     """Return one line per column, and its reason on further lines where it is long."""
     header = ("column", "type", "distinct", "missing", "unique", "role")
     body = [
-        (_cut(c.name), c.type, c.distinct, c.missing, _share(c.uniqueness), c.role) for c in columns
+        (_cut(c.name), c.type, c.distinct, c.missing, f"{c.uniqueness:.1%}", c.role)
+        for c in columns
     ]
     table = text_table(header, body).splitlines()
     at = max(map(len, table)) + 2
@@ -182,10 +185,10 @@ def describe(dataset: Dataset, *, approximate: bool = False) -> Description:
     salaries: 15 records, 4 columns
     <BLANKLINE>
     column  type     distinct  missing  unique   role          why
-    id      nominal        15        0  100.00%  identifier    the name says 'id'
-    salary  numeric        10        0  66.67%   confidential  the name says 'salary'
-    sector  nominal         3        0  20.00%   quasi         the name says 'sector'
-    region  nominal         2        0  13.33%   quasi         the name says 'region'
+    id      nominal        15        0  100.0%  identifier    the name says 'id'
+    salary  numeric        10        0  66.7%   confidential  the name says 'salary'
+    sector  nominal         3        0  20.0%   quasi         the name says 'sector'
+    region  nominal         2        0  13.3%   quasi         the name says 'region'
     <BLANKLINE>
     suggested unit: id
     <BLANKLINE>

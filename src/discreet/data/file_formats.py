@@ -69,8 +69,25 @@ def file_format(path: str | Path, given: str | None = None) -> str:
     return FORMATS[suffix]
 
 
+#: How files of other programs become CSV, by suffix: {file} is turned into {csv}.
+_ELSEWHERE = {
+    ".json": "in Python, pandas.read_json({file!r}).to_csv({csv!r}, index=False)",
+    ".jsonl": "in Python, pandas.read_json({file!r}, lines=True).to_csv({csv!r}, index=False)",
+    ".ndjson": "in Python, pandas.read_json({file!r}, lines=True).to_csv({csv!r}, index=False)",
+    ".rds": "in R, write.csv(readRDS({file!r}), {csv!r}, row.names = FALSE)",
+    ".rdata": "in R, load({file!r}), then write.csv(NAME, {csv!r}, row.names = FALSE)",
+    ".pkl": "in Python, pandas.read_pickle({file!r}).to_csv({csv!r}, index=False)",
+    ".orc": "in Python, pandas.read_orc({file!r}).to_csv({csv!r}, index=False)",
+    ".mdb": "export the table from Access as a text file with separators",
+    ".accdb": "export the table from Access as a text file with separators",
+}
+
+
 def _fitting(file: Path) -> str:
     """Return what to write for a file whose suffix says nothing, from its first bytes."""
+    if way := _ELSEWHERE.get(file.suffix.lower()):
+        told = way.format(file=file.name, csv=f"{file.stem}.csv")
+        return f"save it as CSV, Parquet or an Excel workbook first: {told}"
     try:
         with file.open("rb") as stream:
             head = stream.read(4096)

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from discreet.data.atomic import atomic_file
 from discreet.errors import InputError
+from discreet.report import html_table
 
 if TYPE_CHECKING:
     from discreet.data.hierarchy_sources import Levels
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["Hierarchy"]
 
 Indices = npt.NDArray[np.int32]
+#: Values that notebooks show.
+_SHOWN = 20
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -307,6 +310,12 @@ class Hierarchy:
 
     def __contains__(self, code: object) -> bool:
         return code in self.index
+
+    def _repr_html_(self) -> str:
+        names = [f"level {level}" for level in range(self.height + 1)]
+        lines = [[self.codes[place] for place in line] for line in self.levels[:_SHOWN].tolist()]
+        left = len(self.leaves) - len(lines)
+        return html_table(repr(self) + (f", {left:,} values not shown" * bool(left)), names, lines)
 
     def __repr__(self) -> str:
         return f"Hierarchy({len(self.leaves)} values, {self.height + 1} levels, root {self.root!r})"

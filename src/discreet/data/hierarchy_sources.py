@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from discreet.errors import InputError
 
-__all__ = ["Levels", "Triple"]
+__all__ = ["Levels", "Triple", "is_header"]
 
 #: Line, child, parent.
 Triple = tuple[int, str, str]
@@ -44,7 +44,7 @@ def triples(source: Any, file: Place) -> Iterator[Triple]:
         from discreet.data.files import read_rows
 
         rows = read_rows(source)
-        if rows and _is_header(rows):
+        if rows and is_header(rows):
             rows = rows[1:]
         for line, fields in rows:
             if len(fields) != 2:
@@ -72,7 +72,7 @@ def triples(source: Any, file: Place) -> Iterator[Triple]:
         yield line, child, parent
 
 
-def _is_header(rows: Sequence[tuple[int, Sequence[str]]]) -> bool:
+def is_header(rows: Sequence[tuple[int, Sequence[str]]]) -> bool:
     """Whether the first line names the columns: child,parent, or two words that are no codes."""
     first = [field.strip() for field in rows[0][1]]
     if [field.lower() for field in first] == ["child", "parent"]:

@@ -76,6 +76,9 @@ class LinkedTables:
     joint: JointTable
     places: tuple[Ints, ...]
 
+    def _repr_html_(self) -> str:
+        return "".join(table._repr_html_() for table in self.tables)
+
     @classmethod
     def of(cls, tables: Sequence[Table], *, tolerance: float = 1e-6) -> LinkedTables:
         """Link tables by the names of their dimensions and codes.

@@ -47,6 +47,8 @@ _STEMS: dict[str, str] = {
         "nombre apellido cognom NOM prenom nome cognome naam email mail correo courriel phone "
         "telefon telephone telefono handy mobil movil fax address adresse direccion indirizzo"
     ),
+    "postcode": "zip zipcode postal postcode postleit PLZ CAP",
+    "activity": "NACE isic sic branche activity activid ACT",
     "place": "LAT LON LNG LONG latitud longitud breitengrad laengengrad latitude longitude coordina",
     "ordinal": "level stufe nivel niveau grade rank rang stage class klasse clase rating size score",
     "person": "person patient respond individual client customer kunde employee pupil student member",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from discreet.errors import EngineError
+from discreet.errors import InputError, missing_extra
 from discreet.report import Report, Rows
 
 __all__ = ["Guess", "Reading", "needs_extra"]
@@ -44,10 +44,6 @@ class Reading(Report):
         return ("read as", "found", "to change it"), body
 
 
-def needs_extra(suffix: str) -> EngineError:
+def needs_extra(suffix: str) -> InputError:
     """Return the error for a file whose reader is not installed."""
-    return EngineError(
-        f"reading {suffix} files needs the extra 'files'",
-        code="missing-extra",
-        hint="pip install 'discreet[files]'",
-    )
+    return missing_extra(f"reading {suffix} files", "files")

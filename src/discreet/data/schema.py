@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from discreet.data.domain import Domain, declared_domains
 from discreet.data.hierarchy import Hierarchy
 from discreet.errors import InputError, nearest
+from discreet.report import html_table
 
 __all__ = ["Column", "Domain", "Role", "Schema", "Type"]
 
@@ -66,6 +67,10 @@ class Schema:
     columns: tuple[Column, ...]
     unit: str | None = None
     weight: str | None = None
+
+    def _repr_html_(self) -> str:
+        lines = [(one.name, one.role.value, one.type.value) for one in self.columns]
+        return html_table("Columns, and what they are", ("column", "role", "type"), lines)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from discreet.data import csv_text
-from discreet.data.csv_edges import is_note, notes, titles
+from discreet.data.csv_edges import is_note, is_total, notes, titles
 from discreet.data.csv_fields import (
     MISSING,
     UNSURE,
@@ -35,6 +36,8 @@ __all__ = ["CsvFormat", "sniff"]
 
 # Ends of the patterns of dates with the year last, with or without a time.
 _DAY_OR_MONTH = ("%Y", "%Y %H:%M", "%Y %H:%M:%S")
+# A first line with which spreadsheet programs are told the delimiter.
+_TOLD = re.compile(r"\ufeff?sep=(\W)\r?\n")
 # Records held in memory at a time when a whole file is read.
 _PIECE = 50_000
 
@@ -62,6 +65,8 @@ class CsvFormat:
     last: int | None = None
     #: Columns of dates that may have the day or the month first; they are read as text.
     unsure: tuple[str, ...] = ()
+    #: The line of a last record that seems to be a total.
+    total: int | None = None
 
     def without_empty(self) -> CsvFormat:
         """Return the format of the columns that have a name or values."""
@@ -125,6 +130,8 @@ def sniff(
         line = chunks[0].count("\n", 0, chunks[0].index("\0")) + 1
         raise csv_text.nul_byte(file, line)
     mark = '"' if quote is None else quote
+    if skip is None and (told := _TOLD.match(chunks[0])):
+        skip, delimiter = 1, delimiter or told.group(1)
     cut = _without_lines(chunks[0], skip or 0)
     split = delimiter if delimiter is not None else csv_text.find_delimiter(cut, mark)
     records = [
@@ -141,11 +148,20 @@ def sniff(
         records = records[:-below]
         last = records[-1][0] + sum(field.count("\n") for field in records[-1][1])
     start = records[0][0] if skip is None else skip + 1
+    line, lowest = records[-1]
+    total = line if whole and footer is None and len(records) > 2 and is_total(lowest) else None
     head = len(records)
     for text in chunks[1:]:
         records += csv_text.chunk_records(text, split, mark, len(records[0][1]))
     said = CsvFormat(
-        split, codec, decimal or "", mark, thousands=thousands or "", first=start, last=last
+        split,
+        codec,
+        decimal or "",
+        mark,
+        thousands=thousands or "",
+        first=start,
+        last=last,
+        total=total,
     )
     found = _judge(records, said, header, na, file, dates=dates, texts=texts, head=head)
     if thorough and not whole:

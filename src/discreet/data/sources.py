@@ -300,6 +300,9 @@ def csv_reading(form: CsvFormat) -> Reading:
         f"{name}: dates with the day or the month first? Read as text; say --dates day or month"
         for name in form.unsure
     )
+    if form.total is not None:
+        asked = f"line {form.total:,}: a total of the records above? Read as a record; if it is one, say --footer 1"
+        questions = (*questions, asked)
     return Reading("csv", tuple(guesses), questions)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.data.codes import code_text, in_order
 from discreet.data.hierarchy_builders import DATE_LEVELS, date_levels
+from discreet.data.names import meaning
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ __all__ = ["suggest", "suggest_hierarchy"]
 
 _ICD10 = re.compile(r"[A-Z]\d\d(\.?[\dA-Z]{0,4})?")
 _NACE = re.compile(r"\d{2}\.\d{1,2}")
+_NACE_NAMED = re.compile(r"\d{2}(\.?\d{1,2})?")
 _NUTS = re.compile(r"[A-Z]{2}[0-9A-Z]{1,3}")
 _CLASS = re.compile(
     r"\s*([<>≤≥]=?\s*-?\d+|[\[(]?-?\d+([.,]\d+)?\s*([-–…,]|to)\s*-?\d+.*|-?\d+\s*\+)\s*"
@@ -50,6 +52,10 @@ def suggest(name: str, counts: Mapping[Any, int]) -> dict[str, Any]:
     {'standard': 'icd-10'}
     >>> suggest("size", {"250+": 1, "0-9": 5, "50-249": 2, "10-49": 3})
     {'order': ['0-9', '10-49', '50-249', '250+']}
+    >>> suggest("postcode", {"01067": 3, "80331": 2})
+    {'prefixes': [4, 3, 2, 1]}
+    >>> suggest("NACE", {"4711": 3, "10": 2})
+    {'standard': 'nace'}
     """
     known = [value for value in counts if value is not None]
     if not known:
@@ -76,14 +82,16 @@ def _of_codes(name: str, codes: Sequence[str]) -> dict[str, Any]:
         return {"order": in_order(codes)}
     if all(_ICD10.fullmatch(code) for code in codes) and len(set(map(len, codes))) > 1:
         return {"standard": "icd-10"}
-    if all(_NACE.fullmatch(code) for code in codes):
+    pattern = _NACE_NAMED if meaning(name, "activity") else _NACE
+    if all(pattern.fullmatch(code) for code in codes):
         return {"standard": "nace"}
     if "nuts" in name.lower() and all(_NUTS.fullmatch(code) for code in codes):
         return {"standard": "nuts"}
     if _are_dates(codes):
         return {"dates": list(DATE_LEVELS)}
     lengths = {len(code) for code in codes}
-    if len(lengths) == 1 and len(codes) > _FEW and all(code.isalnum() for code in codes):
+    is_many = len(codes) > _FEW or meaning(name, "postcode")
+    if len(lengths) == 1 and is_many and all(code.isalnum() for code in codes):
         (length,) = lengths
         if 2 <= length <= 12 and any(any(c.isdigit() for c in code) for code in codes):
             return {"prefixes": list(range(length - 1, 0, -1))[-4:]}

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.data.codes import code_text
+from discreet.data.csv_edges import is_total
 from discreet.data.csv_fields import (
     MISSING,
     UNSURE,
@@ -100,7 +101,15 @@ def read_workbook(
         guesses.append(Guess("names of columns", "none", "header"))
     if below:
         guesses.append(Guess("rows left out below", str(below), "footer"))
-    return pa.table(columns), Reading(kind, tuple(guesses), _questions(unsure))
+    questions = _questions(unsure)
+    if (
+        footer is None
+        and len(body) > 2
+        and is_total(["" if c is None else str(c) for c in body[-1]])
+    ):
+        asked = "the last row: a total of the records above? Read as a record; if it is one, say --footer 1"
+        questions = (*questions, asked)
+    return pa.table(columns), Reading(kind, tuple(guesses), questions)
 
 
 def _questions(unsure: Sequence[str]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Literal
 
+from discreet.dp.libraries import accounting
 from discreet.errors import InputError
 
 __all__ = [
@@ -174,25 +175,25 @@ def _sorted(events: Mapping[str, int]) -> tuple[Pairs, Pairs, Normals, float]:
 
 @functools.lru_cache(maxsize=4096)
 def _tight(method: str, pure: Pairs, rho: Pairs, delta: float) -> float:
-    import dp_accounting
-    from dp_accounting import rdp
+    libraries = accounting()
+    rdp = libraries.rdp
 
     # Pure answers never cost more than their sum, which is less than the rest for a few of them.
     simple = math.fsum(e * n for e, n in pure) if not rho else math.inf
     if method == "zcdp":
         total = math.fsum(r * n for r, n in rho) + math.fsum(e * e / 2 * n for e, n in pure)
         accountant: Any = rdp.RdpAccountant()
-        accountant.compose(dp_accounting.ZCDpEvent(total))
+        accountant.compose(libraries.ZCDpEvent(total))
         return min(float(accountant.get_epsilon(delta)), simple)
     # The events state their own loss; the relation is the one randomised response is defined for.
-    relation = dp_accounting.NeighboringRelation.REPLACE_ONE
+    relation = libraries.NeighboringRelation.REPLACE_ONE
     accountant = rdp.RdpAccountant(neighboring_relation=relation)
     for epsilon, count in pure:
         # Randomised response over two values is the worst ε-private answer there is.
-        event = dp_accounting.RandomizedResponseDpEvent(2 / (1 + math.exp(epsilon)), 2)
+        event = libraries.RandomizedResponseDpEvent(2 / (1 + math.exp(epsilon)), 2)
         accountant.compose(event, count)
     for value, count in rho:
-        accountant.compose(dp_accounting.ZCDpEvent(value), count)
+        accountant.compose(libraries.ZCDpEvent(value), count)
     return min(float(accountant.get_epsilon(delta)), simple)
 
 
@@ -239,7 +240,7 @@ def _lattice_slack(scale: float) -> float:
 
 def _pure_losses(pure: Pairs) -> list[tuple[Any, int]]:
     # Any: distributions of dp-accounting, which has no annotations.
-    from dp_accounting.pld import privacy_loss_distribution as pld
+    pld = accounting().pld.privacy_loss_distribution
 
     # Discrete Laplace noise at sensitivity 1 is randomised response. (The library's own
     # accountant composes randomised response once, whatever the count, as of 0.6.)
@@ -247,7 +248,7 @@ def _pure_losses(pure: Pairs) -> list[tuple[Any, int]]:
 
 
 def _normal_losses(normal: Normals) -> list[tuple[Any, int]]:
-    from dp_accounting.pld import privacy_loss_distribution as pld
+    pld = accounting().pld.privacy_loss_distribution
 
     found = []
     for rho, scale, count in normal:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol
 
 from discreet.dp.accountant import Accountant
+from discreet.dp.libraries import opendp
 from discreet.errors import InputError
 from discreet.report import Report
 
@@ -90,6 +91,7 @@ def charge(ledger: Purse, dataset: str, events: Mapping[str, int], *, what: str)
     Whatever is charged stays charged, also if nothing comes of it. Call this once for each release,
     then draw the noise, and state `BudgetFacts(events, number)` as a fact of the release.
     """
+    opendp()  # noise that cannot be drawn is not paid for
     grant = granted(ledger, dataset)
     if grant is None:
         raise InputError(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.dp.libraries import opendp
 from discreet.errors import EngineError, InputError
 from discreet.progress import Progress, silent
 
@@ -65,9 +66,7 @@ def _scale(sensitivity: float, epsilon: float, whole: bool) -> float:
 @functools.lru_cache(maxsize=64)
 def _laplace(scale: float, whole: bool) -> Any:
     # Any: OpenDP's objects have no annotations.
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
+    dp = opendp()
     if whole:
         domain, metric = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     else:
@@ -131,8 +130,6 @@ def gaussian_loss(scale: float, distance: float) -> float:
 @functools.lru_cache(maxsize=256)
 def _gaussian(scale: float) -> Any:
     # Any: as above.
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
+    dp = opendp()
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
     return dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from discreet.dp.accountant import gaussian_event, pure_event
-from discreet.dp.mechanisms._base import opendp
+from discreet.dp.libraries import opendp
 from discreet.errors import EngineError
 
 __all__ = ["Selection", "select_lowest"]

@@ -26,6 +26,7 @@ from discreet.microdata.methods import Anonymization
 from discreet.microdata.models import Model
 from discreet.microdata.models._base import ModelCheck
 from discreet.microdata.release import MicrodataRelease
+from discreet.registry import members
 from discreet.report import Report, Rows
 from discreet.verification import Held
 
@@ -34,7 +35,21 @@ if TYPE_CHECKING:
     from discreet.microdata.methods._base import Outcome
     from discreet.page import Section
 
-__all__ = ["AnonymizationLoss", "Anonymized"]
+__all__ = ["AnonymizationLoss", "Anonymized", "explained"]
+
+
+def explained(measures: Mapping[str, float]) -> Rows:
+    """Return measures of loss with what each of them says.
+
+    >>> explained({"aecs": 8.0})[1]
+    [('aecs', 8.0, 'average number of records that share their values')]
+    """
+    known: Any = members("metric")  # Any: members are found by name
+    body = [
+        (name, value, known[name].meaning if name in known else "")
+        for name, value in measures.items()
+    ]
+    return ("measure", "value", "what it says"), body
 
 
 @dataclasses.dataclass(frozen=True)
@@ -334,7 +349,10 @@ class Anonymized(MicrodataRelease):
                     caption="Released records by the size of their class",
                 )
             )
-        parts.append(Section("What was lost", table=self.loss))
+        loss = self.loss
+        lost = f"{loss.suppressed:,} of {loss.records:,} records were left out."
+        table = explained({loss.metric: loss.score, **loss.measures})
+        parts.append(Section("What was lost", lost, table=table))
         if self.levels:
             heights = {n: self._height(n) for n in self.levels}
             used = {n: level / max(heights[n], 1) for n, level in self.levels.items()}

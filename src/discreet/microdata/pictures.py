@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from discreet.page import svg
+from discreet import chart
 
 __all__ = ["bars", "curve", "heat_map", "paired_bars", "scatter"]
 
@@ -15,22 +15,8 @@ _WIDTH, _HEIGHT, _LINE = 560, 360, 13
 
 def bars(values: Mapping[str, float], title: str) -> str:
     """Return a bar for each named share."""
-    spec = {
-        "data": {"values": [{"name": n, "value": float(v)} for n, v in values.items()]},
-        "mark": {"type": "bar", "color": "#0b6e75"},
-        "encoding": {
-            "y": {"field": "name", "type": "nominal", "sort": None, "title": None},
-            "x": {
-                "field": "value",
-                "type": "quantitative",
-                "title": title,
-                "scale": {"domain": [0, 1]},
-            },
-        },
-        "width": 460,
-        "height": {"step": 20},
-    }
-    return svg(_complete(spec))
+    lines = {name: {title: float(value)} for name, value in values.items()}
+    return chart.bars(lines, chart.Axis(title, high=1.0))
 
 
 def scatter(points: Sequence[Mapping[str, Any]], *, across: str, up: str) -> str:
@@ -39,42 +25,18 @@ def scatter(points: Sequence[Mapping[str, Any]], *, across: str, up: str) -> str
     Any: names, numbers and a boolean.
     """
     spans = {axis: _span([float(p[axis]) for p in points]) for axis in ("loss", "risk")}
-    place = {
-        "x": {
-            "field": "loss",
-            "type": "quantitative",
-            "title": across,
-            "scale": {"domain": spans["loss"], "nice": False},
-        },
-        "y": {
-            "field": "risk",
-            "type": "quantitative",
-            "title": up,
-            "scale": {"domain": spans["risk"], "nice": False},
-        },
-    }
-    beside = {**place, "y": {**place["y"], "field": "label"}, "text": {"field": "name"}}
-    on_front = {"filter": "datum.front"}
-    colour = {"condition": {"test": "datum.front", "value": "#0b6e75"}, "value": "#b8c4cf"}
-    text = {"type": "text", "align": "left", "dx": 8, "fontSize": 10}
-    spec = {
-        "data": {"values": _labelled(points, spans)},
-        "width": _WIDTH,
-        "height": _HEIGHT,
-        "layer": [
-            {
-                "transform": [on_front],
-                "mark": {"type": "line", "color": "#0b6e75", "opacity": 0.5},
-                "encoding": {**place, "order": {"field": "loss", "type": "quantitative"}},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 70},
-                "encoding": {**place, "color": colour},
-            },
-            {"mark": text, "encoding": beside},
-        ],
-    }
-    return svg(_complete(spec))
+    axes = [
+        chart.Axis(title, low=low, high=high)
+        for title, (low, high) in zip((across, up), spans.values(), strict=True)
+    ]
+    front = sorted((float(p["loss"]), float(p["risk"])) for p in points if p["front"])
+    behind = [(float(p["loss"]), float(p["risk"])) for p in points if not p["front"]]
+    notes = [(float(p["loss"]), p["label"], str(p["name"])) for p in _labelled(points, spans)]
+    series = [
+        chart.Series("not beaten on both", front),
+        chart.Series("beaten by another", behind, "#8a98a6", is_line=False),
+    ]
+    return chart.plot(series, *axes, notes=notes, size=(_WIDTH, _HEIGHT))
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
@@ -104,86 +66,56 @@ def _labelled(
     return found
 
 
-def _complete(spec: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "config": {"view": {"stroke": None}, "axis": {"grid": True, "gridColor": "#eef1f4"}},
-        **spec,
-    }
-
-
 def paired_bars(shares: Sequence[Mapping[str, Any]]) -> str:
     """Return small charts, one per column, of shares in two files.
 
     Any: texts and numbers under `column`, `class`, `file` and `share`.
     """
-    spec = {
-        "data": {"values": list(shares)},
-        "mark": {"type": "bar", "width": 4},
-        "encoding": {
-            "facet": {"field": "column", "type": "nominal", "columns": 4, "title": None},
-            "x": {"field": "class", "type": "nominal", "sort": None, "axis": None},
-            "y": {"field": "share", "type": "quantitative", "title": None},
-            "color": {
-                "field": "file",
-                "type": "nominal",
-                "title": None,
-                "scale": {"range": ["#b8c4cf", "#0b6e75"]},
-                "legend": {"orient": "top"},
-            },
-        },
-        "resolve": {"scale": {"x": "independent", "y": "independent"}},
-    }
-    sized = {"width": 130, "height": 90}
-    return svg(_complete({**spec, **sized}))
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for one in shares:
+        classes = found.setdefault(str(one["column"]), {})
+        classes.setdefault(str(one["class"]), {})[str(one["file"])] = float(one["share"])
+    files = list(dict.fromkeys(str(one["file"]) for one in shares))
+    colours = dict(zip(files, ("#9fb0bf", chart.COLOURS[0]), strict=False))
+    key = chart.grid({}, [], [], legend=colours)
+    return f"{key}<br>" + "".join(
+        chart.columns(
+            {name: [both.get(file, 0.0) for file in files] for name, both in classes.items()},
+            files,
+            chart.Axis(),
+            colours=list(colours.values()),
+            title=column,
+        )
+        for column, classes in found.items()
+    )
 
 
 def heat_map(cells: Sequence[Mapping[str, Any]]) -> str:
     """Return a map of the distances between pairs of columns: `one`, `two` and `value`."""
-    place = {"type": "nominal", "title": None, "sort": None}
-    spec = {
-        "data": {"values": list(cells)},
-        "mark": {"type": "rect"},
-        "encoding": {
-            "x": {"field": "one", **place, "axis": {"labelAngle": -40}},
-            "y": {"field": "two", **place},
-            "color": {
-                "field": "value",
-                "type": "quantitative",
-                "title": "distance",
-                "scale": {"range": ["#eef6f6", "#0b6e75"]},
-            },
-        },
-        "width": {"step": 34},
-        "height": {"step": 24},
+    most = max((float(cell["value"]) for cell in cells), default=0.0) or 1.0
+    shaded = {
+        (str(cell["two"]), str(cell["one"])): (
+            chart.shade(float(cell["value"]) / most),
+            f"{cell['value']:.3f}",
+        )
+        for cell in cells
     }
-    return svg(_complete(spec))
+    down, across = (
+        list(dict.fromkeys(str(cell[side]) for cell in cells)) for side in ("two", "one")
+    )
+    legend = {f"{part * most:.3g}": chart.shade(part) for part in (0.0, 0.5, 1.0)}
+    return chart.grid(shaded, down, across, legend=legend)
 
 
 def curve(points: Sequence[Sequence[float]]) -> str:
     """Return the ROC curve of an attack, beside the diagonal of chance."""
-    axis = {"type": "quantitative", "scale": {"domain": [0, 1]}}
-    place = {
-        "x": {"field": "false", "title": "people outside called members", **axis},
-        "y": {"field": "true", "title": "people inside called members", **axis},
-    }
-    lines = [
-        {"line": "attack", "false": float(false), "true": float(true)} for false, true in points
+    attack = [(float(false), float(true)) for false, true in points]
+    series = [
+        chart.Series("attack", attack, has_points=False),
+        chart.Series("chance", [(0.0, 0.0), (1.0, 1.0)], "#8a98a6", has_points=False),
     ]
-    lines += [{"line": "chance", "false": v, "true": v} for v in (0.0, 1.0)]
-    spec = {
-        "data": {"values": lines},
-        "mark": {"type": "line"},
-        "encoding": {
-            **place,
-            "color": {
-                "field": "line",
-                "type": "nominal",
-                "title": None,
-                "scale": {"range": ["#0b6e75", "#b8c4cf"]},
-            },
-        },
-        "width": 300,
-        "height": 300,
-    }
-    return svg(_complete(spec))
+    across, up = (
+        chart.Axis(f"people {where} called members", low=0.0, high=1.0)
+        for where in ("outside", "inside")
+    )
+    return chart.plot(series, across, up, size=(300, 300))

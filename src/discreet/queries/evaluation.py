@@ -69,7 +69,7 @@ class Comparison(Report):
 
     def page(self) -> Page:
         """Return the comparison as a page with a picture."""
-        from discreet.page import Page, Section, svg
+        from discreet.page import Page, Section
 
         return Page(
             "Guards compared",
@@ -78,7 +78,7 @@ class Comparison(Report):
                 Section(
                     "Loss of utility",
                     text="Share refused, relative width of intervals and relative error of noise.",
-                    picture=svg(_picture(self)),
+                    picture=_picture(self),
                 ),
             ),
             lead=f"{self.questions} questions, put to each guard from an empty ledger.",
@@ -332,30 +332,18 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _picture(comparison: Comparison) -> Any:
-    # Any: an Altair chart; Altair is imported only where something is drawn.
-    import altair as alt
-    import pandas as pd
+def _picture(comparison: Comparison) -> str:
+    from discreet.chart import Axis, bars
 
     measures = {
         "refused": "share refused",
         "interval_width": "relative width (median)",
         "relative_error": "relative error (median)",
     }
-    lines = [
-        {"guard": figures.guard, "measure": words, "value": getattr(figures, field)}
-        for figures in comparison.guards
-        for field, words in measures.items()
-        if getattr(figures, field) is not None
-    ]
-    return (
-        alt.Chart(pd.DataFrame(lines))
-        .mark_bar(color="#0b6e75")
-        .encode(
-            x=alt.X("value:Q", title=None),
-            y=alt.Y("guard:N", title=None, sort=None),
-            row=alt.Row("measure:N", title=None, sort=list(measures.values())),
-        )
-        .properties(width=460, height=24 * len(comparison.guards))
-        .resolve_scale(x="independent")
-    )
+    drawn = []
+    for field, words in measures.items():
+        found = {figures.guard: getattr(figures, field) for figures in comparison.guards}
+        lines = {guard: {words: value} for guard, value in found.items() if value is not None}
+        if lines:
+            drawn.append(bars(lines, Axis(), title=words))
+    return "".join(drawn)

@@ -290,6 +290,14 @@ class Member(Declaration):
                     found.append(cls(**{**needed, item.name: value}))
         return tuple(found)
 
+    def _repr_html_(self) -> str:
+        from discreet.report import html_table
+
+        listed = [(item.name, getattr(self, item.name)) for item in self.parameters()]
+        return html_table(
+            f"{self.declared_name()}: {self.summary()}", ("parameter", "value"), listed
+        )
+
     def settings(self) -> dict[str, Any]:
         """Return name and parameters as plain data: what evidence and the ledger record."""
         from discreet.report import plain

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from discreet.chart import Axis, bars
 from discreet.data.facts import ClassFacts, Facts, LinearFacts
 from discreet.data.table import Table
-from discreet.page import svg
 from discreet.report import Report
 
 __all__ = ["Touch", "draw_narrowest", "draw_touches", "touch_of"]
@@ -55,54 +54,16 @@ def touch_of(number: int, title: str, fact: Facts) -> Touch | None:
 
 def draw_touches(touches: Sequence[Touch]) -> str:
     """Return a bar for each release: the share of records told, withheld, and not in it."""
-    rows: list[dict[str, Any]] = []
+    lines = {}
     for one in touches:
         parts = zip(_KINDS, (one.told, one.withheld, one.outside), strict=True)
         total = max(one.told + one.withheld + one.outside, 1)
         name = f"{one.release}: {one.title} ({one.quantity})"
-        rows += [{"release": name, "people": kind, "share": n / total} for kind, n in parts]
-    spec = _complete(
-        {
-            "data": {"values": rows},
-            "mark": "bar",
-            "encoding": {
-                "y": {"field": "release", "type": "nominal", "sort": None, "title": None,
-                      "axis": {"labelLimit": 320}},
-                "x": {"field": "share", "type": "quantitative", "title": "share of the records",
-                      "axis": {"format": "%"}, "stack": "zero"},
-                "color": {"field": "people", "type": "nominal", "title": None,
-                          "legend": {"orient": "top"},
-                          "scale": {"domain": list(_KINDS), "range": list(_KINDS.values())}},
-                "order": {"field": "people", "type": "nominal", "sort": "descending"},
-            },
-        }
-    )  # fmt: skip
-    return svg(spec)
+        lines[name] = {kind: n / total for kind, n in parts}
+    return bars(lines, Axis("share of the records", high=1.0, is_percent=True), colours=_KINDS)
 
 
 def draw_narrowest(cells: Sequence[tuple[str, float]]) -> str:
     """Return a bar for each withheld cell: how wide its interval is, as a share of its middle."""
-    rows = [{"cell": name, "width": width} for name, width in cells]
-    spec = _complete(
-        {
-            "data": {"values": rows},
-            "mark": {"type": "bar", "color": "#0b6e75"},
-            "encoding": {
-                "y": {"field": "cell", "type": "nominal", "sort": None, "title": None,
-                      "axis": {"labelLimit": 320}},
-                "x": {"field": "width", "type": "quantitative",
-                      "title": "width of the interval, as a share of its middle",
-                      "axis": {"format": "%"}},
-            },
-        }
-    )  # fmt: skip
-    return svg(spec)
-
-
-def _complete(spec: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "width": 460,
-        "height": {"step": 22},
-        **spec,
-    }
+    lines = {name: {"width": width} for name, width in cells}
+    return bars(lines, Axis("width of the interval, as a share of its middle", is_percent=True))

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from discreet.chart import Axis, bars, grid, histogram
 from discreet.data.release import Evidence
 from discreet.data.table import Table
-from discreet.page import Page, Section, svg
+from discreet.page import Page, Section
 from discreet.tables.layout import across_of, left_out, legend, pivot
 from discreet.tables.loss_in_words import loss_in_words
 from discreet.tables.methods.top_down import TopDown
@@ -33,7 +34,7 @@ def release_page(release: ProtectedTable) -> Page:
     sections.append(
         Section(
             "Where cells are withheld or changed",
-            picture=svg(_heat_map(release)),
+            picture=_heat_map(release),
             caption=_caption(release.table),
         )
     )
@@ -47,7 +48,7 @@ def release_page(release: ProtectedTable) -> Page:
                 picture=_several(widths),
             )
         )
-    picture = svg(_statuses(release)) if len(set(release.told)) > 1 else None
+    picture = _statuses(release) if len(set(release.told)) > 1 else None
     sections.append(Section("What was lost", "\n".join(loss_in_words(release)), picture=picture))
     return _released(release, evidence, sections)
 
@@ -72,7 +73,7 @@ def _widths_told(widths: Any) -> str:
 def _several(widths: Any) -> str | None:
     if len(set(widths)) == 1:
         return None
-    return svg(_histogram(widths, "width of the interval / its middle"))
+    return histogram(widths.tolist(), Axis("width of the interval / its middle"), "cells")
 
 
 def _released(release: ProtectedTable, evidence: Evidence, sections: list[Section]) -> Page:
@@ -150,37 +151,27 @@ def _lines(table: Table) -> list[str]:
     return [" · ".join(table.labels(cell)[d] for d in down) for cell in cells]
 
 
-def _heat_map(release: ProtectedTable) -> Any:
-    import altair as alt
-    import pandas as pd
-
+def _heat_map(release: ProtectedTable) -> str:
     table, right = release.table, across_of(release.table)
     lines = _lines(table)
     down = [d for d in range(len(table.dimensions)) if d != right]
     codes = {line: tuple(table.codes[cell, down]) for cell, line in enumerate(lines)}
     order = sorted(codes, key=lambda line: codes[line])[:_CODES]
     kept = set(order)
-    cells = [cell for cell, line in enumerate(lines) if line in kept]
     across = [""] if right is None else list(table.dimensions[right].codes)
-    data = pd.DataFrame(
-        {
-            "row": [lines[cell] for cell in cells],
-            "column": ["" if right is None else table.labels(cell)[right] for cell in cells],
-            "status": release.told[cells],
-        }
-    )
-    title = " · ".join(table.by[d] for d in down)
-    colours = alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
-    return (
-        alt.Chart(data)
-        .mark_rect(stroke="white")
-        .encode(
-            x=alt.X("column:N", sort=across, title=None if right is None else table.by[right]),
-            y=alt.Y("row:N", sort=order, title=title),
-            color=alt.Color("status:N", scale=colours),
-        )
-        .properties(width=alt.Step(22), height=alt.Step(18))
-    )
+    cells = {}
+    for cell, line in enumerate(lines):
+        if line in kept:
+            column = "" if right is None else table.labels(cell)[right]
+            told = str(release.told[cell])
+            cells[line, column] = (_COLOURS[told], told)
+    titles = " · ".join(table.by[d] for d in down), "" if right is None else table.by[right]
+    return grid(cells, order, across, legend=_legend(release), titles=titles)
+
+
+def _legend(release: ProtectedTable) -> dict[str, str]:
+    """Return the colours that occur."""
+    return {status: colour for status, colour in _COLOURS.items() if status in set(release.told)}
 
 
 def _public_widths(release: ProtectedTable) -> Any:
@@ -200,41 +191,16 @@ def _public_widths(release: ProtectedTable) -> Any:
     return ((upper - lower)[ok] / middle[ok]).round(3)
 
 
-def _histogram(values: Any, title: str) -> Any:
-    import altair as alt
-    import pandas as pd
-
-    return (
-        alt.Chart(pd.DataFrame({"x": values}))
-        .mark_bar(color="#0b6e75")
-        .encode(
-            x=alt.X("x:Q", bin=alt.Bin(maxbins=20), title=title), y=alt.Y("count()", title="cells")
-        )
-        .properties(width=420, height=160)
-    )
-
-
-def _statuses(release: ProtectedTable) -> Any:
+def _statuses(release: ProtectedTable) -> str:
     """Draw how many cells of each status there are, by the first attribute's coarsest codes."""
-    import altair as alt
-    import pandas as pd
-
     table = release.table
     dimension = table.dimensions[0]
-    size = min(len(dimension.codes), _CODES)
-    rows = []
-    for status in _COLOURS:
-        number = np.bincount(table.codes[release.told == status, 0], minlength=len(dimension.codes))
-        rows += [(dimension.codes[c], status, int(number[c])) for c in range(size) if number[c]]
-    data = pd.DataFrame(rows, columns=["code", "status", "cells"])
-    colours = alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
-    return (
-        alt.Chart(data)
-        .mark_bar()
-        .encode(
-            x=alt.X("cells:Q", title="cells"),
-            y=alt.Y("code:N", sort=list(dimension.codes), title=dimension.name),
-            color=alt.Color("status:N", scale=colours),
-        )
-        .properties(width=420, height=alt.Step(16))
-    )
+    counts = {
+        status: np.bincount(table.codes[release.told == status, 0], minlength=len(dimension.codes))
+        for status in _legend(release)
+    }
+    lines = {
+        dimension.codes[code]: {status: int(number[code]) for status, number in counts.items()}
+        for code in range(min(len(dimension.codes), _CODES))
+    }
+    return bars(lines, Axis("cells", is_whole=True), colours=_COLOURS, title=dimension.name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from discreet.page import Section, svg
+from discreet.chart import Axis, bars
+from discreet.page import Section
 from discreet.tables.methods._planning import expected_errors
 from discreet.tables.methods._shares import query_name
 from discreet.tables.methods._tree_estimate import TreeEstimate
@@ -57,9 +58,6 @@ def _invariants(facts: Mapping[str, Any]) -> str:
 
 
 def _shares(facts: Mapping[str, Any]) -> Section:
-    import altair as alt
-    import pandas as pd
-
     rows = [
         (
             one["level"],
@@ -69,22 +67,14 @@ def _shares(facts: Mapping[str, Any]) -> Section:
         )
         for one in facts["measurements"]
     ]
-    data = pd.DataFrame(rows, columns=["level", "query", "share", "scale"])
-    chart = (
-        alt.Chart(data)
-        .mark_bar()
-        .encode(
-            x=alt.X("share:Q", title="percent of the budget"),
-            y=alt.Y("level:N", sort=list(map(str, facts["levels"])), title="level"),
-            color=alt.Color("query:N"),
-        )
-        .properties(width=420, height=alt.Step(22))
-    )
+    lines: dict[str, dict[str, float]] = {str(level): {} for level in facts["levels"]}
+    for level, query, share, _ in rows:
+        lines[str(level)][query] = share
     return Section(
         "How the budget is spent",
         "Each level of the tree is measured by itself, with noise of the given standard deviation.",
         table=(("level", "query", "share %", "standard deviation of the noise"), rows),
-        picture=svg(chart),
+        picture=bars(lines, Axis("percent of the budget")),
     )
 
 

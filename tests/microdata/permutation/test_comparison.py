@@ -40,7 +40,7 @@ def test_the_sweep_shows_when_generalisation_catches_up(comparison, tmp_path):
     assert set(swept.errors) >= {"generalisation", "weighted", "local", "sequential"}
     assert swept.errors["sequential"][0] > swept.errors["weighted"][0]
     page = write_page(tmp_path / "page.html", [comparison], swept).read_text()
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 3
     assert "Correlation" in page
 
 

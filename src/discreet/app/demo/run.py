@@ -13,6 +13,7 @@ from discreet.app.demo import chapters
 from discreet.app.demo.ahead import compiling_ahead
 from discreet.app.demo.stage import Stage
 from discreet.data.atomic import atomic_file
+from discreet.errors import InputError
 from discreet.page import Page
 from discreet.progress import Progress, silent
 
@@ -41,7 +42,12 @@ def run_demo(
             started = time.perf_counter()
             if hasattr(chapter, "COMPILED"):
                 wait(chapter.COMPILED)
-            chapter.run(stage)
+            try:
+                chapter.run(stage)
+            except InputError as error:
+                if error.code != "missing-extra":
+                    raise
+                voice(f"    Left out: {error.message}. To see it: {error.hint}")
             voice(f"    ({time.perf_counter() - started:.1f} s)")
     page = Page(
         "discreet: the demonstration",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,6 +39,11 @@ class Stage:
         from discreet.demo.datasets import businesses
 
         return businesses(max(self.rows // 10, 500))
+
+    @functools.cached_property
+    def has_noise(self) -> bool:
+        """Whether noise of differential privacy can be drawn: the extra `dp` is installed."""
+        return importlib.util.find_spec("opendp") is not None
 
     def say(self, text: str) -> None:
         """Tell the reader what happens."""

@@ -12,7 +12,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from discreet.app.policy.document import parse
 from discreet.app.policy.load import validate
@@ -24,9 +24,10 @@ from discreet.app.policy.starting import (
     table_release,
     written_policy,
 )
+from discreet.chart import COLOURS, Axis, Series, bars, plot
 from discreet.data.atomic import atomic_file
 from discreet.errors import InfeasibleError, InputError
-from discreet.page import Page, Section, svg
+from discreet.page import Page, Section
 from discreet.progress import Progress, silent
 from discreet.registry import is_address
 from discreet.report import Report, Rows
@@ -100,7 +101,7 @@ class Advice(Report):
         """Return the advice with a picture of risk against loss."""
         sections = [Section("Candidates", table=self.rows())]
         if len(self.candidates) > 1:
-            sections.append(Section("Risk against loss", picture=svg(_picture(self))))
+            sections.append(Section("Risk against loss", picture=_picture(self)))
         return Page(
             "Advice",
             sections,
@@ -243,32 +244,16 @@ def _published(candidate: Candidate) -> int:
     return int(candidate.loss.rpartition("; ")[2].split()[0].replace(",", ""))
 
 
-def _picture(advice: Advice) -> Any:
-    # Any: altair's chart.
-    import altair as alt
-    import pandas as pd
-
-    data = pd.DataFrame(
-        [(c.setup, c.risk_share, c.loss_share) for c in advice.candidates],
-        columns=["candidate", "risk", "loss"],
-    )
+def _picture(advice: Advice) -> str:
     if advice.kind == "table":
-        chart = alt.Chart(data).mark_bar(color="#0b6e75")
-        return chart.encode(
-            x=alt.X("loss:Q", axis=alt.Axis(format="%"), title="cells withheld"),
-            y=alt.Y("candidate:N", sort=None, title=None, axis=alt.Axis(labelLimit=400)),
-        ).properties(width=420, height=alt.Step(24))
-    return (
-        alt.Chart(data)
-        .mark_point(size=120, filled=True)
-        .encode(
-            x=alt.X("loss:Q", axis=alt.Axis(format="%"), title="detail lost"),
-            y=alt.Y("risk:Q", axis=alt.Axis(format="%"), title="right guesses"),
-            color=alt.Color(
-                "candidate:N", sort=None, title=None, legend=alt.Legend(labelLimit=400)
-            ),
-        )
-        .properties(width=420, height=240)
+        lines = {one.setup: {"withheld": one.loss_share} for one in advice.candidates}
+        return bars(lines, Axis("cells withheld", is_percent=True))
+    series = [
+        Series(one.setup, [(one.loss_share, one.risk_share)], COLOURS[number % len(COLOURS)])
+        for number, one in enumerate(advice.candidates)
+    ]
+    return plot(
+        series, Axis("detail lost", is_percent=True), Axis("right guesses", is_percent=True)
     )
 
 

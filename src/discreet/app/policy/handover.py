@@ -6,7 +6,6 @@ It is made from what the release itself states (its evidence) and what the curat
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from discreet.app.policy.attempts import Attempt, attempts
 from discreet.data.declared import HierarchySource
 from discreet.data.hierarchy_builders import DATE_LEVELS
 from discreet.errors import EngineError
+from discreet.microdata.anonymized import explained
 from discreet.page import Page, Section
 from discreet.registry import members
 from discreet.tables.layout import legend, pivot
@@ -34,23 +34,16 @@ _ROLES = {
     "confidential": "to be protected",
     "other": "under no promise",
 }
-#: What measures of loss say, in words.
-_MEASURES = {
-    "loss": "share of detail lost in the columns that others may know (0: none, 1: all)",
-    "aecs": "average number of records that share their values",
-    "discernibility": "sum over records of how many they are confused with",
-    "entropy": "bits that a reader lacks to know the original values",
-}
 _ATTACKERS = {
     "outsider": "somebody who knows the published cells and nothing of any contributor",
     "contributors": "somebody who contributed to a cell and knows that contribution exactly",
 }
+_COLUMN_HEAD = ("column", "what it is", "what was done")
 #: Longer and wider tables are for the screen.
 _LINES, _COLUMNS = 80, 9
-#: Text blocks break inside A4 pages, tables repeat their head, signatures stay together.
+#: Pages of the document are counted.
 _PRINT = """
-@page { size: A4; margin: 18mm 16mm; @bottom-right { content: counter(page) " / " counter(pages); font-size: 9pt; color: #5b6b7b; } }
-@media print { body { font-size: 10pt; max-width: none; margin: 0; padding: 0; } h2 { break-after: avoid; } tr { break-inside: avoid; } pre { white-space: pre-wrap; } }
+@page { @bottom-right { content: counter(page) " / " counter(pages); font-size: 9pt; color: #5b6b7b; } }
 """
 
 
@@ -71,16 +64,18 @@ def handover_page(
         Section(
             "Signatures",
             table=(
-                ("", "name", "date and signature"),
+                ("role", "name", "date and signature"),
                 [("prepared by", "", ""), ("checked by", "", ""), ("released by", "", "")],
             ),
+            is_form=True,
         ),
     ]
     return Page(
         f"Hand-over: {about.title or name}",
         sections,
         verdict=evidence.verdict,
-        lead=f"discreet {evidence.version}, {evidence.time}; kind of release: {evidence.kind}",
+        lead=f"discreet {evidence.version}, {evidence.time[:16].replace('T', ' ')} UTC; "
+        f"kind of release: {evidence.kind}",
         footer="The verdict speaks of the promises named above. It is no legal opinion: whether "
         "the data are anonymous in law depends on who receives them and what they can know.",
     )
@@ -102,6 +97,8 @@ def _said(about: About) -> list[tuple[str, str]]:
 def _columns(evidence: Evidence, source: Source) -> tuple[Sequence[str], list[Sequence[Any]]]:
     """Return what each column is and what happened to it."""
     settings = evidence.settings
+    if settings.get("by"):
+        return _COLUMN_HEAD, _columns_of_table(settings, source)
     not_covered = evidence.risk.get("not covered", {})
     body: list[Sequence[Any]] = []
     for name, role in source.roles.items():
@@ -111,9 +108,23 @@ def _columns(evidence: Evidence, source: Source) -> tuple[Sequence[str], list[Se
             done = _coarser(settings["levels"][name], source.hierarchies.get(name))
         body.append((name, word, done))
     if source.rest is not None:
-        done = _treatment("", str(source.rest), {"by": settings.get("by", ())}, {})
+        done = _treatment("", str(source.rest), {}, {})
         body.append(("all other columns", _ROLES[str(source.rest)], done))
-    return ("column", "what it is", "what was done"), body
+    return _COLUMN_HEAD, body
+
+
+def _columns_of_table(settings: Mapping[str, Any], source: Source) -> list[Sequence[Any]]:
+    """Return what a table shows of columns; those that are in no cell are not named."""
+    listed = settings["by"]
+    by = {name for one in listed for name in ([one] if isinstance(one, str) else one)}
+    measure, statistic = settings.get("measure"), settings.get("statistic", "sum")
+    body: list[Sequence[Any]] = []
+    for name, role in source.roles.items():
+        if name in by:
+            body.append((name, _ROLES[str(role)], "the table is broken down by it"))
+        elif name == measure:
+            body.append((name, _ROLES[str(role)], f"published as {statistic}s in cells"))
+    return [*body, ("all other columns", "", "not part of the table")]
 
 
 def _coarser(level: int, tree: Any) -> str:
@@ -135,23 +146,19 @@ def _coarser(level: int, tree: Any) -> str:
 
 
 def _treatment(
-    name: str, role: str, settings: Mapping[str, Any], not_covered: Mapping[str, Any]
+    name: str,
+    role: str,
+    settings: Mapping[str, Any],
+    not_covered: Mapping[str, Any],
 ) -> str:
     levels = settings.get("levels", {})
-    by = {*settings.get("by", ()), *itertools.chain(*settings.get("tables", ()))}
     if name in settings.get("identifiers removed", ()) or role == "identifier":
         return "removed"
     if name in levels:
         level = levels[name]
         return "released as it is" if level == 0 else f"made coarser, to level {level}"
-    if name in by:
-        return "the table is broken down by it"
-    if name == settings.get("measure"):
-        return f"published as {settings.get('statistic', 'sum')}s in cells"
     if name in not_covered.get("unchanged", ()) or name in not_covered.get("unprotected", ()):
         return "released unchanged; no promise is about it"
-    if by:
-        return "not part of the table"
     return "released under the promises below"
 
 
@@ -260,8 +267,7 @@ def _loss(evidence: Evidence, release: Release, about: About) -> list[Section]:
             lines.append(f"{one.title()}:")
         lines += loss_in_words(one, about.units.get(str(one.table.measure), ""))
     measures = loss.get("measures", {})
-    body = [(name, value, _MEASURES.get(name, "")) for name, value in measures.items()]
-    table = (("measure", "value", "what it says"), body) if body else None
+    table = explained(measures) if measures else None
     return [Section("What was lost", text="\n".join(lines), table=table)]
 
 

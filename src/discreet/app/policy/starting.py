@@ -22,6 +22,7 @@ from discreet.data.names import meaning
 from discreet.data.schema import Role
 from discreet.data.suggestion import suggest_hierarchy
 from discreet.errors import InputError
+from discreet.registry import is_address
 from discreet.report import Report, Rows
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ __all__ = [
 #: Class size of the release that is suggested.
 _K = 5
 #: Columns that a role can be suggested for in a reasonable time.
-_WIDEST = 400
+_WIDEST = 2_000
 #: With more quasi-identifiers than this the search over hierarchies takes long.
 _MANY = 8
 #: Ways in which a name is known to say what a column holds.
@@ -118,6 +119,12 @@ class Examined:
 
 def examine(source: Source) -> Examined:
     """Describe a source, and suggest a role for every column and hierarchies."""
+    if not is_address(source.source) and set(source.source) & set("*?["):
+        raise InputError(
+            f"{source.source!r} is a pattern, and a policy names one file or folder",
+            code="bad-path",
+            hint="put the files into a folder of their own and give the folder: they are read as one",
+        )
     dataset = source.open()
     if len(dataset.columns) > _WIDEST:
         raise InputError(
@@ -174,10 +181,11 @@ def starting_policy(source: Source, policy: str | Path, *, kind: str | None = No
     chosen = kind or "anonymize"
     write = table_release if chosen == "table" else records_release
     shown = tuple((name, _inline(tree)) for name, tree in looked.trees.items())
+    # In a table no value of a record leaves by itself.
     cautions = tuple(
         (alarm.column, alarm.why)
         for alarm in looked.found.alarms
-        if looked.roles[alarm.column] == Role.CONFIDENTIAL.value
+        if looked.roles[alarm.column] == Role.CONFIDENTIAL.value and chosen != "table"
     )
     text = written_policy(looked, policy, write(looked), is_table=chosen == "table")
     return Start(text, chosen, looked.to_decide, shown, cautions)
@@ -256,8 +264,6 @@ def _head(source: Source, found: Description, policy: str | Path) -> list[str]:
 
 def _relative(path: str, policy: str | Path) -> str:
     """Return a file as the policy names it: from the policy's own folder."""
-    from discreet.registry import is_address
-
     if is_address(path):
         return without_passwords(path)  # the caller gives them to each run, with --allow
     return os.path.relpath(Path(path).resolve(), Path(policy).resolve().parent)
@@ -346,7 +352,8 @@ def measure_column(looked: Examined) -> str | None:
 
 def table_release(looked: Examined, *, by: Sequence[str] | None = None, p: int = 10) -> list[str]:
     """Return the lines of a release of a table."""
-    by = breakdown_columns(looked)[:2] if by is None else by
+    possible = breakdown_columns(looked)
+    by = possible[:2] if by is None else by
     if not by:
         return ["# No column has few enough values to count by: decide above."]
     measure = measure_column(looked)
@@ -356,6 +363,8 @@ def table_release(looked: Examined, *, by: Sequence[str] | None = None, p: int =
         "    kind: table",
         f"    by: [{', '.join(map(_quoted, by))}]",
     ]
+    more = [name for name in possible if name not in by]
+    lines += _comment(f"It can also be broken down by {', '.join(more)}.", "    ") if more else []
     if measure is not None:
         lines.append(f"    measure: {_quoted(measure)}")
         lines += ["    rules:", f"      - p-percent: {p}", "      - minimum-frequency: 3"]

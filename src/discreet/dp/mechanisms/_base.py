@@ -5,11 +5,11 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from discreet.registry import Member
 
-__all__ = ["Mechanism", "Noise", "opendp"]
+__all__ = ["Mechanism", "Noise"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,14 +42,3 @@ class Mechanism(Member):
         For mechanisms that are not pure, epsilon stands for ρ = ε²/2 of zero-concentrated
         differential privacy, which is what pure ε would cost there.
         """
-
-
-def opendp() -> Any:
-    """Return OpenDP with the features switched on that have been proven and reviewed.
-
-    Any: OpenDP has no annotations that fit its generated functions.
-    """
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    return dp

@@ -8,7 +8,8 @@ import math
 from typing import ClassVar
 
 from discreet.dp.accountant import gaussian_event, normal_event
-from discreet.dp.mechanisms._base import Mechanism, Noise, opendp
+from discreet.dp.libraries import opendp
+from discreet.dp.mechanisms._base import Mechanism, Noise
 from discreet.dp.mechanisms._source import Source
 
 __all__ = ["Gaussian"]

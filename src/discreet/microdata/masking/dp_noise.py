@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.data.schema import Schema
 from discreet.dp.caution import caution
+from discreet.dp.libraries import opendp
 from discreet.errors import InputError
 from discreet.microdata.columns import Numbers, numbers
 from discreet.microdata.masking._base import ColumnMasking
@@ -111,9 +112,7 @@ class DPNoise(ColumnMasking):
 
 
 def _laplace(values: Numbers, scale: float, width: float) -> Numbers:
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
+    dp = opendp()
     domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
     mechanism = dp.m.make_laplace(domain, dp.l1_distance(T=float), scale=scale)
     # The mechanism itself says what it costs; the map must agree with what was promised.

@@ -10,12 +10,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from discreet.chart import COLOURS, Axis, Series, plot
 from discreet.data.atomic import atomic_file
 from discreet.errors import InputError
 from discreet.microdata.permutation.generalization import Generalized, generalize
 from discreet.microdata.permutation.partitions import Demand, Partition, Problem
 from discreet.microdata.permutation.workload import Workload
-from discreet.page import Page, Section, svg
+from discreet.page import Page, Section
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import build
@@ -27,6 +28,8 @@ Floats = npt.NDArray[np.float64]
 _PARTITIONS = ("sequential", "min-sum", "min-max", "weighted", "local")
 _GENERALIZATION = "generalisation"
 _SAME_PARTITION = "permutation on it"
+#: Smaller errors are drawn as this one: the scale has no zero.
+_LEAST = 1e-4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,17 +73,17 @@ class Comparison(Report):
     def picture(self) -> str:
         """Draw the errors of both kinds of queries, as SVG."""
         arbitrary = [
-            {"selected": size, "error": error, "method": line.method}
+            (line.method, size, error)
             for line in self.lines
             for size, error in zip(self.sizes, line.arbitrary, strict=True)
         ]
         ranges = [
-            {"selected": width, "error": error, "method": line.method}
+            (line.method, width, error)
             for line in self.lines
             for width, error in zip(self.widths, line.ranges, strict=True)
         ]
         left = _chart(arbitrary, "records selected at random")
-        return svg(left | _chart(ranges, f"width of the range on {self.column}"))
+        return left + _chart(ranges, f"width of the range on {self.column}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,11 +105,11 @@ class Sweep(Report):
     def picture(self) -> str:
         """Draw the errors against the noise, as SVG."""
         points = [
-            {"selected": noise, "error": error, "method": method}
+            (method, noise, error)
             for method, errors in self.errors.items()
             for noise, error in zip(self.noise, errors, strict=True)
         ]
-        return svg(_chart(points, "standard deviation of the noise"))
+        return _chart(points, "standard deviation of the noise")
 
 
 def compare(
@@ -318,18 +321,16 @@ def _called(wanted: str | Partition) -> str:
     return f"{wanted.name} ({', '.join(changed)})" if changed else wanted.name
 
 
-def _chart(points: Sequence[dict[str, Any]], title: str) -> Any:
-    # Any: Altair is loaded only where something is drawn.
-    import altair
-
-    shown = [{**point, "error": max(point["error"], 1e-4)} for point in points]
-    return (
-        altair.Chart(altair.Data(values=shown))
-        .mark_line(point=True)
-        .encode(
-            x=altair.X("selected:Q", title=title, scale=altair.Scale(type="log")),
-            y=altair.Y("error:Q", title="relative error", scale=altair.Scale(type="log")),
-            color=altair.Color("method:N", title=None),
+def _chart(points: Sequence[tuple[str, float, float]], title: str) -> str:
+    """Draw (method, selected, error), both on logarithmic scales."""
+    methods = list(dict.fromkeys(method for method, _, _ in points))
+    series = [
+        Series(
+            method,
+            [(size, max(error, _LEAST)) for name, size, error in points if name == method],
+            COLOURS[number % len(COLOURS)],
         )
-        .properties(width=300, height=260)
-    )
+        for number, method in enumerate(methods)
+    ]
+    across, up = Axis(title, is_log=True), Axis("relative error", is_log=True)
+    return plot(series, across, up, size=(300, 260))

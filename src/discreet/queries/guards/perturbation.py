@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any, ClassVar
 
 from discreet.dp.caution import caution
+from discreet.dp.libraries import opendp
 from discreet.queries.guards._base import Keeper, Protected
 from discreet.queries.guards._noise_settings import NoiseSettings
 
@@ -47,6 +48,7 @@ class Perturbation(NoiseSettings):
 
     def open(self, data: Protected, ledger: Any = None) -> Keeper:
         """Return the guard at work, on output or on input."""
+        opendp()  # a gateway that cannot draw noise does not open
         if self.mode == "input":
             from discreet.queries.guards._noisy_records import NoisyRecords
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.chart import COLOURS, Axis, Series, plot
 from discreet.data.table import Floats
 from discreet.dp.hierarchical.basis import Basis, Query, along
 from discreet.dp.hierarchical.tree import Spine, fit, gather
@@ -56,27 +57,24 @@ class Plan(Report):
         ]
         return ("level", "query", "share %", "expected error", "target"), lines
 
-    def picture(self) -> Any:
-        """Return a chart of the expected error per level and query. Any: altair's."""
-        import altair as alt
-        import pandas as pd
-
-        rows = [
-            (level, query, error)
-            for level, errors in self.errors.items()
-            for query, error in errors.items()
-        ]
-        data = pd.DataFrame(rows, columns=["level", "query", "error"])
-        return (
-            alt.Chart(data)
-            .mark_line(point=True)
-            .encode(
-                x=alt.X("level:N", sort=list(self.errors), title="level"),
-                y=alt.Y("error:Q", title="expected absolute error"),
-                color=alt.Color("query:N"),
+    def picture(self) -> str:
+        """Return the expected error per level and query, as SVG."""
+        levels = list(self.errors)
+        queries = list(dict.fromkeys(query for errors in self.errors.values() for query in errors))
+        series = [
+            Series(
+                query,
+                [
+                    (float(place), self.errors[level][query])
+                    for place, level in enumerate(levels)
+                    if query in self.errors[level]
+                ],
+                COLOURS[number % len(COLOURS)],
             )
-            .properties(width=420, height=180)
-        )
+            for number, query in enumerate(queries)
+        ]
+        across = Axis("level", names=tuple(map(str, levels)))
+        return plot(series, across, Axis("expected absolute error"), size=(420, 180))
 
 
 def expected_errors(

@@ -58,7 +58,6 @@ def _plan(
     from discreet.data.declared import read_hierarchies
     from discreet.data.table import Dimension
     from discreet.errors import InputError
-    from discreet.page import svg
     from discreet.tables.methods import TableMethod
     from discreet.tables.methods._places import Places
     from discreet.tables.methods.top_down import TopDown
@@ -91,7 +90,7 @@ def _plan(
     found = made.planned(Places.of(dimensions, place), wanted)
     if picture is not None:
         with atomic_file(picture) as file:
-            file.write_text(svg(found.picture()), encoding="utf-8")
+            file.write_text(found.picture(), encoding="utf-8")
     console.show(found, as_json=as_json)
     if not as_json:
         console.note(

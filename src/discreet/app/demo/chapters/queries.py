@@ -28,6 +28,9 @@ def run(stage: Stage) -> None:
     from discreet.demo.datasets import salaries
 
     guards = _guards()
+    if not stage.has_noise:
+        del guards["perturbation"]
+        stage.say("    Perturbation is left out; to see it: pip install 'discreet[dp]'")
     targets: dict[str, Any] = {"raw": RawDatabase(salaries())}
     targets |= {name: _gate(guard) for name, guard in guards.items()}
     header = ("question", *targets)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,9 @@ class Scorer(abc.ABC):
 @dataclasses.dataclass(frozen=True)
 class Metric(Member):
     """Base of every metric of information loss."""
+
+    #: What a value says, for people who read a report.
+    meaning: ClassVar[str] = ""
 
     @abc.abstractmethod
     def scorer(

@@ -28,6 +28,7 @@ class AverageClassSize(Metric):
     """
 
     name: ClassVar[str] = "aecs"
+    meaning: ClassVar[str] = "average number of records that share their values"
     reference: ClassVar[str] = (
         "LeFevre, DeWitt and Ramakrishnan: Mondrian multidimensional k-anonymity, ICDE 2006"
     )

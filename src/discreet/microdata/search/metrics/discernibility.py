@@ -26,6 +26,7 @@ class Discernibility(Metric):
     """
 
     name: ClassVar[str] = "discernibility"
+    meaning: ClassVar[str] = "sum over records of how many they are confused with"
     reference: ClassVar[str] = (
         "Bayardo and Agrawal: Data privacy through optimal k-anonymization, ICDE 2005"
     )

@@ -30,6 +30,9 @@ class GeneralizationLoss(Metric):
     """
 
     name: ClassVar[str] = "loss"
+    meaning: ClassVar[str] = (
+        "share of detail lost in the columns that others may know (0: none, 1: all)"
+    )
     reference: ClassVar[str] = (
         "Iyengar: Transforming data to satisfy privacy constraints, KDD 2002; as scaled by ARX"
     )
