@@ -16,7 +16,7 @@ from discreet.data.sql.query import Measure, Query
 from discreet.errors import EngineError, InputError, RefusedError
 from discreet.ledger.entry import Entry
 from discreet.queries.guards._base import Keeper, Proposal, Protected
-from discreet.queries.guards._dependences import dependences
+from discreet.queries.guards._dependences import dependences, searched
 from discreet.queries.guards._exact_history import ExactHistory, Step, smallest_k
 from discreet.queries.guards._exact_settings import ExactSettings
 from discreet.queries.guards._exact_values import ExactValues
@@ -76,7 +76,8 @@ class ExactAnswers(Keeper):
         if guard.mode == "partition":
             self._cells = partition(self._profiles, guard.k)
             self._sizes = np.bincount(self._cells, weights=self._profiles.counts)
-        found, pairs = dependences(data, guard.dependent), bent(data)
+        plain, logarithms = searched(data), searched(data, "logarithm")
+        found, pairs = dependences(data, guard.dependent, plain), bent(data, (plain, logarithms))
         straight = families(found)
         pairs = [(a, b) for a, b in pairs if a not in straight or straight[a] != straight.get(b)]
         self._family = families(found, pairs)
@@ -90,7 +91,7 @@ class ExactAnswers(Keeper):
                 hint="leave one of them out of the data, or leave out interval",
             )
         data.relation.require(*guard.categorical)
-        told = followed(data)
+        told = followed(data, (plain, logarithms))
         few = few_values(data)
         self._few = self._categorical(few, told)
         answered = set(self._profiles.known) - (self._few if guard.tells == "refused" else set())

@@ -19,7 +19,7 @@ from discreet.data.sql.total import total
 from discreet.errors import InputError, RefusedError
 from discreet.queries.guards._base import Keeper, Proposal, Protected, aggregate
 from discreet.queries.guards._cells import LARGEST, Grid, Tree, leaves_of, round_up, step_of
-from discreet.queries.guards._dependences import dependences
+from discreet.queries.guards._dependences import dependences, searched
 from discreet.queries.guards._few_values import few_values
 from discreet.queries.guards._followed import bent, require_straight
 from discreet.queries.guards._interval_settings import IntervalSettings
@@ -72,9 +72,10 @@ class IntervalKeeper(Keeper):
             data.relation.require(guard.per_record)
         require_single(data, "camouflage")
         #: Columns that follow from others are told as what follows from the others' cells.
-        found = dependences(data, guard.dependent)
+        plain, logarithms = searched(data), searched(data, "logarithm")
+        found = dependences(data, guard.dependent, plain)
         self._dependent = {d.column: d for d in reversed(found)}
-        require_straight(bent(data), families(found))
+        require_straight(bent(data, (plain, logarithms)), families(found))
         require_known_gaps(data, columns_with_gaps(data), guard.missing)
         self._few = few_values(data)
         self.notices = tuple(str(d) for d in self._dependent.values())

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from discreet.audit.dependences import EXACTLY, NEARLY, centred, column_tree
+from discreet.audit.moments import EXACTLY, NEARLY, centred, column_tree, complete
 from discreet.data.sql.query import from_clause
 from discreet.data.sql.total import DOUBLE
 from discreet.queries.guards._base import Protected
@@ -40,12 +40,12 @@ def within_groups(data: Protected, names: Sequence[str]) -> list[tuple[str, str]
         wanted[f"a{place}"] = exp.Avg(this=column_tree(name))
         wanted[f"s{place}"] = exp.StddevPop(this=column_tree(name))
     for place, (one, other) in enumerate(pairs):
-        wanted[f"e{place}"] = exp.Count(this=_case(_equal(one, other)))
+        wanted[f"e{place}"] = exp.Count(this=_case(_equal(one, other), exp.Literal.number(1)))
     groups = public_columns(data)
     for place, name in enumerate(groups):
         distinct = exp.Distinct(expressions=[exp.column(name, quoted=True)])
         wanted[f"d{place}"] = exp.Count(this=distinct)
-    row = _rows(data, wanted, None)[0]
+    row = _rows(data, data.relation.query, wanted)[0]
     found = [
         pair
         for place, pair in enumerate(pairs)
@@ -62,27 +62,34 @@ def _on_lines(
     data: Protected, names: Sequence[str], scales: Sequence[tuple[float, float]], by: str
 ) -> list[tuple[str, str]]:
     """Return pairs of columns that lie on a straight line in some group of a public column."""
-    parts = [centred(name, *scale) for name, scale in zip(names, scales, strict=True)]
-    found = []
-    for one, other in itertools.combinations(range(len(names)), 2):
-        x, y = parts[one], parts[other]
-        both = [exp.Not(this=exp.Is(this=exp.column(names[n], quoted=True), expression=exp.Null()))
-                for n in (one, other)]  # fmt: skip
-        wanted: dict[str, exp.Expression] = {
-            "n": exp.Count(this=exp.Star()), "x": exp.Avg(this=x), "y": exp.Avg(this=y),
-            "xx": exp.Avg(this=_times(x, x)), "yy": exp.Avg(this=_times(y, y)),
-            "xy": exp.Avg(this=_times(x, y)),
+    pairs = list(itertools.combinations(zip(names, scales, strict=True), 2))
+    values: dict[str, exp.Expression] = {"k": exp.column(by, quoted=True)}
+    wanted: dict[str, exp.Expression] = {}
+    for place, two in enumerate(pairs):
+        both = complete([name for name, _ in two])
+        for word, (name, scale) in zip("xy", two, strict=True):
+            values[f"{word}{place}"] = _case(both, centred(column_tree(name), *scale))
+        x, y = (exp.column(f"{word}{place}", quoted=True) for word in "xy")
+        wanted |= {
+            f"n{place}": exp.Count(this=x), f"x{place}": exp.Avg(this=x), f"y{place}": exp.Avg(this=y),
+            f"xx{place}": exp.Avg(this=_times(x, x)), f"yy{place}": exp.Avg(this=_times(y, y)),
+            f"xy{place}": exp.Avg(this=_times(x, y)),
         }  # fmt: skip
-        rows = _rows(data, wanted, by, exp.and_(*both))
-        if any(_is_line(row) for row in rows):
-            found.append((names[one], names[other]))
-    return found
+    named = [exp.alias_(tree, name) for name, tree in values.items()]
+    inner = exp.select(*named).from_(from_clause(data.relation.query, "t"))
+    rows = _rows(data, inner, wanted, "k")
+    return [
+        (one[0], other[0])
+        for place, (one, other) in enumerate(pairs)
+        if any(_is_line(row, place) for row in rows)
+    ]
 
 
-def _is_line(row: dict[str, Any]) -> bool:
-    if row["n"] < _FEWEST:
+def _is_line(row: dict[str, Any], place: int) -> bool:
+    if row[f"n{place}"] < _FEWEST:
         return False
-    x, y, xx, yy, xy = (np.float64(row[word] or 0.0) for word in ("x", "y", "xx", "yy", "xy"))
+    words = ("x", "y", "xx", "yy", "xy")
+    x, y, xx, yy, xy = (np.float64(row[f"{word}{place}"] or 0.0) for word in words)
     deviations: npt.NDArray[np.float64] = np.array([xx - x * x, yy - y * y])
     # A column that hardly differs within the group is on every line.
     if (deviations < EXACTLY).any() or not np.isfinite(deviations).all():
@@ -97,8 +104,8 @@ def _equal(one: str, other: str) -> exp.Expression:
     return exp.And(this=same, expression=exp.Not(this=zero))
 
 
-def _case(test: exp.Expression) -> exp.Expression:
-    return exp.Case(ifs=[exp.If(this=test, true=exp.Literal.number(1))])
+def _case(test: exp.Expression, value: exp.Expression) -> exp.Expression:
+    return exp.Case(ifs=[exp.If(this=test, true=value)])
 
 
 def _times(one: exp.Expression, other: exp.Expression) -> exp.Expression:
@@ -106,12 +113,11 @@ def _times(one: exp.Expression, other: exp.Expression) -> exp.Expression:
 
 
 def _rows(
-    data: Protected, wanted: dict[str, exp.Expression], by: str | None, where: Any = None
+    data: Protected, rows: exp.Query, wanted: dict[str, exp.Expression], by: str | None = None
 ) -> list[dict[str, Any]]:
     """Return aggregates, by the values of a column if one is named. Any: numbers, or none."""
     named = [exp.alias_(exp.cast(tree.copy(), DOUBLE), name) for name, tree in wanted.items()]
-    query = exp.select(*named).from_(from_clause(data.relation.query, "t"))
-    query = query if where is None else query.where(where)
+    query = exp.select(*named).from_(from_clause(rows, "t"))
     query = query if by is None else query.group_by(exp.column(by, quoted=True))
     found: list[dict[str, Any]] = data.engine.fetch(query).to_pylist()
     return found
