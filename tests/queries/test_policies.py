@@ -56,6 +56,26 @@ def test_sure_answers_that_narrow_each_other_are_not_given(policies):
         assert gate.ask(SUM, user="ana").kind in ("exact", "interval")
 
 
+@pytest.mark.parametrize(
+    ("guard", "policies"),
+    [
+        (EXACT, {"column:salary": RANGES}),
+        (RANGES, {"column:total": EXACT}),
+        (RANGES, {"column:total": dc.Camouflage(bound=0.01)}),
+    ],
+)
+def test_columns_that_tell_of_each_other_have_guards_that_go_together(guard, policies):
+    # Exact sums of the total are exact sums of the salary.
+    frame = salaries().arrow().to_pandas()
+    roles = dict.fromkeys(frame, "quasi") | {"salary": "confidential", "total": "confidential"}
+    people = dc.read(frame.assign(total=1.1 * frame["salary"] + 10), roles=roles, name="people")
+    with pytest.raises(InputError) as caught:
+        dc.Gateway(people, guard=guard, policies=policies)
+    assert caught.value.code == "guards-not-together"
+    with dc.Gateway(people, guard=guard, policies={"column:total": NOISY}) as gate:
+        assert gate.ask(SUM).kind in ("exact", "interval")
+
+
 @pytest.mark.parametrize("policies", [{"user:ana": NOISY}, {"role:b": dc.Restriction(k=5)}])
 def test_noise_and_other_ks_may_stand_together(policies):
     with dc.Gateway(salaries(), guard=EXACT, policies=policies) as gate:

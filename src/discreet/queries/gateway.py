@@ -120,6 +120,7 @@ class Gateway:
             self._askable(),
         )
         self._keepers = Keepers(data, self.ledger, self._population, self._reloaded)
+        self._policies.require_families(keeper.family for keeper in self._keepers)
         self._deciding = Deciding(
             self._keepers, self.ledger, self.catalog, self._population, self._watch
         )

@@ -80,8 +80,8 @@ class ExactAnswers(Keeper):
         found, pairs = dependences(data, guard.dependent, plain), bent(data, (plain, logarithms))
         straight = families(found)
         pairs = [(a, b) for a, b in pairs if a not in straight or straight[a] != straight.get(b)]
-        self._family = families(found, pairs)
-        if self._family and guard.interval is not None:
+        self.family = families(found, pairs)
+        if self.family and guard.interval is not None:
             column = found[0].column if found else pairs[0][1]
             raise InputError(
                 f"{column!r} follows from other confidential columns: an interval of one "
@@ -110,7 +110,7 @@ class ExactAnswers(Keeper):
         # Users of other guards may tell what they heard: all answers together keep the smallest k.
         self._floor = smallest_k(guard, data, ledger)
         self._values = ExactValues(data, self._profiles)
-        self._history = ExactHistory(guard, self._profiles, self._family, bounds, self._floor)
+        self._history = ExactHistory(guard, self._profiles, self.family, bounds, self._floor)
 
     def ready(self, query: Query) -> _Ready:
         """Find the groups and their values; which may be told is another matter."""
@@ -172,7 +172,7 @@ class ExactAnswers(Keeper):
         summed = {m.column for m in query.measures if m.function == "sum"}
         for measure in query.measures:
             attribute = _attribute(measure)
-            found.append((measure, self._family.get(attribute, attribute)))
+            found.append((measure, self.family.get(attribute, attribute)))
             is_mean = measure.function == "avg"
             if is_mean and (self._is_complete(measure) or measure.column in summed):
                 found.append((measure, "*"))
@@ -197,7 +197,7 @@ class ExactAnswers(Keeper):
         """Decide on each group and take what is answered into the history."""
         flat, ends, _ = ready.groups
         same = all(
-            self._is_complete(m) or (name != "*" and name not in self._family)
+            self._is_complete(m) or (name != "*" and name not in self.family)
             for m, name in self._audited(query)
         )
         attributes = self.attributes(query)
@@ -320,7 +320,7 @@ class ExactAnswers(Keeper):
                 continue
             measure, _ = fact.quantity
             attribute = "*" if measure is None else measure
-            attribute = self._family.get(attribute, attribute)
+            attribute = self.family.get(attribute, attribute)
             if self._cells is not None and fact.withheld.any():
                 raise _cut()
             for inside in told_sets(fact, fact.withheld, self._profiles):

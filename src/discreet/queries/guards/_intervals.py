@@ -75,7 +75,8 @@ class IntervalKeeper(Keeper):
         plain, logarithms = searched(data), searched(data, "logarithm")
         found = dependences(data, guard.dependent, plain)
         self._dependent = {d.column: d for d in reversed(found)}
-        require_straight(bent(data, (plain, logarithms)), families(found))
+        self.family = families(found)
+        require_straight(bent(data, (plain, logarithms)), self.family)
         require_known_gaps(data, columns_with_gaps(data), guard.missing)
         self._few = few_values(data)
         self.notices = tuple(str(d) for d in self._dependent.values())
