@@ -4,7 +4,7 @@ import pytest
 
 import discreet as dc
 from discreet.demo.datasets import salaries
-from discreet.errors import InputError
+from discreet.errors import InputError, RefusedError
 
 EXACT, RANGES = dc.Restriction(k=3), dc.Camouflage(bound=0.3)
 NOISY = dc.Perturbation(epsilon=1.0, per_query=0.1, bounds={"salary": (0, 600_000)})
@@ -74,6 +74,29 @@ def test_columns_that_tell_of_each_other_have_guards_that_go_together(guard, pol
     assert caught.value.code == "guards-not-together"
     with dc.Gateway(people, guard=guard, policies={"column:total": NOISY}) as gate:
         assert gate.ask(SUM).kind in ("exact", "interval")
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [(EXACT, RANGES), (RANGES, EXACT), (RANGES, dc.Camouflage(bound=0.01))],
+    ids=["exact, intervals", "intervals, exact", "other intervals"],
+)
+def test_what_the_ledger_holds_goes_together_with_the_guard(first, then, tmp_path):
+    def opened(guard, **settings):
+        return dc.Gateway(salaries(), guard=guard, ledger=tmp_path / "ledger.db", **settings)
+
+    with opened(first) as gate:
+        gate.ask("SELECT COUNT(*) FROM people")
+    with opened(then):
+        pass  # nothing was told of a confidential column
+    with opened(first) as gate:
+        assert not gate.ask(SUM).refused
+    with pytest.raises(RefusedError) as caught:
+        opened(then)
+    assert caught.value.code == "guards-not-together"
+    for guard, settings in ((first, {}), (NOISY, {}), (then, {"apart": True})):
+        with opened(guard, **settings) as gate:
+            assert not gate.ask(SUM).refused
 
 
 @pytest.mark.parametrize("policies", [{"user:ana": NOISY}, {"role:b": dc.Restriction(k=5)}])

@@ -22,6 +22,7 @@ from discreet.queries.answer import Answer, Explanation
 from discreet.queries.composing import explained_together, refused_together, together
 from discreet.queries.deciding import Deciding, columns_of
 from discreet.queries.describing import schema_of
+from discreet.queries.earlier import require_no_other_answers
 from discreet.queries.failures import tellable
 from discreet.queries.guards._base import Guard, Keeper, Protected
 from discreet.queries.keepers import Keepers
@@ -120,11 +121,18 @@ class Gateway:
             self._askable(),
         )
         self._keepers = Keepers(data, self.ledger, self._population, self._reloaded)
-        self._policies.require_families(keeper.family for keeper in self._keepers)
+        self._require_together()
         self._deciding = Deciding(
             self._keepers, self.ledger, self.catalog, self._population, self._watch
         )
         self._closed = False
+
+    def _require_together(self) -> None:
+        """Refuse guards, of now and before, whose sure answers would narrow each other."""
+        kin = [keeper.family for keeper in self._keepers]
+        self._policies.require_families(kin)
+        if applying := self._policies.applying(self.data.confidential):
+            require_no_other_answers(self.data, self.ledger, applying, kin)
 
     @property
     def data(self) -> Protected:

@@ -135,6 +135,10 @@ class Policies:
         names = [f"user:{user}", *(f"role:{role}" for role in roles)]
         return next((self._people[n] for n in names if n in self._people), Policy())
 
+    def applying(self, columns: Iterable[str]) -> dict[str, list[Guard]]:
+        """Return the guards that answer somebody about each column; none if they are kept apart."""
+        return {} if self._apart else {column: self._applying(column) for column in columns}
+
     def _applying(self, column: str) -> list[Guard]:
         own = [policy.guard for policy in self._people.values() if policy.guard is not None]
         return [self._columns.get(column, self._default), *own]
