@@ -30,6 +30,7 @@ __all__ = [
     "centred",
     "column_tree",
     "complete",
+    "explained",
     "fetched",
     "number_tree",
     "value",
@@ -175,15 +176,23 @@ class Moments:
 
         Factors are of columns less their means and over their deviations.
         """
-        if not given:
-            return np.zeros(0), 1.0
-        places, own = [self.names.index(name) for name in given], self.names.index(column)
-        part, beside = self.matrix[np.ix_(places, places)], self.matrix[places, own]
-        factors, *_ = np.linalg.lstsq(part, beside, rcond=1e-12)
-        square = self.matrix[own, own]
-        left = square - 2 * factors @ beside + factors @ part @ factors
-        share = float(np.sqrt(max(left, 0.0) / square)) if square > 0 else 1.0
-        return np.asarray(factors), share
+        places = [self.names.index(name) for name in given]
+        return explained(self.matrix, self.names.index(column), places)
+
+
+def explained(matrix: Floats, own: int, given: Sequence[int]) -> tuple[Floats, float]:
+    """Return the factors of some columns that explain another best, by the products of all.
+
+    Also returns the share of its deviation that they leave.
+    """
+    if not given:
+        return np.zeros(0), 1.0
+    part, beside = matrix[np.ix_(given, given)], matrix[given, own]
+    factors, *_ = np.linalg.lstsq(part, beside, rcond=1e-12)
+    square = matrix[own, own]
+    left = square - 2 * factors @ beside + factors @ part @ factors
+    share = float(np.sqrt(max(left, 0.0) / square)) if square > 0 else 1.0
+    return np.asarray(factors), share
 
 
 def column_tree(name: str) -> exp.Expression:

@@ -197,6 +197,21 @@ def test_columns_that_follow_in_a_part_of_the_records_are_audited_as_one(total, 
         assert told(gate) == []
 
 
+def test_a_sum_in_a_public_group_is_audited_with_its_parts():
+    bonus = np.random.default_rng(10).integers(1000, 200_000, ROWS)
+    frame, roles = people(salary=SALARY, bonus=bonus, total=SALARY + bonus + 9 * SHIFTS)
+    contract = np.where(OFFICE, "office", "shift")
+    roles |= {"contract": "quasi"}
+    with opened((frame.assign(contract=contract), roles)) as gate:
+        assert told(gate) == [
+            f"{a} and {b} follow from each other: protected together"
+            for a, b in (("bonus", "salary"), ("bonus", "total"), ("salary", "total"))
+        ]
+    apart = frame.assign(contract=rng.permutation(contract))
+    with opened((apart, roles)) as gate:
+        assert told(gate) == []
+
+
 @pytest.mark.parametrize(
     ("other", "contract"),
     [((SALARY / 1000.0) ** 3, np.full(ROWS, "any")), *PARTLY.values()],

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sqlglot import exp
 
-from discreet.audit.moments import EXACTLY, NEARLY, centred, column_tree, complete
+from discreet.audit.moments import EXACTLY, NEARLY, centred, column_tree, complete, explained
 from discreet.data.sql.query import from_clause
 from discreet.data.sql.total import DOUBLE
 from discreet.queries.guards._base import Protected
@@ -33,7 +32,7 @@ _EQUAL = 0.1
 
 
 def within_groups(data: Protected, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return pairs of columns that are equal in many records, or on a line in a public group."""
+    """Return pairs of columns that are equal in many records, or follow in a public group."""
     pairs = list(itertools.combinations(names, 2))
     wanted: dict[str, exp.Expression] = {"n": exp.Count(this=exp.Star())}
     for place, name in enumerate(names):
@@ -61,41 +60,50 @@ def within_groups(data: Protected, names: Sequence[str]) -> list[tuple[str, str]
 def _on_lines(
     data: Protected, names: Sequence[str], scales: Sequence[tuple[float, float]], by: str
 ) -> list[tuple[str, str]]:
-    """Return pairs of columns that lie on a straight line in some group of a public column."""
-    pairs = list(itertools.combinations(zip(names, scales, strict=True), 2))
+    """Return pairs of columns of which one follows from the other, or from all, in a public group."""
+    own = dict(zip(names, scales, strict=True))
+    sets = [*itertools.combinations(names, 2), *([tuple(names)] if len(names) > 2 else [])]
     values: dict[str, exp.Expression] = {"k": exp.column(by, quoted=True)}
     wanted: dict[str, exp.Expression] = {}
-    for place, two in enumerate(pairs):
-        both = complete([name for name, _ in two])
-        for word, (name, scale) in zip("xy", two, strict=True):
-            values[f"{word}{place}"] = _case(both, centred(column_tree(name), *scale))
-        x, y = (exp.column(f"{word}{place}", quoted=True) for word in "xy")
-        wanted |= {
-            f"n{place}": exp.Count(this=x), f"x{place}": exp.Avg(this=x), f"y{place}": exp.Avg(this=y),
-            f"xx{place}": exp.Avg(this=_times(x, x)), f"yy{place}": exp.Avg(this=_times(y, y)),
-            f"xy{place}": exp.Avg(this=_times(x, y)),
-        }  # fmt: skip
+    for number, chosen in enumerate(sets):
+        places = [exp.column(f"v{number}_{place}", quoted=True) for place in range(len(chosen))]
+        for name, place in zip(chosen, places, strict=True):
+            # Each set is looked at where all of its columns have a value.
+            values[place.name] = _case(complete(chosen), centred(column_tree(name), *own[name]))
+        wanted[f"n{number}"] = exp.Count(this=places[0].copy())
+        for i, place in enumerate(places):
+            wanted[f"a{number}_{i}"] = exp.Avg(this=place.copy())
+        for i, j in itertools.combinations_with_replacement(range(len(chosen)), 2):
+            wanted[f"p{number}_{i}_{j}"] = exp.Avg(this=_times(places[i], places[j]))
     named = [exp.alias_(tree, name) for name, tree in values.items()]
     inner = exp.select(*named).from_(from_clause(data.relation.query, "t"))
-    rows = _rows(data, inner, wanted, "k")
-    return [
-        (one[0], other[0])
-        for place, (one, other) in enumerate(pairs)
-        if any(_is_line(row, place) for row in rows)
-    ]
+    found = []
+    for row in _rows(data, inner, wanted, "k"):
+        for number, chosen in enumerate(sets):
+            found += _followed(row, number, chosen)
+    return found
 
 
-def _is_line(row: dict[str, Any], place: int) -> bool:
-    if row[f"n{place}"] < _FEWEST:
-        return False
-    words = ("x", "y", "xx", "yy", "xy")
-    x, y, xx, yy, xy = (np.float64(row[f"{word}{place}"] or 0.0) for word in words)
-    deviations: npt.NDArray[np.float64] = np.array([xx - x * x, yy - y * y])
+def _followed(row: dict[str, Any], number: int, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return which columns of a set follow from others in one group."""
+    if row[f"n{number}"] < max(_FEWEST, 10 * len(names)):
+        return []
+    size = len(names)
+    middles = np.array([row[f"a{number}_{i}"] or 0.0 for i in range(size)])
+    matrix = np.zeros((size, size))
+    for i, j in itertools.combinations_with_replacement(range(size), 2):
+        product = (row[f"p{number}_{i}_{j}"] or 0.0) - middles[i] * middles[j]
+        matrix[i, j] = matrix[j, i] = product
     # A column that hardly differs within the group is on every line.
-    if (deviations < EXACTLY).any() or not np.isfinite(deviations).all():
-        return False
-    together = xy - x * y
-    return bool(1 - together**2 / deviations.prod() < NEARLY**2)
+    kept = [i for i in range(size) if EXACTLY <= matrix[i, i] < np.inf]
+    found = []
+    for i in kept:
+        others = [j for j in kept if j != i]
+        factors, left = explained(matrix, i, others)
+        if left < NEARLY:
+            used = [j for j, f in zip(others, factors, strict=True) if abs(f) > max(EXACTLY, left)]
+            found += [(min(names[i], names[j]), max(names[i], names[j])) for j in used]
+    return found
 
 
 def _equal(one: str, other: str) -> exp.Expression:
