@@ -99,6 +99,36 @@ def test_what_the_ledger_holds_goes_together_with_the_guard(first, then, tmp_pat
             assert not gate.ask(SUM).refused
 
 
+def test_gateways_that_are_open_together_tell_of_a_column_in_one_way(tmp_path):
+    place = tmp_path / "ledger.db"
+    with (
+        dc.Gateway(salaries(), guard=EXACT, ledger=place) as exact,
+        dc.Gateway(salaries(), guard=RANGES, ledger=place) as ranges,
+    ):
+        assert exact.ask(SUM, user="ana").kind == "exact"
+        assert ranges.ask(SUM, user="bob").code == "guards-not-together"
+        assert ranges.ask("SELECT COUNT(*) FROM people", user="bob").kind == "interval"
+    with dc.Gateway(salaries(), guard=EXACT, ledger=place) as exact:
+        assert exact.ask(SUM, user="ana").repeated
+
+
+def test_an_answer_that_met_another_on_its_way_is_not_told(tmp_path, monkeypatch):
+    place = tmp_path / "ledger.db"
+    with (
+        dc.Gateway(salaries(), guard=EXACT, ledger=place) as exact,
+        dc.Gateway(salaries(), guard=RANGES, ledger=place) as ranges,
+    ):
+        decided = ranges._deciding.decided
+
+        def late(*asked):  # the other gateway answers while this one decides
+            assert exact.ask(SUM).kind == "exact"
+            return decided(*asked)
+
+        monkeypatch.setattr(ranges._deciding, "decided", late)
+        for _ in range(2):  # nor is it told from the ledger
+            assert ranges.ask(SUM, user="bob").code == "guards-not-together"
+
+
 @pytest.mark.parametrize("policies", [{"user:ana": NOISY}, {"role:b": dc.Restriction(k=5)}])
 def test_noise_and_other_ks_may_stand_together(policies):
     with dc.Gateway(salaries(), guard=EXACT, policies=policies) as gate:
