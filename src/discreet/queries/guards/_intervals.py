@@ -23,7 +23,7 @@ from discreet.queries.guards._dependences import dependences, searched
 from discreet.queries.guards._few_values import few_values
 from discreet.queries.guards._followed import bent, require_straight
 from discreet.queries.guards._interval_settings import IntervalSettings
-from discreet.queries.guards._leaves import added_by_leaf, by_leaf, is_plain
+from discreet.queries.guards._leaves import LeafSums, added_by_leaf, by_leaf, is_plain
 from discreet.queries.guards._missing import require_known_gaps
 from discreet.queries.guards._profiles import columns_with_gaps, public_columns, sorted_places
 from discreet.queries.guards._units import require_single
@@ -58,7 +58,7 @@ class Hidden:
     tree: Tree
     rows: Relation
     #: The same added up by leaf and public values, where that is far less.
-    parts: Relation | None
+    parts: LeafSums | None
     #: Subtracted before squares are added up, so that they lose little.
     middle: float
 
@@ -97,24 +97,23 @@ class IntervalKeeper(Keeper):
             columns |= self._columns(f"m{number}", measure, secret)
         columns = columns or {"n": exp.Count(this=exp.Star())}
         hidden = self._of(secret)
-        if hidden.parts is not None and all(is_plain(m, secret) for m in query.measures):
-            parts = by_leaf(query, hidden.parts, added=True)
-            table, group = _grouped(query, parts)
-            return Proposal(
-                "interval",
-                _ranges(
-                    query,
-                    secret,
-                    table,
-                    _sums(hidden, parts, len(query.keys), group, table.num_rows),
-                ),
-            )
+        parts = hidden.parts
+        if (
+            parts is not None
+            and parts.profiles.can_tell(query)
+            and all(is_plain(m, secret) for m in query.measures)
+        ):
+            keys, cells, group = parts.by_leaf(query)
+            groups = keys.num_rows if query.keys else 1  # one group, also of nobody
+            table = _counted(query, keys, cells, group, groups)
+            told = _sums(hidden, cells, len(query.keys), group, groups)
+            return Proposal("interval", _ranges(query, secret, table, told))
         table = self._data.engine.fetch(raw_query(query, hidden.rows.query, columns))
         sums = None
         if any(is_plain(m, secret) and m.function != "count" for m in query.measures):
-            parts = by_leaf(query, hidden.rows, added=False)
-            group = _places(table, parts, len(query.keys))
-            sums = _sums(hidden, parts, len(query.keys), group, table.num_rows)
+            cells = by_leaf(query, hidden.rows)
+            group = _places(table, cells, len(query.keys))
+            sums = _sums(hidden, cells, len(query.keys), group, table.num_rows)
         return Proposal("interval", _ranges(query, secret, table, sums))
 
     def prepare(self, query: Query) -> None:
@@ -319,7 +318,7 @@ class IntervalKeeper(Keeper):
         columns["__leaf"] = pa.array(leaf, mask=missing)
         engine = self._data.engine
         rows = engine.materialize(attach(self._rows(), pa.table(columns)))
-        parts = added_by_leaf(rows, public_columns(self._data), leaf.size)
+        parts = added_by_leaf(rows, public_columns(self._data), leaf.size, self._data.catalog)
         return Hidden(low, high, leaf, tree, rows, parts, middle)
 
     def _grid(self, values: Floats) -> Grid:
@@ -350,9 +349,9 @@ class IntervalKeeper(Keeper):
     def close(self) -> None:
         """Drop the cells."""
         for hidden in self._hidden.values():
-            for kept in (hidden.rows, hidden.parts):
-                if kept is not None:
-                    self._data.engine.drop(kept)
+            self._data.engine.drop(hidden.rows)
+            if hidden.parts is not None:
+                hidden.parts.profiles.close()
         self._hidden.clear()
 
 
@@ -405,28 +404,17 @@ def _sums(
     return np.where(count > 0, least, np.nan), np.where(count > 0, most, np.nan), values
 
 
-def _grouped(query: Query, parts: pa.Table) -> tuple[pa.Table, Ids]:
-    """Return the groups that sums by leaf are of, with their counts, and the group of each."""
+def _counted(query: Query, keys: pa.Table, cells: pa.Table, group: Ids, groups: int) -> pa.Table:
+    """Return the keys of groups with their counts."""
     import pyarrow as pa
 
-    keys = len(query.keys)
-    codes = np.zeros(parts.num_rows, np.int64)
-    for number in range(keys):
-        indices = _codes(parts.column(f"k{number}"))
-        codes = codes * (int(indices.max(initial=0)) + 1) + indices
-        codes = np.unique(codes, return_inverse=True)[1].ravel()
-    _, first, group = np.unique(codes, return_index=True, return_inverse=True)
-    groups = first.size if keys else 1  # one group, also of nobody
-    columns: dict[str, Any] = {
-        f"k{n}": parts.column(f"k{n}").take(pa.array(first)) for n in range(keys)
-    }
+    columns: dict[str, Any] = {name: keys.column(name) for name in keys.column_names}
     for number, measure in enumerate(query.measures):
         if measure.function == "count":
-            counted = _floats(parts.column("all" if measure.argument is None else "n"))
-            total = np.bincount(group.ravel(), weights=counted, minlength=groups)
+            counted = _floats(cells.column("all" if measure.argument is None else "n"))
+            total = np.bincount(group, weights=counted, minlength=groups)
             columns[f"m{number}"] = pa.array(total.astype(np.int64))
-    columns["n"] = pa.array(np.zeros(groups, np.int64))
-    return pa.table(columns), group.ravel()
+    return pa.table(columns)
 
 
 def _order(
