@@ -43,6 +43,18 @@ def _wait(port: int, process: subprocess.Popen[bytes], log: Path, seconds: float
     unavailable(f"the server did not start:\n{tail}")
 
 
+# -- Java ------------------------------------------------------------------------------------------
+def jdbc_driver() -> Path:
+    """Return PostgreSQL's driver for Java, where Debian or Maven puts it."""
+    places = [Path("/usr/share/java/postgresql.jar")]
+    kept = Path.home() / ".m2" / "repository" / "org" / "postgresql" / "postgresql"
+    places += sorted(kept.glob("*/postgresql-*.jar"), reverse=True)
+    found = [place for place in places if place.exists()]
+    if shutil.which("javac") is None or not found:
+        unavailable("no Java driver: apt-get install default-jdk-headless libpostgresql-jdbc-java")
+    return found[0]
+
+
 # -- PostgreSQL ------------------------------------------------------------------------------------
 def _postgres_programs() -> Path:
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)

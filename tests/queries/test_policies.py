@@ -4,7 +4,7 @@ import pytest
 
 import discreet as dc
 from discreet.demo.datasets import salaries
-from discreet.errors import InputError
+from discreet.errors import InputError, RefusedError
 
 EXACT, RANGES = dc.Restriction(k=3), dc.Camouflage(bound=0.3)
 NOISY = dc.Perturbation(epsilon=1.0, per_query=0.1, bounds={"salary": (0, 600_000)})
@@ -54,6 +54,79 @@ def test_sure_answers_that_narrow_each_other_are_not_given(policies):
     assert caught.value.code == "guards-not-together"
     with dc.Gateway(salaries(), guard=EXACT, policies=policies, apart=True) as gate:
         assert gate.ask(SUM, user="ana").kind in ("exact", "interval")
+
+
+@pytest.mark.parametrize(
+    ("guard", "policies"),
+    [
+        (EXACT, {"column:salary": RANGES}),
+        (RANGES, {"column:total": EXACT}),
+        (RANGES, {"column:total": dc.Camouflage(bound=0.01)}),
+    ],
+)
+def test_columns_that_tell_of_each_other_have_guards_that_go_together(guard, policies):
+    # Exact sums of the total are exact sums of the salary.
+    frame = salaries().arrow().to_pandas()
+    roles = dict.fromkeys(frame, "quasi") | {"salary": "confidential", "total": "confidential"}
+    people = dc.read(frame.assign(total=1.1 * frame["salary"] + 10), roles=roles, name="people")
+    with pytest.raises(InputError) as caught:
+        dc.Gateway(people, guard=guard, policies=policies)
+    assert caught.value.code == "guards-not-together"
+    with dc.Gateway(people, guard=guard, policies={"column:total": NOISY}) as gate:
+        assert gate.ask(SUM).kind in ("exact", "interval")
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [(EXACT, RANGES), (RANGES, EXACT), (RANGES, dc.Camouflage(bound=0.01))],
+    ids=["exact, intervals", "intervals, exact", "other intervals"],
+)
+def test_what_the_ledger_holds_goes_together_with_the_guard(first, then, tmp_path):
+    def opened(guard, **settings):
+        return dc.Gateway(salaries(), guard=guard, ledger=tmp_path / "ledger.db", **settings)
+
+    with opened(first) as gate:
+        gate.ask("SELECT COUNT(*) FROM people")
+    with opened(then):
+        pass  # nothing was told of a confidential column
+    with opened(first) as gate:
+        assert not gate.ask(SUM).refused
+    with pytest.raises(RefusedError) as caught:
+        opened(then)
+    assert caught.value.code == "guards-not-together"
+    for guard, settings in ((first, {}), (NOISY, {}), (then, {"apart": True})):
+        with opened(guard, **settings) as gate:
+            assert not gate.ask(SUM).refused
+
+
+def test_gateways_that_are_open_together_tell_of_a_column_in_one_way(tmp_path):
+    place = tmp_path / "ledger.db"
+    with (
+        dc.Gateway(salaries(), guard=EXACT, ledger=place) as exact,
+        dc.Gateway(salaries(), guard=RANGES, ledger=place) as ranges,
+    ):
+        assert exact.ask(SUM, user="ana").kind == "exact"
+        assert ranges.ask(SUM, user="bob").code == "guards-not-together"
+        assert ranges.ask("SELECT COUNT(*) FROM people", user="bob").kind == "interval"
+    with dc.Gateway(salaries(), guard=EXACT, ledger=place) as exact:
+        assert exact.ask(SUM, user="ana").repeated
+
+
+def test_an_answer_that_met_another_on_its_way_is_not_told(tmp_path, monkeypatch):
+    place = tmp_path / "ledger.db"
+    with (
+        dc.Gateway(salaries(), guard=EXACT, ledger=place) as exact,
+        dc.Gateway(salaries(), guard=RANGES, ledger=place) as ranges,
+    ):
+        decided = ranges._deciding.decided
+
+        def late(*asked):  # the other gateway answers while this one decides
+            assert exact.ask(SUM).kind == "exact"
+            return decided(*asked)
+
+        monkeypatch.setattr(ranges._deciding, "decided", late)
+        for _ in range(2):  # nor is it told from the ledger
+            assert ranges.ask(SUM, user="bob").code == "guards-not-together"
 
 
 @pytest.mark.parametrize("policies", [{"user:ana": NOISY}, {"role:b": dc.Restriction(k=5)}])

@@ -83,6 +83,26 @@ class LedgerReader(abc.ABC):
         with self.reading() as cursor:
             return self._told(cursor, dataset)
 
+    def told_settings(self, dataset: str) -> set[tuple[str, str]]:
+        """Return which kinds of sure answers were given about a dataset, under which settings."""
+        with self.reading() as cursor:
+            cursor.execute(
+                "SELECT DISTINCT kind, policy FROM discreet_entries "
+                "WHERE dataset = ? AND kind IN (?, ?)",
+                (dataset, *TELLING),
+            )
+            return {(str(kind), str(policy)) for kind, policy in cursor.fetchall()}
+
+    def told_questions(self, dataset: str) -> list[tuple[str, str]]:
+        """Return the questions that had a sure answer, each once with the settings it was under."""
+        with self.reading() as cursor:
+            cursor.execute(
+                "SELECT DISTINCT policy, question FROM discreet_entries "
+                "WHERE dataset = ? AND kind IN (?, ?)",
+                (dataset, *TELLING),
+            )
+            return [(str(policy), str(question)) for policy, question in cursor.fetchall()]
+
     def answered(self, dataset: str) -> set[str]:
         """Return the kinds of answers given about a dataset."""
         with self.reading() as cursor:

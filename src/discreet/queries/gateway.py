@@ -22,6 +22,7 @@ from discreet.queries.answer import Answer, Explanation
 from discreet.queries.composing import explained_together, refused_together, together
 from discreet.queries.deciding import Deciding, columns_of
 from discreet.queries.describing import schema_of
+from discreet.queries.earlier import require_no_other_answers
 from discreet.queries.failures import tellable
 from discreet.queries.guards._base import Guard, Keeper, Protected
 from discreet.queries.keepers import Keepers
@@ -120,10 +121,34 @@ class Gateway:
             self._askable(),
         )
         self._keepers = Keepers(data, self.ledger, self._population, self._reloaded)
+        #: Settings and confidential columns of which nobody was told in another way.
+        self._agreed: set[tuple[str, str]] = set()
+        self._require_together()
         self._deciding = Deciding(
             self._keepers, self.ledger, self.catalog, self._population, self._watch
         )
         self._closed = False
+
+    def _require_together(self) -> None:
+        """Refuse guards, of now and before, whose sure answers would narrow each other."""
+        kin = [keeper.family for keeper in self._keepers]
+        self._policies.require_families(kin)
+        if applying := self._policies.applying(self.data.confidential):
+            require_no_other_answers(self.data, self.ledger, applying, kin)
+
+    def _require_sole(
+        self, guard: Guard, query: Query, settings: str, *, recorded: bool = True
+    ) -> None:
+        """Refuse an answer beside those of a gateway that opened meanwhile.
+
+        Asked again when the answer is recorded and has not left: of two gateways that begin together,
+        at least one sees the other's.
+        """
+        asked = {(settings, column) for column in columns_of(query) & self.data.confidential}
+        if guard.answers != "noisy" and not asked <= self._agreed:
+            self._require_together()
+            if recorded:
+                self._agreed |= asked
 
     @property
     def data(self) -> Protected:
@@ -190,9 +215,11 @@ class Gateway:
             return refused(error)
         settings = self._keepers.name(guard)
         known = self.ledger.find(self.data.name, user, query.digest, settings)
-        if known is not None:
-            return self._released(query, known, guard, user, repeated=True, frame=frame)
         try:
+            if known is not None:
+                self._require_sole(guard, query, settings)
+                return self._released(query, known, guard, user, repeated=True, frame=frame)
+            self._require_sole(guard, query, settings, recorded=False)
             try:
                 entry, new = self._keepers.reached(
                     guard,
@@ -200,6 +227,7 @@ class Gateway:
                 )
             except EngineError as error:
                 raise tellable(error) from error
+            self._require_sole(guard, query, settings)
         except RefusedError as error:
             self._record_refusal(error, query, user, settings)
             left = self._keeper(guard).left(user)

@@ -66,8 +66,20 @@ class Policies:
             for name, policy in policies.items()
             if name.startswith("column:") and policy.guard is not None
         }
+        self._apart = apart
         for column in () if apart else schema.confidential:
             _check_together(column, self._applying(column))
+
+    def require_families(self, families: Iterable[Mapping[str, str]]) -> None:
+        """Refuse guards that do not go together for columns that tell of each other.
+
+        Exact sums of the total would narrow the intervals of a salary that it follows from.
+        """
+        for family in () if self._apart else families:
+            for name in dict.fromkeys(family.values()):
+                columns = sorted(column for column in family if family[column] == name)
+                guards = [guard for column in columns for guard in self._applying(column)]
+                _check_together(" and ".join(columns), guards)
 
     def guards(self) -> list[Guard]:
         """Return every guard that may be needed."""
@@ -123,6 +135,10 @@ class Policies:
         names = [f"user:{user}", *(f"role:{role}" for role in roles)]
         return next((self._people[n] for n in names if n in self._people), Policy())
 
+    def applying(self, columns: Iterable[str]) -> dict[str, list[Guard]]:
+        """Return the guards that answer somebody about each column; none if they are kept apart."""
+        return {} if self._apart else {column: self._applying(column) for column in columns}
+
     def _applying(self, column: str) -> list[Guard]:
         own = [policy.guard for policy in self._people.values() if policy.guard is not None]
         return [self._columns.get(column, self._default), *own]
@@ -153,7 +169,7 @@ def _check_names(policies: Mapping[str, Policy], columns: Sequence[str]) -> None
             )
 
 
-def _check_together(column: str, guards: Iterable[Guard]) -> None:
+def _check_together(columns: str, guards: Iterable[Guard]) -> None:
     """Refuse guards whose answers, put together, would say more than each promises.
 
     Intervals hold the truth for sure. Exact answers, or intervals of another kind, to whoever
@@ -167,9 +183,9 @@ def _check_together(column: str, guards: Iterable[Guard]) -> None:
     if len(sure) > 1 and any(guard.answers == "interval" for guard in sure):
         named = ", ".join(sorted({guard.name for guard in sure}))
         raise InputError(
-            f"answers about {column!r} under {named} would narrow each other",
+            f"answers about {columns} under {named} would narrow each other",
             code="guards-not-together",
-            column=column,
-            hint="give everybody the same guard for this column (perturbation may stand beside it), "
+            column=columns,
+            hint="give everybody the same guard for them (perturbation may stand beside it), "
             "or vouch that users under different guards do not share answers: apart=True",
         )

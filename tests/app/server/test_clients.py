@@ -13,11 +13,10 @@ import sqlalchemy
 import discreet as dc
 from discreet.demo.datasets import population
 from tests.app.server.serving import PASSWORD, connect, served_here, user
-from tests.servers import unavailable
+from tests.servers import jdbc_driver, unavailable
 
 pytestmark = pytest.mark.xdist_group("wire")
 
-JDBC = Path("/usr/share/java/postgresql.jar")
 STATEMENTS = [
     "SELECT COUNT(*) AS n FROM people",
     "SELECT sex, COUNT(*) AS n, SUM(salary) AS total, AVG(salary) AS mean FROM people GROUP BY sex",
@@ -258,12 +257,11 @@ def test_psql_and_its_own_commands(served):
 
 # -- Java ------------------------------------------------------------------------------------------
 def test_jdbc(served, tmp_path):
-    if shutil.which("javac") is None or not JDBC.exists():
-        unavailable("no Java driver: apt-get install default-jdk-headless libpostgresql-jdbc-java")
+    driver = jdbc_driver()
     source = Path(__file__).with_name("Clients.java")
     subprocess.run(["javac", "-d", str(tmp_path), str(source)], check=True, timeout=120)
     done = subprocess.run(
-        ["java", "-cp", f"{tmp_path}:{JDBC}", "Clients", str(served.postgres), "ana", PASSWORD],
+        ["java", "-cp", f"{tmp_path}:{driver}", "Clients", str(served.postgres), "ana", PASSWORD],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     lines = done.stdout.splitlines()

@@ -3,7 +3,6 @@
 import asyncio
 import datetime
 import os
-import shutil
 import ssl
 import subprocess
 import sys
@@ -15,10 +14,9 @@ import pytest
 import discreet as dc
 from tests.app.server.dashboards import people
 from tests.app.server.serving import PASSWORD, served_here, user
-from tests.servers import postgres_server, unavailable
+from tests.servers import jdbc_driver, postgres_server
 
 pytestmark = pytest.mark.xdist_group("wire")
-JDBC = Path("/usr/share/java/postgresql.jar")
 
 
 @pytest.fixture(scope="module")
@@ -217,14 +215,13 @@ def completes(made):
 
 # -- JDBC ------------------------------------------------------------------------------------------
 def test_jdbc_metadata_answers_what_postgresql_answers(served, tmp_path):
-    if shutil.which("javac") is None or not JDBC.exists():
-        unavailable("no Java driver: apt-get install default-jdk-headless libpostgresql-jdbc-java")
+    driver = jdbc_driver()
     source = Path(__file__).with_name("Metadata.java")
     subprocess.run(["javac", "-d", str(tmp_path), str(source)], check=True, timeout=300)
 
     def called(*arguments: str) -> dict[str, str]:
         done = subprocess.run(
-            ["java", "-cp", f"{tmp_path}:{JDBC}", "Metadata", *arguments],
+            ["java", "-cp", f"{tmp_path}:{driver}", "Metadata", *arguments],
             capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-2000:]

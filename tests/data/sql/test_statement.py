@@ -52,11 +52,19 @@ def test_question_is_its_own_canonical_form(sql, question):
         "SELECT " + "(" * 500,
         "SELECT COUNT(*) FROM people WHERE age = " + "9" * 5000,
         "SELECT COUNT(*)\x00 FROM people",
+        "SELECT COUNT(*) FROM people WHERE sector = '\ud800'",
+        'SELECT COUNT(*) AS "\udfff" FROM people',
     ],
 )
 def test_degenerate_statement_is_refused(sql):
     with pytest.raises(RefusedError):
         parse(sql, CATALOG)
+
+
+def test_half_a_character_is_no_parameter():
+    with pytest.raises(RefusedError) as failure:
+        parse("SELECT COUNT(*) FROM people WHERE sector = $1", CATALOG, parameters=["\ud800"])
+    assert failure.value.code == "malformed-literal"
 
 
 def test_long_chain_of_conditions_is_accepted():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -559,3 +560,58 @@ def test_batches_of_weighted_questions_stay_above_the_bound():
 @pytest.mark.slow
 def test_a_hundred_thousand_weighted_questions_stay_above_the_bound():
     print(weigh_batches(60, 100_000, 10, seed=2, asked=500))  # noqa: T201  # figures
+
+
+def earners(n, *, missing):
+    rng = np.random.default_rng(11)
+    salary = rng.lognormal(10, 1, n).round(2)
+    salary[: n // 10 * missing] = np.nan
+    ages, sectors = rng.integers(20, 26, n), rng.choice([*"abc", None], n)
+    frame = pd.DataFrame({"age": ages, "sector": sectors, "salary": salary})
+    roles = {"age": "quasi", "sector": "quasi", "salary": "confidential"}
+    return dc.read(frame, roles=roles, name="people")
+
+
+def added_up_or_not(data, monkeypatch):
+    """What is told from sums by leaf, and from the records."""
+    for worth in (0, 10**9):
+        monkeypatch.setattr("discreet.queries.guards._leaves._WORTH", worth)
+        guard = dc.Camouflage(bound=0.3, missing=("salary",))
+        with dc.Gateway(data, guard=guard) as gate:
+            assert (gate._keeper(guard)._of("salary").parts is None) == (worth > 0)
+            tables = [
+                gate.ask(sql).table
+                for sql in (
+                    "SELECT SUM(salary), COUNT(*), COUNT(salary) FROM people WHERE age > 22",
+                    "SELECT sector, age / 2 AS a, AVG(salary), COUNT(*) FROM people GROUP BY 1, 2",
+                    "SELECT AVG(salary) FROM people WHERE age > 90",
+                    "SELECT sector, SUM(salary) FROM people WHERE age > 90 GROUP BY sector",
+                )
+            ]
+        yield [t.sort_by([(name, "ascending") for name in t.column_names]) for t in tables]
+
+
+def agree(one, other):
+    assert one.schema == other.schema
+    for name in one.column_names:
+        a, b = one.column(name).to_pylist(), other.column(name).to_pylist()
+        if name.endswith(("_lower", "_upper")):
+            assert np.allclose(np.array(a, float), np.array(b, float), 1e-12, 0, equal_nan=True)
+        else:
+            assert a == b
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_sums_added_up_ahead_are_those_of_the_records(missing, monkeypatch):
+    for one, other in zip(
+        *added_up_or_not(earners(2000, missing=missing), monkeypatch), strict=True
+    ):
+        agree(one, other)
+
+
+@pytest.mark.postgres
+def test_sums_added_up_ahead_on_postgres(postgres_engine, monkeypatch):
+    data = earners(500, missing=True)
+    loaded = dc.Dataset(postgres_engine.load(data.arrow()), data.schema, "people", "pyarrow")
+    for one, other in zip(*added_up_or_not(loaded, monkeypatch), strict=True):
+        agree(one, other)

@@ -125,8 +125,9 @@ def test_several_records_of_a_unit_are_not_protected_one_by_one(guard):
         (SALARY / 1000.0) ** 5,
         -np.log(SALARY),
         SALARY + 700 * GRADE,
+        SALARY * GRADE,
     ],
-    ids=["in steps", "power", "falling", "with a public column"],
+    ids=["in steps", "power", "falling", "with a public column", "times a public column"],
 )
 def test_columns_that_follow_from_each_other_are_audited_as_one(other):
     # The sums of both columns differ by a group of fewer than k.
@@ -141,6 +142,31 @@ def test_columns_that_follow_from_each_other_are_audited_as_one(other):
         with opened(people(salary=SALARY, other=values)) as gate:
             assert gate.ask(first).kind == "exact"
             assert gate.ask(second).kind == kind
+
+
+def test_a_product_of_public_numbers_is_told_by_them():
+    # Rates and hours have so many values that no group is alike in them.
+    rate, hours = rng.uniform(10, 90, ROWS), rng.uniform(100, 2000, ROWS)
+    frame, roles = people(salary=rate * hours)
+    data = frame.assign(rate=rate, hours=hours), roles | {"rate": "quasi", "hours": "quasi"}
+    with pytest.raises(InputError) as failure:
+        opened(data)
+    assert failure.value.code == "follows-from-public"
+    apart = data[0].assign(salary=rng.permutation(data[0]["salary"])), data[1]
+    with opened(apart) as gate:
+        assert told(gate) == []
+
+
+def test_a_small_part_is_known_from_the_total_and_the_rest():
+    # The total is nearly the salary; the bonus follows from both together, and from neither alone.
+    bonus = np.random.default_rng(9).integers(100, 2000, ROWS)
+    frame, roles = people(total=SALARY + bonus, salary=SALARY, bonus=bonus)
+    few = int(np.flatnonzero(np.arange(ROWS) % 2)[0])
+    rest = f"sex = 'f' AND NOT (grade = '{GRADE[few]}' AND step = '{STEP[few]}')"
+    with opened((frame.astype({"grade": str, "step": str, "age": str}), roles)) as gate:
+        both = "SELECT SUM(total), SUM(salary) FROM people WHERE sex = 'f'"
+        assert gate.ask(both).kind == "exact"
+        assert gate.ask(f"SELECT SUM(bonus) FROM people WHERE {rest}").code == "too-few-records"
 
 
 OFFICE = np.random.default_rng(6).random(ROWS) < 0.7
@@ -168,6 +194,21 @@ def test_columns_that_follow_in_a_part_of_the_records_are_audited_as_one(total, 
         assert gate.ask(few).code == "too-few-records"
     apart = data[0].assign(total=np.random.default_rng(8).permutation(total))
     with opened((apart, data[1])) as gate:
+        assert told(gate) == []
+
+
+def test_a_sum_in_a_public_group_is_audited_with_its_parts():
+    bonus = np.random.default_rng(10).integers(1000, 200_000, ROWS)
+    frame, roles = people(salary=SALARY, bonus=bonus, total=SALARY + bonus + 9 * SHIFTS)
+    contract = np.where(OFFICE, "office", "shift")
+    roles |= {"contract": "quasi"}
+    with opened((frame.assign(contract=contract), roles)) as gate:
+        assert told(gate) == [
+            f"{a} and {b} follow from each other: protected together"
+            for a, b in (("bonus", "salary"), ("bonus", "total"), ("salary", "total"))
+        ]
+    apart = frame.assign(contract=rng.permutation(contract))
+    with opened((apart, roles)) as gate:
         assert told(gate) == []
 
 

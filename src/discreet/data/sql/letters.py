@@ -8,7 +8,9 @@ scripts are those that have been complete for decades, so that no version of Uni
 
 from __future__ import annotations
 
-__all__ = ["LOWER", "UPPER", "lowered"]
+import re
+
+__all__ = ["LOWER", "UPPER", "is_unicode", "lowered"]
 
 #: ASCII, Latin, Greek and Coptic, Cyrillic, Armenian, and Latin and Greek with further marks.
 _SCRIPTS = (
@@ -36,6 +38,17 @@ def _pairs(*, upper: bool) -> tuple[str, str]:
 UPPER = _pairs(upper=True)
 LOWER = _pairs(upper=False)
 _LOWERED = str.maketrans(*LOWER)
+#: Codes that stand for halves of characters in UTF-16, and for nothing in a text.
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written as UTF-8; JSON can carry halves of characters, which cannot.
+
+    >>> is_unicode("ß"), is_unicode(chr(0xD800))
+    (True, False)
+    """
+    return text.isascii() or _HALVES.search(text) is None
 
 
 def lowered(text: str) -> str:

@@ -19,6 +19,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from discreet.data.sql.letters import is_unicode
 from discreet.data.sql.spelling import POSTGRES
 from discreet.errors import RefusedError
 
@@ -55,6 +56,12 @@ def read_statements(sql: str, dialect: Dialect = POSTGRES) -> list[exp.Expressio
     """
     if len(sql) > LONGEST or "\x00" in sql:
         raise _too_complex()
+    if not is_unicode(sql):
+        raise RefusedError(
+            "the statement holds half a character, which no text can hold",
+            code="syntax",
+            hint="send it as UTF-8",
+        )
     try:
         tokens = dialect.tokenize(sql)
     except _STUMBLES as error:

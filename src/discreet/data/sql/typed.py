@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from discreet.data.sql.letters import is_unicode
 from discreet.data.sql.naming import clause, written
 from discreet.data.sql.total import LARGEST_VALUE, SMALLEST_VALUE
 from discreet.errors import RefusedError
@@ -90,6 +91,8 @@ def literal(value: Any) -> Typed:
     if isinstance(value, str):
         if "\x00" in value:
             raise refuse("text may not hold a zero byte", "malformed-literal", "leave it out")
+        if not is_unicode(value):
+            raise refuse("text may not hold half a character", "malformed-literal", "leave it out")
         # Composed, as the records are, and compared with texts byte by byte.
         words = exp.Literal.string(unicodedata.normalize("NFC", value))
         words.type = "text"

@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import exp
@@ -108,6 +109,8 @@ class Keeper(abc.ABC):
     serial: ClassVar[bool] = False
     #: What the curator should know of the data under this guard; for nobody else.
     notices: tuple[str, ...] = ()
+    #: Columns that tell of each other, by the name that those which do go by.
+    family: Mapping[str, str] = MappingProxyType({})
 
     def ready(self, query: Query) -> Any:
         """Do what does not depend on the history, before it is this question's turn.

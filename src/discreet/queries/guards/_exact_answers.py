@@ -16,7 +16,7 @@ from discreet.data.sql.query import Measure, Query
 from discreet.errors import EngineError, InputError, RefusedError
 from discreet.ledger.entry import Entry
 from discreet.queries.guards._base import Keeper, Proposal, Protected
-from discreet.queries.guards._dependences import dependences
+from discreet.queries.guards._dependences import dependences, searched
 from discreet.queries.guards._exact_history import ExactHistory, Step, smallest_k
 from discreet.queries.guards._exact_settings import ExactSettings
 from discreet.queries.guards._exact_values import ExactValues
@@ -76,11 +76,12 @@ class ExactAnswers(Keeper):
         if guard.mode == "partition":
             self._cells = partition(self._profiles, guard.k)
             self._sizes = np.bincount(self._cells, weights=self._profiles.counts)
-        found, pairs = dependences(data, guard.dependent), bent(data)
+        plain, logarithms = searched(data), searched(data, "logarithm")
+        found, pairs = dependences(data, guard.dependent, plain), bent(data, (plain, logarithms))
         straight = families(found)
         pairs = [(a, b) for a, b in pairs if a not in straight or straight[a] != straight.get(b)]
-        self._family = families(found, pairs)
-        if self._family and guard.interval is not None:
+        self.family = families(found, pairs)
+        if self.family and guard.interval is not None:
             column = found[0].column if found else pairs[0][1]
             raise InputError(
                 f"{column!r} follows from other confidential columns: an interval of one "
@@ -90,7 +91,7 @@ class ExactAnswers(Keeper):
                 hint="leave one of them out of the data, or leave out interval",
             )
         data.relation.require(*guard.categorical)
-        told = followed(data)
+        told = followed(data, (plain, logarithms))
         few = few_values(data)
         self._few = self._categorical(few, told)
         answered = set(self._profiles.known) - (self._few if guard.tells == "refused" else set())
@@ -109,7 +110,7 @@ class ExactAnswers(Keeper):
         # Users of other guards may tell what they heard: all answers together keep the smallest k.
         self._floor = smallest_k(guard, data, ledger)
         self._values = ExactValues(data, self._profiles)
-        self._history = ExactHistory(guard, self._profiles, self._family, bounds, self._floor)
+        self._history = ExactHistory(guard, self._profiles, self.family, bounds, self._floor)
 
     def ready(self, query: Query) -> _Ready:
         """Find the groups and their values; which may be told is another matter."""
@@ -171,7 +172,7 @@ class ExactAnswers(Keeper):
         summed = {m.column for m in query.measures if m.function == "sum"}
         for measure in query.measures:
             attribute = _attribute(measure)
-            found.append((measure, self._family.get(attribute, attribute)))
+            found.append((measure, self.family.get(attribute, attribute)))
             is_mean = measure.function == "avg"
             if is_mean and (self._is_complete(measure) or measure.column in summed):
                 found.append((measure, "*"))
@@ -196,7 +197,7 @@ class ExactAnswers(Keeper):
         """Decide on each group and take what is answered into the history."""
         flat, ends, _ = ready.groups
         same = all(
-            self._is_complete(m) or (name != "*" and name not in self._family)
+            self._is_complete(m) or (name != "*" and name not in self.family)
             for m, name in self._audited(query)
         )
         attributes = self.attributes(query)
@@ -319,7 +320,7 @@ class ExactAnswers(Keeper):
                 continue
             measure, _ = fact.quantity
             attribute = "*" if measure is None else measure
-            attribute = self._family.get(attribute, attribute)
+            attribute = self.family.get(attribute, attribute)
             if self._cells is not None and fact.withheld.any():
                 raise _cut()
             hidden = told_sets(fact, fact.withheld, self._profiles)

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from discreet.audit.dependences import EXACTLY, NEARLY, centred, column_tree, straight
+from discreet.audit.moments import EXACTLY, NEARLY, Search, centred, column_tree
 from discreet.data.sql.query import from_clause
 from discreet.data.sql.total import DOUBLE
 from discreet.errors import InputError
 from discreet.queries.guards._base import Protected
+from discreet.queries.guards._dependences import confidential_numbers, public_numbers
 from discreet.queries.guards._profiles import public_columns
 from discreet.queries.guards._within_groups import within_groups
 
@@ -81,12 +82,15 @@ class _Own:
         return cls(name, records, middle, spread)
 
 
-def followed(data: Protected) -> list[Followed]:
-    """Return the confidential columns of numbers that follow from public columns."""
+def followed(data: Protected, searches: Sequence[Search]) -> list[Followed]:
+    """Return the confidential columns of numbers that follow from public columns.
+
+    Lines are looked for in each of the searches: straight ones, and products.
+    """
     public = public_columns(data)
     if not public or data.count < _FEWEST:
         return []
-    owns = [own for name in _numbers(data) if (own := _Own.of(data, name)) is not None]
+    owns = [own for name in confidential_numbers(data) if (own := _Own.of(data, name)) is not None]
     found: dict[str, Followed] = {}
     left: dict[str, dict[tuple[str, ...], float]] = {own.name: {} for own in owns}
     for name in public:
@@ -99,7 +103,7 @@ def followed(data: Protected) -> list[Followed]:
                     _look(data, (best, name), [own], found, left)
     if len(public) > 1:
         _look(data, tuple(public), [own for own in owns if own.name not in found], found, left)
-    _along_lines(data, [own.name for own in owns if own.name not in found], public, found)
+    _along_lines(data, [own.name for own in owns if own.name not in found], searches, found)
     for column, leaves in left.items():
         enough = [by for by, share in leaves.items() if share < NEARLY]
         if column not in found and enough:
@@ -107,20 +111,20 @@ def followed(data: Protected) -> list[Followed]:
     return [found[own.name] for own in owns if own.name in found]
 
 
-def bent(data: Protected) -> list[tuple[str, str]]:
+def bent(data: Protected, searches: Sequence[Search]) -> list[tuple[str, str]]:
     """Return pairs of confidential columns of which one follows from the other.
 
     They rise or fall together in nearly all records, one is a straight line through the other and
-    public numbers, or they do so in a public group: total pay is the salary of all who work in offices.
+    public numbers or a product of them (yearly pay is the wage times the hours), or they do so in a
+    public group: total pay is the salary of all who work in offices.
     """
-    names = _numbers(data)
+    names = confidential_numbers(data)
     if len(names) < 2 or data.count < _FEWEST:
         return []
     found = []
-    numbers = [name for name in public_columns(data) if data.catalog[name].is_number]
-    for column in names if numbers else ():
+    for search, column in itertools.product(searches, names):
         others = [name for name in names if name != column]
-        share, used = straight(data.relation, column, [*others, *numbers])
+        share, used = search.straight(column, [*others, *public_numbers(data)])
         if share < NEARLY:
             found += [(column, name) for name in used if name in others]
     for one, other in itertools.combinations(names, 2):
@@ -192,7 +196,7 @@ def _groups(data: Protected, by: Sequence[str], own: _Own) -> tuple[float, ...]:
     keys = [exp.column(key, quoted=True) for key in by]
     named = [exp.alias_(key, f"k{place}") for place, key in enumerate(keys)]
     # Over the deviation, so that squares stay small.
-    value = centred(name, own.middle, own.spread)
+    value = centred(column_tree(name), own.middle, own.spread)
     counts = (
         exp.select(*named, exp.alias_(exp.cast(value, DOUBLE), "v"), exp.alias_(_COUNT, "m"))
         .from_(from_clause(data.relation.query, "t"))
@@ -216,20 +220,17 @@ def _groups(data: Protected, by: Sequence[str], own: _Own) -> tuple[float, ...]:
 
 
 def _along_lines(
-    data: Protected, names: Sequence[str], public: Sequence[str], found: dict[str, Followed]
+    data: Protected,
+    names: Sequence[str],
+    searches: Sequence[Search],
+    found: dict[str, Followed],
 ) -> None:
     """Look for columns on a straight line through public numbers."""
-    numbers = [name for name in public if data.catalog[name].is_number]
-    for column in names:
-        share, used = straight(data.relation, column, numbers) if numbers else (1.0, ())
+    numbers = public_numbers(data)
+    for column in names if numbers else ():
+        share, used = min(search.straight(column, numbers) for search in searches)
         if used and share < NEARLY:
             found[column] = Followed(column, used, share < EXACTLY)
-
-
-def _numbers(data: Protected) -> list[str]:
-    return [
-        n for n in data.relation.columns if n in data.confidential and data.catalog[n].is_number
-    ]
 
 
 def _known(name: str) -> exp.Expression:

@@ -14,15 +14,16 @@ from sqlglot import exp
 from discreet.audit.dependences import Dependence, families
 from discreet.data.engines.base import ROW, Relation
 from discreet.data.engines.changes import attach
-from discreet.data.sql.query import Key, Measure, Query, raw_query
+from discreet.data.sql.query import Measure, Query, raw_query
 from discreet.data.sql.total import total
 from discreet.errors import InputError, RefusedError
 from discreet.queries.guards._base import Keeper, Proposal, Protected, aggregate
 from discreet.queries.guards._cells import LARGEST, Grid, Tree, leaves_of, round_up, step_of
-from discreet.queries.guards._dependences import dependences
+from discreet.queries.guards._dependences import dependences, searched
 from discreet.queries.guards._few_values import few_values
 from discreet.queries.guards._followed import bent, require_straight
 from discreet.queries.guards._interval_settings import IntervalSettings
+from discreet.queries.guards._leaves import LeafSums, added_by_leaf, by_leaf, is_plain
 from discreet.queries.guards._missing import require_known_gaps
 from discreet.queries.guards._profiles import columns_with_gaps, public_columns, sorted_places
 from discreet.queries.guards._units import require_single
@@ -56,6 +57,8 @@ class Hidden:
     leaf: Ids
     tree: Tree
     rows: Relation
+    #: The same added up by leaf and public values, where that is far less.
+    parts: LeafSums | None
     #: Subtracted before squares are added up, so that they lose little.
     middle: float
 
@@ -72,9 +75,11 @@ class IntervalKeeper(Keeper):
             data.relation.require(guard.per_record)
         require_single(data, "camouflage")
         #: Columns that follow from others are told as what follows from the others' cells.
-        found = dependences(data, guard.dependent)
+        plain, logarithms = searched(data), searched(data, "logarithm")
+        found = dependences(data, guard.dependent, plain)
         self._dependent = {d.column: d for d in reversed(found)}
-        require_straight(bent(data), families(found))
+        self.family = families(found)
+        require_straight(bent(data, (plain, logarithms)), self.family)
         require_known_gaps(data, columns_with_gaps(data), guard.missing)
         self._few = few_values(data)
         self.notices = tuple(str(d) for d in self._dependent.values())
@@ -92,8 +97,24 @@ class IntervalKeeper(Keeper):
             columns |= self._columns(f"m{number}", measure, secret)
         columns = columns or {"n": exp.Count(this=exp.Star())}
         hidden = self._of(secret)
+        parts = hidden.parts
+        if (
+            parts is not None
+            and parts.profiles.can_tell(query)
+            and all(is_plain(m, secret) for m in query.measures)
+        ):
+            keys, cells, group = parts.by_leaf(query)
+            groups = keys.num_rows if query.keys else 1  # one group, also of nobody
+            table = _counted(query, keys, cells, group, groups)
+            told = _sums(hidden, cells, len(query.keys), group, groups)
+            return Proposal("interval", _ranges(query, secret, table, told))
         table = self._data.engine.fetch(raw_query(query, hidden.rows.query, columns))
-        return Proposal("interval", self._ranges(query, secret, hidden, table))
+        sums = None
+        if any(is_plain(m, secret) and m.function != "count" for m in query.measures):
+            cells = by_leaf(query, hidden.rows)
+            group = _places(table, cells, len(query.keys))
+            sums = _sums(hidden, cells, len(query.keys), group, table.num_rows)
+        return Proposal("interval", _ranges(query, secret, table, sums))
 
     def prepare(self, query: Query) -> None:
         self.answer(query, "")
@@ -164,62 +185,6 @@ class IntervalKeeper(Keeper):
         # at everybody's lower and upper end.
         moved = {end: _replaced(measure, secret, f"__{end}") for end in ("lower", "upper")}
         return {f"{name}_{end}": aggregate(m) for end, m in moved.items()}
-
-    # -- ranges ----------------------------------------------------------------------------------
-    def _ranges(self, query: Query, secret: str, hidden: Hidden, table: pa.Table) -> pa.Table:
-        import pyarrow as pa
-
-        columns: dict[str, Any] = {f"k{n}": table.column(f"k{n}") for n in range(len(query.keys))}
-        plain = any(m.column == secret and m.function in ("sum", "avg") for m in query.measures)
-        sums = self._sums(query, hidden, table) if plain else None
-        for number, measure in enumerate(query.measures):
-            name = f"m{number}"
-            if secret not in measure.columns or measure.function == "count":
-                columns[name] = _simple(table.column(name))
-                continue
-            if measure.column == secret and measure.function in ("sum", "avg"):
-                assert sums is not None
-                low, high, count = sums
-                if measure.function == "avg":
-                    low, high = low / count, high / count
-            elif measure.function in _VARIANCES:
-                low, high = _variances(name, measure.function, table)
-            else:
-                low, high = (_floats(table.column(f"{name}_{end}")) for end in ("lower", "upper"))
-            slack = ROUNDING * np.maximum(np.abs(low), np.abs(high))
-            if measure.function in _VARIANCES:
-                low = np.maximum(low, slack)  # no variance is negative
-            # An empty set has no value, and neither end of one.
-            known = ~(np.isnan(low) | np.isnan(high))
-            columns[f"{name}_lower"] = pa.array(low - slack, mask=~known)
-            columns[f"{name}_upper"] = pa.array(high + slack, mask=~known)
-        return pa.table(columns)
-
-    def _sums(self, query: Query, hidden: Hidden, table: pa.Table) -> tuple[Floats, Floats, Floats]:
-        """Return the range of each group's sum, and its number of values, NaN where there is none."""
-        leaf = exp.column("__leaf", quoted=True)
-        asked = dataclasses.replace(
-            query, keys=(*query.keys, Key(leaf, "number", frozenset(), "leaf"))
-        )
-        ends: dict[str, exp.Expression] = {
-            "low": exp.Sum(this=exp.column("__lower", quoted=True)),
-            "high": exp.Sum(this=exp.column("__upper", quoted=True)),
-            "n": exp.Count(this=exp.column("__lower", quoted=True)),
-        }
-        parts = self._data.engine.fetch(raw_query(asked, hidden.rows.query, ends))
-        parts = parts.filter(parts.column(f"k{len(query.keys)}").is_valid())
-        group = _places(table, parts, len(query.keys))
-        groups = table.num_rows
-        count = np.bincount(group, weights=_floats(parts.column("n")), minlength=groups)
-        low, high = hidden.tree.ranges(
-            group,
-            groups,
-            np.asarray(_floats(parts.column(f"k{len(query.keys)}")), np.int64),
-            _floats(parts.column("low")),
-            _floats(parts.column("high")),
-        )
-        number: Floats = np.where(count > 0, count, np.nan).astype(np.float64)
-        return np.where(count > 0, low, np.nan), np.where(count > 0, high, np.nan), number
 
     def _selected(self, query: Query, secret: str, rows: Relation) -> pa.Table:
         """Count by a condition on the confidential column: who certainly meets it, who may."""
@@ -353,7 +318,8 @@ class IntervalKeeper(Keeper):
         columns["__leaf"] = pa.array(leaf, mask=missing)
         engine = self._data.engine
         rows = engine.materialize(attach(self._rows(), pa.table(columns)))
-        return Hidden(low, high, leaf, tree, rows, middle)
+        parts = added_by_leaf(rows, public_columns(self._data), leaf.size, self._data.catalog)
+        return Hidden(low, high, leaf, tree, rows, parts, middle)
 
     def _grid(self, values: Floats) -> Grid:
         """Return the grid of a column: its order of magnitude and its step may be known."""
@@ -384,7 +350,71 @@ class IntervalKeeper(Keeper):
         """Drop the cells."""
         for hidden in self._hidden.values():
             self._data.engine.drop(hidden.rows)
+            if hidden.parts is not None:
+                hidden.parts.profiles.close()
         self._hidden.clear()
+
+
+def _ranges(
+    query: Query, secret: str, table: pa.Table, sums: tuple[Floats, Floats, Floats] | None
+) -> pa.Table:
+    """Return the range of each measure of each group."""
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {f"k{n}": table.column(f"k{n}") for n in range(len(query.keys))}
+    for number, measure in enumerate(query.measures):
+        name = f"m{number}"
+        if secret not in measure.columns or measure.function == "count":
+            columns[name] = _simple(table.column(name))
+            continue
+        if measure.column == secret and measure.function in ("sum", "avg"):
+            assert sums is not None
+            low, high, count = sums
+            if measure.function == "avg":
+                low, high = low / count, high / count
+        elif measure.function in _VARIANCES:
+            low, high = _variances(name, measure.function, table)
+        else:
+            low, high = (_floats(table.column(f"{name}_{end}")) for end in ("lower", "upper"))
+        slack = ROUNDING * np.maximum(np.abs(low), np.abs(high))
+        if measure.function in _VARIANCES:
+            low = np.maximum(low, slack)  # no variance is negative
+        # An empty set has no value, and neither end of one.
+        known = ~(np.isnan(low) | np.isnan(high))
+        columns[f"{name}_lower"] = pa.array(low - slack, mask=~known)
+        columns[f"{name}_upper"] = pa.array(high + slack, mask=~known)
+    return pa.table(columns)
+
+
+def _sums(
+    hidden: Hidden, parts: pa.Table, keys: int, group: Ids, groups: int
+) -> tuple[Floats, Floats, Floats]:
+    """Return the range of each group's sum, and its number of values, NaN where there is none."""
+    leaf = _floats(parts.column(f"k{keys}"))
+    has = ~np.isnan(leaf)
+    low, high, number = (_floats(parts.column(name))[has] for name in ("low", "high", "n"))
+    count = np.bincount(group[has], weights=number, minlength=groups)
+    # A leaf may hold records of several profiles, which come one by one.
+    leaves = max(1, int(hidden.leaf.max(initial=0)) + 1)
+    place = group[has] * leaves + leaf[has].astype(np.int64)
+    place, part = np.unique(place, return_inverse=True)
+    low, high = (np.bincount(part, ends, place.size).astype(float) for ends in (low, high))
+    least, most = hidden.tree.ranges(place // leaves, groups, place % leaves, low, high)
+    values: Floats = np.where(count > 0, count, np.nan).astype(np.float64)
+    return np.where(count > 0, least, np.nan), np.where(count > 0, most, np.nan), values
+
+
+def _counted(query: Query, keys: pa.Table, cells: pa.Table, group: Ids, groups: int) -> pa.Table:
+    """Return the keys of groups with their counts."""
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {name: keys.column(name) for name in keys.column_names}
+    for number, measure in enumerate(query.measures):
+        if measure.function == "count":
+            counted = _floats(cells.column("all" if measure.argument is None else "n"))
+            total = np.bincount(group, weights=counted, minlength=groups)
+            columns[f"m{number}"] = pa.array(total.astype(np.int64))
+    return pa.table(columns)
 
 
 def _order(

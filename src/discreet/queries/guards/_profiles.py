@@ -100,10 +100,6 @@ class Profiles:
     @classmethod
     def of(cls, data: Protected, rows: Relation | None = None) -> Profiles:
         """Count the profiles where the data lives, and keep them here."""
-        import pyarrow as pa
-
-        from discreet.queries.guards._grouping import grouped
-
         rows = rows or data.relation
         public = public_columns(data)
         nullable = columns_with_gaps(data)
@@ -122,14 +118,30 @@ class Profiles:
             name: ~table.column(f"__null_{place}").to_numpy(zero_copy_only=False).astype(bool)
             for place, name in enumerate(nullable)
         }
-        held = table.select(public).append_column(_ID, pa.array(np.arange(counts.size, dtype="i4")))
+        keys = [*named, *missing]
+        return cls.held(table.select(public), counts, known, data.catalog, keys, rows)
+
+    @classmethod
+    def held(
+        cls,
+        table: pa.Table,
+        counts: npt.NDArray[np.int64],
+        known: dict[str, npt.NDArray[np.bool_]],
+        catalog: Catalog,
+        keys: list[Any],
+        rows: Relation,
+    ) -> Profiles:
+        """Keep profiles that are counted already. Any: the trees that they are told apart by."""
+        import pyarrow as pa
+
+        from discreet.queries.guards._grouping import grouped
+
+        public = frozenset(table.column_names)
+        numbered = table.append_column(_ID, pa.array(np.arange(counts.size, dtype="i4")))
         engine = connect("duckdb://")
-        relation = engine.materialize(engine.load(held))
+        relation = engine.materialize(engine.load(numbered))
         grouped(np.packbits([True]), np.zeros(1, np.int32), 1)  # compiled now, not when asked
-        return cls(
-            engine, relation, counts, known, frozenset(public), data.catalog,
-            [*named, *missing], rows,
-        )  # fmt: skip
+        return cls(engine, relation, counts, known, public, catalog, keys, rows)
 
     def crowd(self, records: int) -> str | None:
         """Return what the curator should know if profiles are nearly as many as records."""

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sqlglot import exp
 
-from discreet.audit.dependences import EXACTLY, NEARLY, centred, column_tree
+from discreet.audit.moments import EXACTLY, NEARLY, centred, column_tree, complete, explained
 from discreet.data.sql.query import from_clause
 from discreet.data.sql.total import DOUBLE
 from discreet.queries.guards._base import Protected
@@ -33,19 +32,19 @@ _EQUAL = 0.1
 
 
 def within_groups(data: Protected, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return pairs of columns that are equal in many records, or on a line in a public group."""
+    """Return pairs of columns that are equal in many records, or follow in a public group."""
     pairs = list(itertools.combinations(names, 2))
     wanted: dict[str, exp.Expression] = {"n": exp.Count(this=exp.Star())}
     for place, name in enumerate(names):
         wanted[f"a{place}"] = exp.Avg(this=column_tree(name))
         wanted[f"s{place}"] = exp.StddevPop(this=column_tree(name))
     for place, (one, other) in enumerate(pairs):
-        wanted[f"e{place}"] = exp.Count(this=_case(_equal(one, other)))
+        wanted[f"e{place}"] = exp.Count(this=_case(_equal(one, other), exp.Literal.number(1)))
     groups = public_columns(data)
     for place, name in enumerate(groups):
         distinct = exp.Distinct(expressions=[exp.column(name, quoted=True)])
         wanted[f"d{place}"] = exp.Count(this=distinct)
-    row = _rows(data, wanted, None)[0]
+    row = _rows(data, data.relation.query, wanted)[0]
     found = [
         pair
         for place, pair in enumerate(pairs)
@@ -61,34 +60,50 @@ def within_groups(data: Protected, names: Sequence[str]) -> list[tuple[str, str]
 def _on_lines(
     data: Protected, names: Sequence[str], scales: Sequence[tuple[float, float]], by: str
 ) -> list[tuple[str, str]]:
-    """Return pairs of columns that lie on a straight line in some group of a public column."""
-    parts = [centred(name, *scale) for name, scale in zip(names, scales, strict=True)]
+    """Return pairs of columns of which one follows from the other, or from all, in a public group."""
+    own = dict(zip(names, scales, strict=True))
+    sets = [*itertools.combinations(names, 2), *([tuple(names)] if len(names) > 2 else [])]
+    values: dict[str, exp.Expression] = {"k": exp.column(by, quoted=True)}
+    wanted: dict[str, exp.Expression] = {}
+    for number, chosen in enumerate(sets):
+        places = [exp.column(f"v{number}_{place}", quoted=True) for place in range(len(chosen))]
+        for name, place in zip(chosen, places, strict=True):
+            # Each set is looked at where all of its columns have a value.
+            values[place.name] = _case(complete(chosen), centred(column_tree(name), *own[name]))
+        wanted[f"n{number}"] = exp.Count(this=places[0].copy())
+        for i, place in enumerate(places):
+            wanted[f"a{number}_{i}"] = exp.Avg(this=place.copy())
+        for i, j in itertools.combinations_with_replacement(range(len(chosen)), 2):
+            wanted[f"p{number}_{i}_{j}"] = exp.Avg(this=_times(places[i], places[j]))
+    named = [exp.alias_(tree, name) for name, tree in values.items()]
+    inner = exp.select(*named).from_(from_clause(data.relation.query, "t"))
     found = []
-    for one, other in itertools.combinations(range(len(names)), 2):
-        x, y = parts[one], parts[other]
-        both = [exp.Not(this=exp.Is(this=exp.column(names[n], quoted=True), expression=exp.Null()))
-                for n in (one, other)]  # fmt: skip
-        wanted: dict[str, exp.Expression] = {
-            "n": exp.Count(this=exp.Star()), "x": exp.Avg(this=x), "y": exp.Avg(this=y),
-            "xx": exp.Avg(this=_times(x, x)), "yy": exp.Avg(this=_times(y, y)),
-            "xy": exp.Avg(this=_times(x, y)),
-        }  # fmt: skip
-        rows = _rows(data, wanted, by, exp.and_(*both))
-        if any(_is_line(row) for row in rows):
-            found.append((names[one], names[other]))
+    for row in _rows(data, inner, wanted, "k"):
+        for number, chosen in enumerate(sets):
+            found += _followed(row, number, chosen)
     return found
 
 
-def _is_line(row: dict[str, Any]) -> bool:
-    if row["n"] < _FEWEST:
-        return False
-    x, y, xx, yy, xy = (np.float64(row[word] or 0.0) for word in ("x", "y", "xx", "yy", "xy"))
-    deviations: npt.NDArray[np.float64] = np.array([xx - x * x, yy - y * y])
+def _followed(row: dict[str, Any], number: int, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return which columns of a set follow from others in one group."""
+    if row[f"n{number}"] < max(_FEWEST, 10 * len(names)):
+        return []
+    size = len(names)
+    middles = np.array([row[f"a{number}_{i}"] or 0.0 for i in range(size)])
+    matrix = np.zeros((size, size))
+    for i, j in itertools.combinations_with_replacement(range(size), 2):
+        product = (row[f"p{number}_{i}_{j}"] or 0.0) - middles[i] * middles[j]
+        matrix[i, j] = matrix[j, i] = product
     # A column that hardly differs within the group is on every line.
-    if (deviations < EXACTLY).any() or not np.isfinite(deviations).all():
-        return False
-    together = xy - x * y
-    return bool(1 - together**2 / deviations.prod() < NEARLY**2)
+    kept = [i for i in range(size) if EXACTLY <= matrix[i, i] < np.inf]
+    found = []
+    for i in kept:
+        others = [j for j in kept if j != i]
+        factors, left = explained(matrix, i, others)
+        if left < NEARLY:
+            used = [j for j, f in zip(others, factors, strict=True) if abs(f) > max(EXACTLY, left)]
+            found += [(min(names[i], names[j]), max(names[i], names[j])) for j in used]
+    return found
 
 
 def _equal(one: str, other: str) -> exp.Expression:
@@ -97,8 +112,8 @@ def _equal(one: str, other: str) -> exp.Expression:
     return exp.And(this=same, expression=exp.Not(this=zero))
 
 
-def _case(test: exp.Expression) -> exp.Expression:
-    return exp.Case(ifs=[exp.If(this=test, true=exp.Literal.number(1))])
+def _case(test: exp.Expression, value: exp.Expression) -> exp.Expression:
+    return exp.Case(ifs=[exp.If(this=test, true=value)])
 
 
 def _times(one: exp.Expression, other: exp.Expression) -> exp.Expression:
@@ -106,12 +121,11 @@ def _times(one: exp.Expression, other: exp.Expression) -> exp.Expression:
 
 
 def _rows(
-    data: Protected, wanted: dict[str, exp.Expression], by: str | None, where: Any = None
+    data: Protected, rows: exp.Query, wanted: dict[str, exp.Expression], by: str | None = None
 ) -> list[dict[str, Any]]:
     """Return aggregates, by the values of a column if one is named. Any: numbers, or none."""
     named = [exp.alias_(exp.cast(tree.copy(), DOUBLE), name) for name, tree in wanted.items()]
-    query = exp.select(*named).from_(from_clause(data.relation.query, "t"))
-    query = query if where is None else query.where(where)
+    query = exp.select(*named).from_(from_clause(rows, "t"))
     query = query if by is None else query.group_by(exp.column(by, quoted=True))
     found: list[dict[str, Any]] = data.engine.fetch(query).to_pylist()
     return found
