@@ -66,11 +66,14 @@ class Home:
         """Return the value of a key; the second answers may be spoiled too."""
         standing = is_proven(self.state, self.part, target, self.sums(asked, answers), READER)
         aim = aimed(self.part, target, standing, self.scheme.arithmetic, self.rng)
-        if aim is not target:
+        if aim.slots != target.slots:
             (asked,), (answers,) = self._answered([aim])
             answers = spoil(answers)
         record = self.sums(asked, answers)["filter"]
-        return proven(self.state, self.part, target, standing, aim, record, READER)
+        beside = self.scheme.beside(
+            self.shapes["filter"], asked["filter"], answers["filter"], self.public["filter"]
+        )
+        return proven(self.state, self.part, target, standing, aim, record, beside, READER)
 
     def sums(self, asked, answers):
         return {

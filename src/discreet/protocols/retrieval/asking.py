@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
@@ -244,10 +245,10 @@ class Retrieval:
                 states[number] = Statement.read(bytes(held.body), self.table, self._reader)
         if len({state.root for state in states}) != 1:
             raise _different(self.table)
-        if any(part.decoys is None for part in states[0].parts):
+        if any(part.entries is None or part.decoys is None for part in states[0].parts):
             raise RefusedError(
                 f"{self.table!r} was built by an older version, with which a server that lies can "
-                "find out whether a key is there",
+                "find out what is looked for",
                 code="old-table",
                 hint="ask the publisher to build it again",
             )
@@ -302,36 +303,38 @@ class Retrieval:
         arithmetic = self.scheme.arithmetic
         fill = [secrets.token_hex(16) for _ in range(many - len(keys))]
         targets = [find(part, key, arithmetic, self._rng) for key in [*keys, *fill]]
-        sums = self._turn(state, part, targets, 0)
+        told = self._turn(state, part, targets, 0)
         standings = [
-            is_proven(state, part, target, found, self._reader)
-            for target, found in zip(targets, sums, strict=True)
+            is_proven(state, part, target, found.sums, self._reader)
+            for target, found in zip(targets, told, strict=True)
         ]
         aims = [
             aimed(part, target, standing, arithmetic, self._rng)
             for target, standing in zip(targets, standings, strict=True)
         ]
-        sums = self._turn(state, part, aims, 1)
+        told = self._turn(state, part, aims, 1)
         values = [
-            proven(state, part, target, standing, aim, found["filter"], self._reader)
-            for target, standing, aim, found in zip(targets, standings, aims, sums, strict=True)
+            proven(
+                state, part, target, standing, aim, found.sums["filter"], found.beside, self._reader
+            )
+            for target, standing, aim, found in zip(targets, standings, aims, told, strict=True)
         ]
         return values[: len(keys)]
 
     def _turn(
         self, state: Statement, part: Part, targets: Sequence[Target], turn: int
-    ) -> list[dict[str, bytes]]:
-        """Send the messages of a round, and return the sums of each target."""
+    ) -> list[_Told]:
+        """Send the messages of a round, and return what is told for each target."""
         step = min(self._batch, len(targets))
-        sums: list[dict[str, bytes]] = []
+        told: list[_Told] = []
         for start in range(0, len(targets), step):
-            sums += self._exchange(state, part, targets[start : start + step], turn)
-        return sums
+            told += self._exchange(state, part, targets[start : start + step], turn)
+        return told
 
     def _exchange(
         self, state: Statement, part: Part, targets: Sequence[Target], turn: int
-    ) -> list[dict[str, bytes]]:
-        """Send one message to each server, and return the sums that their answers give."""
+    ) -> list[_Told]:
+        """Send one message to each server, and return what their answers tell."""
         blocks = ROUNDS[turn]
         shapes = part.shapes(self.scheme.arithmetic)
         publics = {block: self._public(part, block) for block in blocks}
@@ -357,13 +360,18 @@ class Retrieval:
         replies = self._all(fields, bodies, size * len(targets))
         found = []
         for number, one in enumerate(asked):
-            sums, start = {}, number * size
+            told, start = _Told(), number * size
             for block in blocks:
                 end = start + self.scheme.answer_size(shapes[block])
                 parts = [reply[start:end] for reply in replies]
-                sums[block] = self.scheme.read(shapes[block], one[block], parts, publics[block])
+                given = (shapes[block], one[block], parts, publics[block])
+                told.sums[block] = self.scheme.read(*given)
+                told.beside.update(self.scheme.beside(*given))
+                file = part.file(block, self.scheme.arithmetic, state.base, state.version)
+                if self.scheme.sends_block and not _is_file(parts[0], *state.files[file]):
+                    told.sums[block] = bytes(shapes[block].width)  # which nobody signed
                 start = end
-            found.append(sums)
+            found.append(told)
         return found
 
     def _all(self, fields: Mapping[str, Any], bodies: Sequence[bytes], size: int) -> list[bytes]:
@@ -402,6 +410,18 @@ class Retrieval:
         if failed is not None:
             raise failed
         return replies
+
+
+@dataclasses.dataclass(frozen=True)
+class _Told:
+    """What answers tell for one target: the sum of each block, and other entries by number."""
+
+    sums: dict[str, bytes] = dataclasses.field(default_factory=dict)
+    beside: dict[int, bytes] = dataclasses.field(default_factory=dict)
+
+
+def _is_file(content: bytes, digest: str, size: int) -> bool:
+    return len(content) == size and hashlib.sha256(content).hexdigest() == digest
 
 
 def _whole(value: Any) -> int:

@@ -47,6 +47,8 @@ class WholeTable(Scheme):
         "Nothing is assumed: the server is asked for everything, whatever the user wants."
     )
 
+    sends_block: ClassVar[bool] = True
+
     @property
     def parties(self) -> int:
         """One server."""
