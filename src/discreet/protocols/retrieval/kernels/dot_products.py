@@ -15,13 +15,12 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from discreet.protocols.retrieval.kernels.prefetching import AHEAD, write_prefetch
+
 __all__ = ["add_products", "is_supported"]
 
 _INSTRUCTION = "llvm.x86.avx512.vpdpbusd.512"
-_PREFETCH = "llvm.prefetch.p0"
-#: How many bytes ahead memory is asked for: one stream alone is not read ahead far enough.
-_AHEAD = 8192
-_BYTE, _WORD, _INDEX = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+_WORD, _INDEX = ir.IntType(32), ir.IntType(64)
 _LINE = ir.VectorType(_WORD, 16)
 
 
@@ -32,12 +31,8 @@ def is_supported() -> bool:
     return is_native and bool(llvmlite.binding.get_host_cpu_features().get("avx512vnni", False))
 
 
-def _declared(module: Any, name: str, kind: Any) -> Any:
-    # Any, throughout: llvmlite has no types.
-    return module.globals.get(name) or ir.Function(module, kind, name)
-
-
 def _at(builder: Any, address: Any, kind: Any) -> Any:
+    # Any, throughout: llvmlite has no types.
     return builder.inttoptr(address, kind.as_pointer())
 
 
@@ -48,11 +43,8 @@ def _number(value: int) -> Any:
 def _body(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
     """Write the loop over the lines of a panel: four sums, one for each byte of the vector's words."""
     lines, planes, many, product = arguments
-    dot = _declared(builder.module, _INSTRUCTION, ir.FunctionType(_LINE, [_LINE] * 3))
-    ahead = _declared(
-        builder.module,
-        _PREFETCH,
-        ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _WORD, _WORD, _WORD]),
+    dot = builder.module.globals.get(_INSTRUCTION) or ir.Function(
+        builder.module, ir.FunctionType(_LINE, [_LINE] * 3), _INSTRUCTION
     )
     before = builder.block
     loop = builder.append_basic_block("lines")
@@ -64,8 +56,7 @@ def _body(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
     sums = [builder.phi(_LINE) for _ in range(4)]
     address = builder.add(lines, builder.mul(place, _number(64)))
     line = builder.load(_at(builder, address, _LINE), align=1)
-    further = _at(builder, builder.add(address, _number(_AHEAD)), _BYTE)
-    builder.call(ahead, [further, *(ir.Constant(_WORD, n) for n in (0, 3, 1))])
+    write_prefetch(builder, builder.add(address, _number(AHEAD)))
     words = builder.add(planes, builder.mul(place, _number(16)))
     everywhere = ir.Constant(_LINE, [0] * 16)
     added = []

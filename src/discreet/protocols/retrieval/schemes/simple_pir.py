@@ -46,7 +46,7 @@ class SimplePIR(Scheme):
     >>> block = scheme.arrange(shape, slots)
     >>> asked = scheme.ask(shape, [3], rng=Randomness.secure(), public=public)
     >>> scheme.read(shape, asked, scheme.answer(shape, block, asked.questions), public)[:3]
-    b'\x03\x08\r'
+    b'\x18\x19\x1a'
     """
 
     name: ClassVar[str] = "simple-pir"
