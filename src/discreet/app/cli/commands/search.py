@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.app.cli import console
 from discreet.app.cli.allowing import AllowOption
 from discreet.app.cli.groups import add_group
-from discreet.errors import InputError
+from discreet.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
+    from discreet.protocols.search.backends import Backend
     from discreet.protocols.search.declaration import SearchPolicy
 
 
@@ -71,7 +73,9 @@ def proxy(
     from discreet.app.server.search_proxy import serve_proxy
 
     search = _search(policy, allow)
-    serve_proxy(search.open(), search.port if port is None else port, started=_told(as_json))
+    serve_proxy(
+        search.open(_connected), search.port if port is None else port, started=_told(as_json)
+    )
 
 
 def member(
@@ -92,7 +96,9 @@ def member(
 
     search = _search(policy, allow)
     serve_proxy(
-        search.join(name, key), search.port if port is None else port, started=_told(as_json)
+        search.join(name, key, _connected),
+        search.port if port is None else port,
+        started=_told(as_json),
     )
 
 
@@ -108,6 +114,30 @@ def _search(policy: Path, allow: list[str] | None) -> SearchPolicy:
             file=policy,
         )
     return loaded.search
+
+
+def _connected(search: SearchPolicy) -> Backend:
+    """Return the gateway of a policy; the password is asked for, or read from DISCREET_PASSWORD."""
+    from discreet.protocols.search.statistics import StatisticalGateway
+    from discreet.queries.client import Client
+
+    password = os.environ.get("DISCREET_PASSWORD") or typer.prompt(
+        f"Password of {search.user}", hide_input=True, err=True
+    )
+    client = Client(
+        str(search.gateway),
+        user=str(search.user),
+        password=password,
+        certificate=search.certificate,
+    )
+
+    def ask(statement: str, terms: Sequence[str]) -> list[dict[str, Any]]:
+        answer = client.ask(statement, list(terms))
+        if answer.table is None:
+            raise RefusedError(answer.reason, code=answer.code, hint=answer.hint)
+        return answer.table.to_pylist()
+
+    return StatisticalGateway(ask, str(search.statement), close=client.close)
 
 
 def _told(as_json: bool) -> Callable[[int], None]:
