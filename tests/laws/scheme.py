@@ -11,8 +11,8 @@ import pytest
 
 from discreet.errors import InputError
 from discreet.protocols.retrieval.lattice import hint_of
-from discreet.protocols.retrieval.panels import matrix_of
 from discreet.protocols.retrieval.schemes._base import Asked, Public, Scheme, Shape
+from discreet.protocols.retrieval.schemes._panels import matrix_of
 from discreet.protocols.retrieval.schemes.chor import Chor
 from discreet.protocols.retrieval.schemes.simple_pir import SimplePIR
 from discreet.protocols.retrieval.views import view_test

@@ -14,9 +14,9 @@ from discreet.protocols.retrieval.lattice import (
     public_row,
     public_rows,
 )
-from discreet.protocols.retrieval.panels import panelled, panels_of, slot_in
 from discreet.protocols.retrieval.point_function import expand, make_keys
 from discreet.protocols.retrieval.schemes._base import Shape
+from discreet.protocols.retrieval.schemes._panels import panelled, panels_of, slot_in
 from discreet.protocols.retrieval.schemes.chor import Chor
 from discreet.protocols.retrieval.schemes.dpf import DPF
 from discreet.protocols.retrieval.schemes.simple_pir import SimplePIR

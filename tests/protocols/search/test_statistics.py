@@ -54,7 +54,7 @@ def test_a_gateway_needs_a_user_and_a_statement_with_terms(tmp_path):
     (tmp_path / "policy.yaml").write_text("search: {gateway: 'https://host:8433', user: ana}\n")
     with pytest.raises(InputError) as caught:
         permitted_policy(tmp_path / "policy.yaml", allow=["https://host:8433"])
-    assert "statement" in caught.value.hint
+    assert "asked by a user, with a statement" in str(caught.value)
     (tmp_path / "policy.yaml").write_text("search: {gateway: 'https://host:8433', index: a.db}\n")
     with pytest.raises(InputError, match="an index, to a service or to a gateway"):
         permitted_policy(tmp_path / "policy.yaml", allow=["https://host:8433"])

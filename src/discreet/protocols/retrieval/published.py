@@ -13,9 +13,9 @@ import numpy as np
 from discreet.errors import EngineError, InputError
 from discreet.protocols.retrieval.digests import Digests
 from discreet.protocols.retrieval.directory import listed
-from discreet.protocols.retrieval.panels import slot_in
 from discreet.protocols.retrieval.records import unpack_record
 from discreet.protocols.retrieval.schemes._base import Bytes, Public
+from discreet.protocols.retrieval.schemes._panels import slot_in
 from discreet.protocols.retrieval.statement import Arithmetic, Part, Statement, hint_file
 
 __all__ = ["STATEMENT", "Published", "versions"]

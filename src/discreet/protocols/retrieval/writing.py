@@ -19,9 +19,9 @@ from discreet.protocols.retrieval.entries import encode_entry
 from discreet.protocols.retrieval.keyword_filter import fill, placed, shape_for
 from discreet.protocols.retrieval.lattice import hint_of
 from discreet.protocols.retrieval.matrix_shape import Layout, matrix_shape
-from discreet.protocols.retrieval.panels import matrix_of, panelled
 from discreet.protocols.retrieval.records import as_rows, pack_record, width_for
 from discreet.protocols.retrieval.schemes._base import Bytes, Shape
+from discreet.protocols.retrieval.schemes._panels import matrix_of, panelled
 from discreet.protocols.retrieval.signing import Publisher, message
 from discreet.protocols.retrieval.statement import Arithmetic, Part, hint_file
 

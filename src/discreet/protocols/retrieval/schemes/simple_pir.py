@@ -11,7 +11,6 @@ import numpy as np
 from discreet.errors import InputError
 from discreet.protocols.retrieval.lattice import DIMENSION, SCALE, gaussian, product, public_rows
 from discreet.protocols.retrieval.lengths import require_length
-from discreet.protocols.retrieval.panels import matrix_of, panelled, panels_of
 from discreet.protocols.retrieval.schemes._base import (
     Asked,
     Bytes,
@@ -20,6 +19,7 @@ from discreet.protocols.retrieval.schemes._base import (
     Shape,
     require_slots,
 )
+from discreet.protocols.retrieval.schemes._panels import matrix_of, panelled, panels_of
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -39,7 +39,7 @@ class SimplePIR(Scheme):
     >>> import numpy as np
     >>> from discreet.protocols.retrieval.lattice import hint_of
     >>> from discreet.randomness import Randomness
-    >>> from discreet.protocols.retrieval.panels import matrix_of
+    >>> from discreet.protocols.retrieval.schemes._panels import matrix_of
     >>> shape, slots = Shape(columns=5, width=8), np.arange(40, dtype=np.uint8).reshape(5, 8)
     >>> public = Public(bytes(16), hint_of(matrix_of(shape, slots), bytes(16)))
     >>> scheme = SimplePIR()
