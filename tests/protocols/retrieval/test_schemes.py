@@ -6,7 +6,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from discreet.errors import RefusedError
 from discreet.protocols.retrieval import plain
+from discreet.protocols.retrieval.hint_changes import change_list, patched_hint
 from discreet.protocols.retrieval.lattice import (
     DIMENSION,
     gaussian,
@@ -16,7 +18,7 @@ from discreet.protocols.retrieval.lattice import (
 )
 from discreet.protocols.retrieval.point_function import expand, make_keys
 from discreet.protocols.retrieval.schemes._base import Shape
-from discreet.protocols.retrieval.schemes._panels import panelled, panels_of, slot_in
+from discreet.protocols.retrieval.schemes._panels import matrix_of, panelled, panels_of, slot_in
 from discreet.protocols.retrieval.schemes.chor import Chor
 from discreet.protocols.retrieval.schemes.dpf import DPF
 from discreet.protocols.retrieval.schemes.simple_pir import SimplePIR
@@ -189,6 +191,23 @@ def test_the_hint_is_exact_at_the_ends_of_its_range():
     assert (hint_of(matrix, bytes(16)) == expected.astype(np.uint32)).all()
     assert (public_row(bytes(16), 4096) == whole[4096]).all()
     assert whole.shape == (4097, DIMENSION)
+
+
+def test_a_hint_patched_from_a_list_of_changes_is_the_one_built_again():
+    # 1,000 changed rows of 1 KiB: the list is as long for a table of any size.
+    shape = Shape(columns=700, width=1024, rows=2)
+    drawn = np.random.default_rng(2)
+    before = drawn.integers(0, 256, (shape.slots, 1024), dtype=np.uint8)
+    after = before.copy()
+    rows = drawn.permutation(shape.slots)[:1000]
+    after[rows] = drawn.integers(0, 256, (1000, 1024))
+    changes = change_list(before, after)
+    assert len(changes) <= 2_000_000
+    old, new = (hint_of(matrix_of(shape, slots), bytes(16)) for slots in (before, after))
+    assert (patched_hint(old, bytes(16), shape, changes) == new).all()
+    for wrong in (changes[:-1], b"\xff" * 1156):
+        with pytest.raises(RefusedError):
+            patched_hint(old, bytes(16), shape, wrong)
 
 
 def test_noise_has_the_deviation_that_the_parameters_assume():
