@@ -137,7 +137,7 @@ class Writer:
                 "xor": shape_for(len(keys), width, grown=1 + 0.02 * attempt),
                 "add": matrix_shape(len(keys), width, self.layout),
             }
-            wanted = {arithmetic: shapes[arithmetic] for arithmetic in self.arithmetics}
+            wanted: dict[str, Shape] = {one: shapes[one] for one in self.arithmetics}
             if "xor" not in wanted or placed(digests, wanted["xor"]) is not None:
                 return salt, digests, wanted
         raise InfeasibleError("no filter was found for these keys", code="no-filter")

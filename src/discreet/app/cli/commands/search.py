@@ -32,6 +32,7 @@ def evaluate(
         typer.Argument(help="A file with the columns term and count; Zipf's law without one."),
     ] = None,
     terms: Annotated[int, typer.Option(min=100, help="Terms, without a file.")] = 20_000,
+    html: Annotated[Path | None, typer.Option(help="Write a page with pictures there.")] = None,
     as_json: console.JsonOption = False,
 ) -> None:
     """Measure what an attacker concludes from searches under each disguise."""
@@ -39,7 +40,14 @@ def evaluate(
     from discreet.protocols.search.declaration import read_vocabulary
 
     words = Vocabulary.zipf(terms) if vocabulary is None else read_vocabulary(vocabulary)
-    console.show(search_risk(words), as_json=as_json)
+    found = search_risk(words)
+    if html is not None:
+        from discreet.data.atomic import atomic_file
+        from discreet.protocols.search.pictures import search_page
+
+        with atomic_file(html) as file:
+            file.write_text(search_page(found, words).html(), encoding="utf-8")
+    console.show(found, as_json=as_json)
 
 
 def disguise(
@@ -135,7 +143,7 @@ def _connected(search: SearchPolicy) -> Backend:
         answer = client.ask(statement, list(terms))
         if answer.table is None:
             raise RefusedError(answer.reason, code=answer.code, hint=answer.hint)
-        return answer.table.to_pylist()
+        return list(answer.table.to_pylist())
 
     return StatisticalGateway(ask, str(search.statement), close=client.close)
 

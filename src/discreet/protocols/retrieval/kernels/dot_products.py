@@ -81,7 +81,7 @@ def _body(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
     return context.get_dummy_value()
 
 
-@intrinsic
+@intrinsic  # type: ignore[untyped-decorator]  # numba has no types
 def add_products(_: Any, _lines: Any, _planes: Any, _many: Any, _product: Any) -> Any:
     """Write the products of one panel: addresses of its lines, of the planes, how many, and whereto."""
     address = types.uintp

@@ -32,7 +32,7 @@ def _body(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
     return context.get_dummy_value()
 
 
-@intrinsic
+@intrinsic  # type: ignore[untyped-decorator]  # numba has no types
 def ask_for(_: Any, _address: Any) -> Any:
     """Ask for the line of memory at an address."""
     return types.void(types.uintp), _body

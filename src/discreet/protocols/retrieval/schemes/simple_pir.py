@@ -116,7 +116,7 @@ class SimplePIR(Scheme):
     ) -> bytes:
         """Take the secret away and round."""
         row = asked.secret[0][0] // shape.columns
-        return self._records(shape, asked, answers, public, slice(row, row + 1))[0].tobytes()
+        return bytes(self._records(shape, asked, answers, public, slice(row, row + 1)))
 
     def beside(
         self, shape: Shape, asked: Asked, answers: Sequence[bytes], public: Public | None = None
