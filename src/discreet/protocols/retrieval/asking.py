@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from discreet.protocols.retrieval.choosing import chosen
 from discreet.protocols.retrieval.entries import decode_value, key_of
 from discreet.protocols.retrieval.lattice import DIMENSION
 from discreet.protocols.retrieval.schemes._base import Asked, Public, Scheme
-from discreet.protocols.retrieval.serving import MAIN
+from discreet.protocols.retrieval.seen_version import SeenVersion
+from discreet.protocols.retrieval.serving import LARGEST_BATCH, MAIN
 from discreet.protocols.retrieval.signing import Reader
 from discreet.protocols.retrieval.statement import ROUNDS, Part, Statement, hint_file
 from discreet.protocols.transport import Link, Message, connect, request
@@ -51,6 +53,8 @@ class Retrieval:
         Questions in a message of `get_many`; always as many, whatever is asked.
     library
         Which frames come back: pandas, polars or pyarrow.
+    seen
+        A file that remembers the newest version, so that no older one is believed later either.
     """
 
     def __init__(
@@ -63,8 +67,15 @@ class Retrieval:
         scheme: Scheme | str = "auto",
         batch: int = 16,
         library: str = "pandas",
+        seen: str | Path | None = None,
         time_limit: float = 60.0,
     ) -> None:
+        if not 1 <= batch <= LARGEST_BATCH:
+            raise InputError(
+                f"a message holds 1 to {LARGEST_BATCH} questions, and batch is {batch}",
+                code="retrieval-batch",
+                hint="write batch=16",
+            )
         if len(pins) != len(servers) or not servers:
             raise InputError(
                 f"{len(servers)} servers have {len(pins)} pins",
@@ -90,6 +101,7 @@ class Retrieval:
         self._hints: dict[str, Public] = {}
         self._state: Statement | None = None
         self._newest = 0
+        self._seen = None if seen is None else SeenVersion(Path(seen))
         self.scheme: Scheme
         #: Why the scheme was chosen.
         self.why = ""
@@ -252,13 +264,21 @@ class Retrieval:
                 code="old-table",
                 hint="ask the publisher to build it again",
             )
-        if self._state is not None and common < self._state.version:
+        before = 0 if self._state is None else self._state.version
+        if self._seen is not None:
+            before = max(before, self._seen.read())
+        if common < before:
             raise RefusedError(
-                f"the servers offer version {common} of {self.table!r}, older than "
-                f"{self._state.version}, which was there before",
+                f"the servers offer version {common} of {self.table!r}, older than {before}, which "
+                "was there before",
                 code="stale-version",
-                hint="tell the publisher",
+                hint="tell the publisher"
+                + (
+                    f"; if the table was begun anew, delete {self._seen.file}" if self._seen else ""
+                ),
             )
+        if self._seen is not None:
+            self._seen.write(max(before, common))
         self._state = states[0]
         self._newest = common
         self._hints.clear()
