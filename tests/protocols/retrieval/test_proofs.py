@@ -313,12 +313,12 @@ def test_ten_thousand_fuzzed_messages_are_refused(tmp_path):
     table = built(tmp_path, rows=100, schemes=("dpf", "simple-pir"))
     one = Serving({"people": table.folder.parent}, rate=1e9, burst=10**9)
     drawn = np.random.default_rng(6)
-    values = ["people", 1, 2, "main", "dpf", "chor", -1, 10**12, None, [], {}, "x" * 50, 0.5, True]
+    values = ["people", 0, 1, 2, "main", "dpf", "chor", -1, 10**12, None, [], {}, "x" * 50, 0.5, True]
     refused = 0
     for _ in range(10_000):
         label = ["ask", "hint", "statement", "metrics", "", "x"][drawn.integers(6)]
         fields = {
-            name: values[drawn.integers(len(values))] for name in "tvpsnfo" if drawn.random() < 0.8
+            name: values[drawn.integers(len(values))] for name in "tvpsnfor" if drawn.random() < 0.8
         }
         try:
             one.answer("", Message(label, fields, drawn.bytes(int(drawn.integers(0, 2000)))))
