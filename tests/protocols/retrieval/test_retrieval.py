@@ -326,6 +326,17 @@ def test_mistakes_of_the_publisher_are_named(tmp_path):
         make(key="idd")
     with pytest.raises(InputError, match="needs records of"):
         make(width=64)
+    for wrong in (
+        {"places": 0},
+        {"places": -1},
+        {"layout": "odd"},
+        {"expires": -1.0},
+        {"expires": float("nan")},
+    ):
+        with pytest.raises(InputError) as caught:
+            make(**wrong)
+        assert caught.value.code == f"retrieval-{next(iter(wrong))}"
+    assert len(make(columns=["name", "name"]).statement.columns) == 2
     with pytest.raises(InputError, match="no value in some row"):
         make(frame.assign(id=[None, *range(9)]).astype({"id": "Int64"}))
     with pytest.raises(InputError, match="no rows"):
