@@ -1,11 +1,12 @@
 """Private retrieval against reading memory: CPU seconds of one thread, best of five, interleaved.
 
-Run `python benchmarks/retrieval.py [--rows 1048576] [--only kernels|hint|keyword]`.
+Run `python benchmarks/retrieval.py [--rows 1048576] [--only kernels|hint|keyword|load]`.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import shutil
 import subprocess
@@ -92,25 +93,14 @@ def keyword(rows: int) -> None:
     people = pd.DataFrame({"id": np.arange(rows) * 7, "name": [f"person {n}" for n in range(rows)]})
     people.to_parquet(folder / "people.parquet")
     ports = _ports()
-    (folder / "policy.yaml").write_text(
-        f"""
-data: {{source: people.parquet, roles: {{id: other, name: other}}}}
-retrieval:
-  - {{name: people, kind: retrieval-table, key: id, columns: [name], width: {WIDTH},
-      servers: {{a: "127.0.0.1:{ports[0]}", b: "127.0.0.1:{ports[1]}"}}}}
-""",
-        encoding="utf-8",
-    )
+    _policy(folder, ports)
     policy, _ = permitted_policy(folder / "policy.yaml")
     service = policy.retrieval["people"]
     signed = Publisher(bytes(32))
     signing = rows * min(cpu(lambda: signed.sign(bytes(100))) for _ in range(200))
     spent = cpu(lambda: service.build(open_source(policy), folder, name="people"))
     print(f"built in {spent:.1f} CPU s, of which about {signing:.1f} s signing; {peak():.2f} GB")
-    command = [sys.executable, "-m", "discreet", "retrieve", "serve", str(folder / "policy.yaml")]
-    servers = [
-        subprocess.Popen([*command, "--server", name], stderr=subprocess.DEVNULL) for name in "ab"
-    ]
+    servers = _servers(folder)
     try:
         _await(ports)
         table = RetrievalTable.open(service.place(folder, "people"))
@@ -154,6 +144,105 @@ retrieval:
         shutil.rmtree(folder)
 
 
+def load(rows: int) -> None:
+    """Print what 16 clients get of two server processes, against the kernel alone."""
+    import threading
+
+    import pandas as pd
+
+    from discreet.app.policy.access import permitted_policy
+    from discreet.app.policy.run import open_source
+    from discreet.protocols.retrieval.table import RetrievalTable
+
+    rows = min(rows, 1 << 18)
+    seconds = float(os.environ.get("DISCREET_LOAD_SECONDS", "300"))
+    with tempfile.TemporaryDirectory() as place:
+        folder, ports = Path(place), _ports()
+        people = pd.DataFrame(
+            {"id": np.arange(rows) * 7, "name": [f"person {n}" for n in range(rows)]}
+        )
+        people.to_parquet(folder / "people.parquet")
+        _policy(folder, ports, ", rate: 100000")
+        policy, _ = permitted_policy(folder / "policy.yaml")
+        service = policy.retrieval["people"]
+        service.build(open_source(policy), folder, name="people")
+        servers = _servers(folder)
+        failed, done = [], [0] * 16
+        try:
+            _await(ports)
+            with service.asking(folder, name="people") as retrieval:
+                retrieval.get(7)
+                before = [_spent(one.pid) for one in servers]
+                until = time.monotonic() + seconds
+
+                def work(number: int) -> None:
+                    drawn = np.random.default_rng(number)
+                    with service.asking(folder, name="people") as own:
+                        while time.monotonic() < until:
+                            n = int(drawn.integers(rows))
+                            try:
+                                right = own.get(7 * n)["name"] == f"person {n}"
+                            except Exception as error:  # every failure counts, whatever it is
+                                right = False
+                                failed.append(repr(error))
+                            done[number] += right
+
+                threads = [threading.Thread(target=work, args=(n,)) for n in range(16)]
+                for one in threads:
+                    one.start()
+                for one in threads:
+                    one.join()
+                told = retrieval._request(0, "metrics", {}, limit=0).fields
+                spent = [_spent(one.pid) - held for one, held in zip(servers, before, strict=True)]
+        finally:
+            for one in servers:
+                one.terminate()
+                one.wait()
+        table = RetrievalTable.open(service.place(folder, "people"))
+        part = table.statement.part("main")
+        shape = part.shapes("xor")["filter"]
+        held = np.array(table.block(part, "filter", "xor"))
+        together = max(round(told["questions"] / told["passes"]), 1)
+        rng = Randomness.secure()
+        slots = [n * shape.segment for n in range(3)]
+        asked = [DPF().ask(shape, slots, rng=rng).questions[0] for _ in range(together)]
+        DPF().answer(shape, held, asked)
+        kernel = min(cpu(lambda: DPF().answer(shape, held, asked)) for _ in range(5)) / together
+        each = sum(spent) / 2 / sum(done)
+        print(
+            f"load: {sum(done):,} look-ups of 16 clients in {seconds:.0f} s, {len(failed)} failed; "
+            f"{told['questions'] / told['passes']:.1f} questions in a pass; server "
+            f"{1000 * each:.2f} CPU ms for each, kernel alone {1000 * kernel:.2f}: "
+            f"throughput / kernel alone = {kernel / each:.2f}"
+        )
+        print(*failed[:3], sep="\n")
+
+
+def _policy(folder: Path, ports: list[int], more: str = "") -> None:
+    (folder / "policy.yaml").write_text(
+        f"""
+data: {{source: people.parquet, roles: {{id: other, name: other}}}}
+retrieval:
+  - {{name: people, kind: retrieval-table, key: id, columns: [name], width: {WIDTH}{more},
+      servers: {{a: "127.0.0.1:{ports[0]}", b: "127.0.0.1:{ports[1]}"}}}}
+""",
+        encoding="utf-8",
+    )
+
+
+def _servers(folder: Path) -> list[subprocess.Popen]:
+    command = [sys.executable, "-m", "discreet", "retrieve", "serve", str(folder / "policy.yaml")]
+    return [
+        subprocess.Popen([*command, "--server", name], stderr=subprocess.DEVNULL) for name in "ab"
+    ]
+
+
+def _spent(pid: int) -> float:
+    """Return the CPU seconds of a process so far."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def _seconds(retrieval, server: int) -> float:
     return retrieval._request(server, "metrics", {}, limit=0).fields["seconds"]
 
@@ -187,9 +276,9 @@ def peak() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1 << 20)
-    parser.add_argument("--only", choices=["kernels", "hint", "keyword"])
+    parser.add_argument("--only", choices=["kernels", "hint", "keyword", "load"])
     given = parser.parse_args()
-    for name, work in (("kernels", kernels), ("hint", hint), ("keyword", keyword)):
+    for name, work in (("kernels", kernels), ("hint", hint), ("keyword", keyword), ("load", load)):
         if given.only in (None, name):
             work(given.rows)
 

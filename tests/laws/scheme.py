@@ -12,6 +12,7 @@ import pytest
 from discreet.errors import InputError
 from discreet.protocols.retrieval.lattice import hint_of
 from discreet.protocols.retrieval.schemes._base import Asked, Public, Scheme, Shape
+from discreet.protocols.retrieval.schemes._panels import matrix_of
 from discreet.protocols.retrieval.schemes.chor import Chor
 from discreet.protocols.retrieval.schemes.simple_pir import SimplePIR
 from discreet.protocols.retrieval.views import view_test
@@ -24,15 +25,11 @@ SEED = bytes(range(16))
 def held(scheme: Scheme, shape: Shape, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Return a block as the scheme lays it out, and its slots in order."""
     slots = np.random.default_rng(seed).integers(0, 256, (shape.slots, shape.width), dtype=np.uint8)
-    if scheme.arithmetic == "xor":
-        return slots, slots
-    by_row = slots.reshape(shape.rows, shape.columns, shape.width)
-    block = np.ascontiguousarray(by_row.transpose(0, 2, 1))
-    return block.reshape(shape.rows * shape.width, shape.columns), slots
+    return scheme.arrange(shape, slots), slots
 
 
-def published(scheme: Scheme, shape: Shape, block: np.ndarray) -> Public | None:
-    return Public(SEED, hint_of(block.view(np.int8), SEED)) if scheme.needs_hint else None
+def published(scheme: Scheme, shape: Shape, slots: np.ndarray) -> Public | None:
+    return Public(SEED, hint_of(matrix_of(shape, slots), SEED)) if scheme.needs_hint else None
 
 
 def fetched(scheme: Scheme, shape: Shape, block, slots, rng, public) -> bytes:
@@ -54,7 +51,7 @@ def gives_the_selected_slots(member: type[Scheme]) -> None:
         for columns, segments in ((1, 1), (7, 1), (129, 1), (200, 1), (384, 3)):
             shape = Shape(columns=columns, width=16, rows=rows, segments=segments)
             block, slots = held(scheme, shape)
-            public = published(scheme, shape, block)
+            public = published(scheme, shape, slots)
             rng = Randomness.seeded(columns)
             starts = range(shape.segment) if shape.slots < 250 else range(0, shape.segment, 29)
             for start in starts:
@@ -70,8 +67,8 @@ def gives_the_selected_slots(member: type[Scheme]) -> None:
 def answers_a_batch_as_one_by_one(member: type[Scheme]) -> None:
     shape = Shape(columns=150, width=64)
     for scheme in examples(member):
-        block, _ = held(scheme, shape)
-        public = published(scheme, shape, block)
+        block, slots = held(scheme, shape)
+        public = published(scheme, shape, slots)
         rng = Randomness.seeded(2)
         asked = [scheme.ask(shape, [n], rng=rng, public=public).questions[0] for n in (0, 9, 149)]
         alone = [scheme.answer(shape, block, [question])[0] for question in asked]
@@ -81,8 +78,8 @@ def answers_a_batch_as_one_by_one(member: type[Scheme]) -> None:
 def sizes_tell_nothing(member: type[Scheme]) -> None:
     shape = Shape(columns=300, width=16)
     for scheme in examples(member):
-        block, _ = held(scheme, shape)
-        public = published(scheme, shape, block)
+        block, slots = held(scheme, shape)
+        public = published(scheme, shape, slots)
         for slot in (0, 1, 255, 299):
             asked = scheme.ask(shape, [slot], rng=Randomness.secure(), public=public)
             for question in asked.questions:
@@ -94,8 +91,8 @@ def sizes_tell_nothing(member: type[Scheme]) -> None:
 def one_view_tells_nothing(member: type[Scheme]) -> None:
     shape = Shape(columns=96, width=8)
     for scheme in examples(member):
-        block, _ = held(scheme, shape)
-        public = published(scheme, shape, block)
+        _, slots = held(scheme, shape)
+        public = published(scheme, shape, slots)
         for server in range(scheme.parties):
             if not scheme.question_size(shape):
                 continue
@@ -115,8 +112,8 @@ def one_view_tells_nothing(member: type[Scheme]) -> None:
 def refuses_what_does_not_fit(member: type[Scheme]) -> None:
     shape = Shape(columns=100, width=8)
     for scheme in examples(member):
-        block, _ = held(scheme, shape)
-        public = published(scheme, shape, block)
+        block, slots = held(scheme, shape)
+        public = published(scheme, shape, slots)
         rng = Randomness.seeded(4)
         right = scheme.ask(shape, [1], rng=rng, public=public)
         for wrong in (right.questions[0] + b"x", right.questions[0][:-1] or b"xx"):

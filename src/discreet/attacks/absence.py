@@ -26,7 +26,9 @@ class Absence(Attack):
     """
 
     name: ClassVar[str] = "absence"
-    reference: ClassVar[str] = "Stokes and Bras-Amorós (2012), on query self-submission in P2P UPIR"
+    reference: ClassVar[str] = (
+        "Stokes and Bras-Amorós (2011), On query self-submission in P2P UPIR, PAIS"
+    )
     attacks: ClassVar[Attacked] = "view"
 
     def run(self, submitters: Sequence[int], members: int, truth: int) -> AttackReport:

@@ -26,7 +26,9 @@ class Intersection(Attack):
     """
 
     name: ClassVar[str] = "intersection"
-    reference: ClassVar[str] = "Domingo-Ferrer, Solanas and Castellà-Roca (2009), section 4"
+    reference: ClassVar[str] = (
+        "Domingo-Ferrer, Solanas and Castellà-Roca (2009), h(k)-private information retrieval"
+    )
     attacks: ClassVar[Attacked] = "view"
 
     def run(self, searches: Sequence[Collection[str]], truth: str) -> AttackReport:

@@ -25,7 +25,8 @@ class Predecessor(Attack):
 
     name: ClassVar[str] = "predecessor"
     reference: ClassVar[str] = (
-        "Wright, Adler, Levine and Shields (2002), NDSS, The predecessor attack"
+        "Wright, Adler, Levine and Shields (2002), An analysis of the degradation of anonymous "
+        "protocols, NDSS"
     )
     attacks: ClassVar[Attacked] = "view"
 

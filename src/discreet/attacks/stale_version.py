@@ -29,7 +29,9 @@ class StaleVersion(Attack):
     """
 
     name: ClassVar[str] = "stale-version"
-    reference: ClassVar[str] = "Samuel, Mathewson, Cappos and Dingledine (2010), CCS, rollback"
+    reference: ClassVar[str] = (
+        "Samuel, Mathewson, Cappos and Dingledine (2010), Survivable key compromise, CCS"
+    )
     attacks: ClassVar[Attacked] = "view"
 
     def run(self, look_up: Callable[[Stale], Any], stale: Any) -> AttackReport:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -225,6 +226,33 @@ def test_an_older_version_than_before_is_refused(tmp_path):
                 retrieval.get(10)
 
 
+def test_an_older_version_is_refused_after_a_new_start_too(tmp_path):
+    # Each call of the command is a new process: what it has seen must outlive it.
+    first = built(tmp_path, rows=50)
+    before = tmp_path / "before"
+    shutil.copytree(first.folder.parent, before)
+    first.update(deleted=[3], publisher=PUBLISHER)
+    seen = tmp_path / "seen.txt"
+    with (
+        serving([first.folder.parent] * 2, tmp_path) as (addresses, pins, _),
+        asker(addresses, pins, seen=seen) as retrieval,
+    ):
+        assert retrieval.get(3) is None
+    with serving([before] * 2, tmp_path) as (addresses, pins, _):
+        with asker(addresses, pins, seen=seen) as retrieval, pytest.raises(RefusedError) as caught:
+            retrieval.get(3)
+        assert caught.value.code == "stale-version"
+        seen.write_text("two")
+        with asker(addresses, pins, seen=seen) as retrieval, pytest.raises(InputError):
+            retrieval.get(3)
+
+
+@pytest.mark.parametrize("batch", [0, -1, 65])
+def test_batches_that_no_server_answers_are_refused_at_home(batch):
+    with pytest.raises(InputError, match="1 to 64"):
+        asker(["a:1"], ["sha256:0"], batch=batch)
+
+
 def test_a_publisher_who_is_somebody_else_is_refused(table, tmp_path):
     from discreet.protocols.retrieval.asking import Retrieval
 
@@ -298,6 +326,17 @@ def test_mistakes_of_the_publisher_are_named(tmp_path):
         make(key="idd")
     with pytest.raises(InputError, match="needs records of"):
         make(width=64)
+    for wrong in (
+        {"places": 0},
+        {"places": -1},
+        {"layout": "odd"},
+        {"expires": -1.0},
+        {"expires": float("nan")},
+    ):
+        with pytest.raises(InputError) as caught:
+            make(**wrong)
+        assert caught.value.code == f"retrieval-{next(iter(wrong))}"
+    assert len(make(columns=["name", "name"]).statement.columns) == 2
     with pytest.raises(InputError, match="no value in some row"):
         make(frame.assign(id=[None, *range(9)]).astype({"id": "Int64"}))
     with pytest.raises(InputError, match="no rows"):

@@ -6,7 +6,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from discreet.errors import RefusedError
 from discreet.protocols.retrieval import plain
+from discreet.protocols.retrieval.hint_changes import change_list, patched_hint
 from discreet.protocols.retrieval.lattice import (
     DIMENSION,
     gaussian,
@@ -16,6 +18,7 @@ from discreet.protocols.retrieval.lattice import (
 )
 from discreet.protocols.retrieval.point_function import expand, make_keys
 from discreet.protocols.retrieval.schemes._base import Shape
+from discreet.protocols.retrieval.schemes._panels import matrix_of, panelled, panels_of, slot_in
 from discreet.protocols.retrieval.schemes.chor import Chor
 from discreet.protocols.retrieval.schemes.dpf import DPF
 from discreet.protocols.retrieval.schemes.simple_pir import SimplePIR
@@ -80,7 +83,7 @@ def right_on_all(scheme, sizes):
     for size in sizes:
         shape = Shape(columns=size, width=8)
         block, slots = held(scheme, shape, size)
-        public = published(scheme, shape, block)
+        public = published(scheme, shape, slots)
         for wanted in range(size):
             assert fetched(scheme, shape, block, [wanted], rng, public) == slots[wanted].tobytes()
 
@@ -108,8 +111,8 @@ def test_right_on_all_indices_of_all_sizes_up_to_600(scheme):
 @pytest.mark.parametrize("scheme", [Chor(), DPF(), SimplePIR()], ids=str)
 def test_six_thousand_views_tell_nothing(scheme):
     shape = Shape(columns=256, width=8)
-    block, _ = held(scheme, shape)
-    public = published(scheme, shape, block)
+    _, slots = held(scheme, shape)
+    public = published(scheme, shape, slots)
     for server in range(scheme.parties):
         found = view_test(
             scheme,
@@ -126,8 +129,8 @@ def test_six_thousand_views_tell_nothing(scheme):
 @pytest.mark.parametrize("scheme", [Chor(), SimplePIR()], ids=str)
 def test_reused_randomness_is_caught(scheme):
     shape = Shape(columns=64, width=8)
-    block, _ = held(scheme, shape)
-    public = published(scheme, shape, block)
+    _, slots = held(scheme, shape)
+    public = published(scheme, shape, slots)
     last = scheme.parties - 1
     found = view_test(scheme, shape, ([5], [50]), views=200, rng=Worn(), server=last, public=public)
     assert found.auc == 1.0
@@ -146,14 +149,38 @@ def test_the_compiled_selection_is_the_plain_one(rows):
     assert (np.stack([select(table, line) for line in bits]) == expected).all()
 
 
-@pytest.mark.parametrize("rows", [1, 7, 8, 9, 31])
-def test_the_compiled_product_is_the_plain_one(rows):
-    from discreet.protocols.retrieval.kernels.lwe import multiply
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (15, 4), (16, 5), (17, 45), (64, 200)])
+def test_the_compiled_products_are_the_plain_one(rows, columns):
+    from discreet.protocols.retrieval.kernels import lwe
 
     drawn = np.random.default_rng(rows)
-    matrix = drawn.integers(-128, 128, (rows, 45)).astype(np.int8)
-    vector = drawn.integers(0, 1 << 32, 45).astype(np.uint32)
-    assert (multiply(matrix, vector) == plain.multiply(matrix, vector)).all()
+    matrix = drawn.integers(-128, 128, (rows, columns)).astype(np.int8)
+    vector = drawn.integers(0, 1 << 32, columns).astype(np.uint32)
+    shape = Shape(columns=columns, width=rows)
+    lines = panels_of(shape, panelled(matrix)).view(np.int8)
+    words = np.zeros(4 * lines.shape[1], np.uint32)
+    words[:columns] = vector
+    planes = np.ascontiguousarray(words.view(np.uint8).reshape(-1, 4, 4).transpose(0, 2, 1))
+    expected = plain.multiply(matrix, vector)
+    for multiply in (lwe.multiply, lwe.multiply_anywhere):
+        assert (multiply(lines, planes)[:rows] == expected).all()
+
+
+def test_a_slot_is_found_in_panels():
+    shape = Shape(columns=7, width=24, rows=3)
+    block, slots = held(SimplePIR(), shape)
+    for slot in range(21):
+        assert (slot_in(shape, block, slot) == slots[slot]).all()
+
+
+def test_an_answer_of_one_server_tells_the_whole_column():
+    scheme, shape = SimplePIR(), Shape(columns=9, width=16, rows=4)
+    block, slots = held(scheme, shape)
+    public = published(scheme, shape, slots)
+    asked = scheme.ask(shape, [9 + 5], rng=Randomness.seeded(1), public=public)
+    answers = scheme.answer(shape, block, asked.questions)
+    found = scheme.beside(shape, asked, answers, public)
+    assert found == {n: slots[n].tobytes() for n in (5, 2 * 9 + 5, 3 * 9 + 5)}
 
 
 def test_the_hint_is_exact_at_the_ends_of_its_range():
@@ -164,6 +191,23 @@ def test_the_hint_is_exact_at_the_ends_of_its_range():
     assert (hint_of(matrix, bytes(16)) == expected.astype(np.uint32)).all()
     assert (public_row(bytes(16), 4096) == whole[4096]).all()
     assert whole.shape == (4097, DIMENSION)
+
+
+def test_a_hint_patched_from_a_list_of_changes_is_the_one_built_again():
+    # 1,000 changed rows of 1 KiB: the list is as long for a table of any size.
+    shape = Shape(columns=700, width=1024, rows=2)
+    drawn = np.random.default_rng(2)
+    before = drawn.integers(0, 256, (shape.slots, 1024), dtype=np.uint8)
+    after = before.copy()
+    rows = drawn.permutation(shape.slots)[:1000]
+    after[rows] = drawn.integers(0, 256, (1000, 1024))
+    changes = change_list(before, after)
+    assert len(changes) <= 2_000_000
+    old, new = (hint_of(matrix_of(shape, slots), bytes(16)) for slots in (before, after))
+    assert (patched_hint(old, bytes(16), shape, changes) == new).all()
+    for wrong in (changes[:-1], b"\xff" * 1156):
+        with pytest.raises(RefusedError):
+            patched_hint(old, bytes(16), shape, wrong)
 
 
 def test_noise_has_the_deviation_that_the_parameters_assume():
@@ -179,7 +223,7 @@ def test_noise_has_the_deviation_that_the_parameters_assume():
 def test_a_million_values_decode():
     scheme, shape = SimplePIR(), Shape(columns=1024, width=1024, rows=1)
     block, slots = held(scheme, shape)
-    public = published(scheme, shape, block)
+    public = published(scheme, shape, slots)
     rng = Randomness.seeded(11)
     for wanted in range(1000):
         assert fetched(scheme, shape, block, [wanted], rng, public) == slots[wanted].tobytes()

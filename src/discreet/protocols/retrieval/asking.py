@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,8 @@ from discreet.protocols.retrieval.choosing import chosen
 from discreet.protocols.retrieval.entries import decode_value, key_of
 from discreet.protocols.retrieval.lattice import DIMENSION
 from discreet.protocols.retrieval.schemes._base import Asked, Public, Scheme
-from discreet.protocols.retrieval.serving import MAIN
+from discreet.protocols.retrieval.seen_version import SeenVersion
+from discreet.protocols.retrieval.serving import LARGEST_BATCH, MAIN
 from discreet.protocols.retrieval.signing import Reader
 from discreet.protocols.retrieval.statement import ROUNDS, Part, Statement, hint_file
 from discreet.protocols.transport import Link, Message, connect, request
@@ -50,6 +53,8 @@ class Retrieval:
         Questions in a message of `get_many`; always as many, whatever is asked.
     library
         Which frames come back: pandas, polars or pyarrow.
+    seen
+        A file that remembers the newest version, so that no older one is believed later either.
     """
 
     def __init__(
@@ -62,8 +67,15 @@ class Retrieval:
         scheme: Scheme | str = "auto",
         batch: int = 16,
         library: str = "pandas",
+        seen: str | Path | None = None,
         time_limit: float = 60.0,
     ) -> None:
+        if not 1 <= batch <= LARGEST_BATCH:
+            raise InputError(
+                f"a message holds 1 to {LARGEST_BATCH} questions, and batch is {batch}",
+                code="retrieval-batch",
+                hint="write batch=16",
+            )
         if len(pins) != len(servers) or not servers:
             raise InputError(
                 f"{len(servers)} servers have {len(pins)} pins",
@@ -89,6 +101,7 @@ class Retrieval:
         self._hints: dict[str, Public] = {}
         self._state: Statement | None = None
         self._newest = 0
+        self._seen = None if seen is None else SeenVersion(Path(seen))
         self.scheme: Scheme
         #: Why the scheme was chosen.
         self.why = ""
@@ -244,20 +257,28 @@ class Retrieval:
                 states[number] = Statement.read(bytes(held.body), self.table, self._reader)
         if len({state.root for state in states}) != 1:
             raise _different(self.table)
-        if any(part.decoys is None for part in states[0].parts):
+        if any(part.entries is None or part.decoys is None for part in states[0].parts):
             raise RefusedError(
                 f"{self.table!r} was built by an older version, with which a server that lies can "
-                "find out whether a key is there",
+                "find out what is looked for",
                 code="old-table",
                 hint="ask the publisher to build it again",
             )
-        if self._state is not None and common < self._state.version:
+        before = 0 if self._state is None else self._state.version
+        if self._seen is not None:
+            before = max(before, self._seen.read())
+        if common < before:
             raise RefusedError(
-                f"the servers offer version {common} of {self.table!r}, older than "
-                f"{self._state.version}, which was there before",
+                f"the servers offer version {common} of {self.table!r}, older than {before}, which "
+                "was there before",
                 code="stale-version",
-                hint="tell the publisher",
+                hint="tell the publisher"
+                + (
+                    f"; if the table was begun anew, delete {self._seen.file}" if self._seen else ""
+                ),
             )
+        if self._seen is not None:
+            self._seen.write(max(before, common))
         self._state = states[0]
         self._newest = common
         self._hints.clear()
@@ -302,36 +323,38 @@ class Retrieval:
         arithmetic = self.scheme.arithmetic
         fill = [secrets.token_hex(16) for _ in range(many - len(keys))]
         targets = [find(part, key, arithmetic, self._rng) for key in [*keys, *fill]]
-        sums = self._turn(state, part, targets, 0)
+        told = self._turn(state, part, targets, 0)
         standings = [
-            is_proven(state, part, target, found, self._reader)
-            for target, found in zip(targets, sums, strict=True)
+            is_proven(state, part, target, found.sums, self._reader)
+            for target, found in zip(targets, told, strict=True)
         ]
         aims = [
             aimed(part, target, standing, arithmetic, self._rng)
             for target, standing in zip(targets, standings, strict=True)
         ]
-        sums = self._turn(state, part, aims, 1)
+        told = self._turn(state, part, aims, 1)
         values = [
-            proven(state, part, target, standing, aim, found["filter"], self._reader)
-            for target, standing, aim, found in zip(targets, standings, aims, sums, strict=True)
+            proven(
+                state, part, target, standing, aim, found.sums["filter"], found.beside, self._reader
+            )
+            for target, standing, aim, found in zip(targets, standings, aims, told, strict=True)
         ]
         return values[: len(keys)]
 
     def _turn(
         self, state: Statement, part: Part, targets: Sequence[Target], turn: int
-    ) -> list[dict[str, bytes]]:
-        """Send the messages of a round, and return the sums of each target."""
+    ) -> list[_Told]:
+        """Send the messages of a round, and return what is told for each target."""
         step = min(self._batch, len(targets))
-        sums: list[dict[str, bytes]] = []
+        told: list[_Told] = []
         for start in range(0, len(targets), step):
-            sums += self._exchange(state, part, targets[start : start + step], turn)
-        return sums
+            told += self._exchange(state, part, targets[start : start + step], turn)
+        return told
 
     def _exchange(
         self, state: Statement, part: Part, targets: Sequence[Target], turn: int
-    ) -> list[dict[str, bytes]]:
-        """Send one message to each server, and return the sums that their answers give."""
+    ) -> list[_Told]:
+        """Send one message to each server, and return what their answers tell."""
         blocks = ROUNDS[turn]
         shapes = part.shapes(self.scheme.arithmetic)
         publics = {block: self._public(part, block) for block in blocks}
@@ -357,13 +380,18 @@ class Retrieval:
         replies = self._all(fields, bodies, size * len(targets))
         found = []
         for number, one in enumerate(asked):
-            sums, start = {}, number * size
+            told, start = _Told(), number * size
             for block in blocks:
                 end = start + self.scheme.answer_size(shapes[block])
                 parts = [reply[start:end] for reply in replies]
-                sums[block] = self.scheme.read(shapes[block], one[block], parts, publics[block])
+                given = (shapes[block], one[block], parts, publics[block])
+                told.sums[block] = self.scheme.read(*given)
+                told.beside.update(self.scheme.beside(*given))
+                file = part.file(block, self.scheme.arithmetic, state.base, state.version)
+                if self.scheme.sends_block and not _is_file(parts[0], *state.files[file]):
+                    told.sums[block] = bytes(shapes[block].width)  # which nobody signed
                 start = end
-            found.append(sums)
+            found.append(told)
         return found
 
     def _all(self, fields: Mapping[str, Any], bodies: Sequence[bytes], size: int) -> list[bytes]:
@@ -402,6 +430,18 @@ class Retrieval:
         if failed is not None:
             raise failed
         return replies
+
+
+@dataclasses.dataclass(frozen=True)
+class _Told:
+    """What answers tell for one target: the sum of each block, and other entries by number."""
+
+    sums: dict[str, bytes] = dataclasses.field(default_factory=dict)
+    beside: dict[int, bytes] = dataclasses.field(default_factory=dict)
+
+
+def _is_file(content: bytes, digest: str, size: int) -> bool:
+    return len(content) == size and hashlib.sha256(content).hexdigest() == digest
 
 
 def _whole(value: Any) -> int:

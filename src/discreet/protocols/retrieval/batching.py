@@ -34,6 +34,8 @@ class Batcher:
         self._lock = threading.Lock()
         self._turn = threading.Lock()
         self._waiting: list[_Waiting] = []
+        #: Passes over memory so far.
+        self.passes = 0
 
     def answer(self, questions: Sequence[bytes]) -> list[bytes]:
         """Return the answers to some questions, perhaps made together with those of others."""
@@ -58,6 +60,7 @@ class Batcher:
             ):
                 taken.append(self._waiting.pop(0))
                 size += len(taken[-1].questions)
+        self.passes += 1
         try:
             answers = self._answer([question for one in taken for question in one.questions])
             for one in taken:

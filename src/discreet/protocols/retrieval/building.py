@@ -6,7 +6,7 @@ import contextlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, get_args
 
 from discreet.data.atomic import atomic_directory, working_folder
 from discreet.data.dataset import Dataset, as_dataset
@@ -14,6 +14,7 @@ from discreet.data.schema import Role
 from discreet.errors import InputError, RefusedError, nearest
 from discreet.protocols.retrieval.digests import salt_of
 from discreet.protocols.retrieval.entries import kind_of, plain_rows
+from discreet.protocols.retrieval.matrix_shape import Layout
 from discreet.protocols.retrieval.published import STATEMENT, Published, versions
 from discreet.protocols.retrieval.schemes import FAMILY
 from discreet.protocols.retrieval.signing import Publisher
@@ -41,10 +42,11 @@ def build(
     name: str | None,
     width: int | None,
     places: int | None,
-    layout: Literal["balanced", "small-hint", "small-query"],
+    layout: Layout,
     expires: float | None,
 ) -> Published:
     """Publish a dataset: see `RetrievalTable.build`. Any: every library has its own frame."""
+    _require_options(places, layout, expires)
     dataset = data if isinstance(data, Dataset) else as_dataset(data)
     names = chosen_columns(dataset, key, columns, secondary)
     require_publishable(dataset, names, publishable=publishable)
@@ -97,6 +99,28 @@ def build(
     return Published(folder / f"v{version}", statement)
 
 
+def _require_options(places: int | None, layout: str, expires: float | None) -> None:
+    """Refuse options with which a table could be built and not be asked."""
+    if places is not None and not 1 <= places <= 1 << 16:
+        raise InputError(
+            f"a table has room for 1 to 65,536 changes, and places is {places}",
+            code="retrieval-places",
+            hint="write places=4096, or leave it out",
+        )
+    if layout not in get_args(Layout):
+        raise InputError(
+            f"there is no layout {layout!r}",
+            code="retrieval-layout",
+            hint=f"choose one of {', '.join(get_args(Layout))}",
+        )
+    if expires is not None and not 0 <= expires < float("inf"):
+        raise InputError(
+            "a version expires some seconds after the next one",
+            code="retrieval-expires",
+            hint="write expires=86400 for a day, or leave it out",
+        )
+
+
 def part_name(column: str) -> str:
     """Return the name of the part of a secondary key, which is also part of names of files."""
     return "by-" + "".join(c if c.isalnum() and c.isascii() else f"_{ord(c):x}" for c in column)
@@ -107,7 +131,7 @@ def chosen_columns(
 ) -> list[str]:
     """Return the columns that are published, the key first."""
     wanted = list(dataset.columns if columns is None else columns)
-    names = [key, *(name for name in wanted if name != key)]
+    names = [key, *(name for name in dict.fromkeys(wanted) if name != key)]
     for name in (*names, *secondary):
         if name not in dataset.columns:
             guess = nearest(name, dataset.columns)

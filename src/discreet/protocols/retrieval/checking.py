@@ -1,10 +1,10 @@
-"""What the client makes of sums it fetched: the value of a key, its proven absence, or a refusal.
+"""What the client makes of what it fetched: the value of a key, its proven absence, or a refusal.
 
-A look-up reads twice. The first sums say, proven, whether the filter holds an entry of the key; the
-second fetch that entry, or else that of a decoy, a key that is there. So everything that comes back
-is signed, and a server that spoils any of it makes the look-up fail whatever the key is: else the sum
-of an absent key, which is no entry, could not be checked, and who complains would have found the key.
-With SimplePIR that holds for the wanted row of records; the other rows of its answer cannot be checked.
+A look-up reads twice. The first answers say, proven, whether there is an entry of the key and which
+number it has; the second bring that entry, or else that of a decoy, a key that is there. So everything
+that comes back is signed, each entry for its own number, and a server that spoils any of it makes the
+look-up fail whatever the key is: else what nobody checks would show, by who does not complain, what
+was looked for. An answer of SimplePIR brings a column of entries, and all of them are checked.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class Target:
     slots: dict[str, list[int]]
     #: Whether the delta table has the key.
     is_changed: bool
+    #: The number of its entry, once it is known.
+    number: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,8 +43,8 @@ class Standing:
 
     #: Whether all of it is signed, for these places and this version.
     is_signed: bool = False
-    #: Whether the filter holds an entry of the key.
-    is_listed: bool = False
+    #: The number of the key's entry; None if there is none.
+    number: int | None = None
     #: The entry of the delta table. Any: a row, or a list of keys.
     changed: Any = None
 
@@ -56,7 +58,8 @@ def find(part: Part, key: Any, arithmetic: Arithmetic, rng: Randomness) -> Targe
         part.changed.index(fingerprint) if is_changed else int(rng.integers(0, part.delta, 1)[0])
     )
     slots = {
-        "filter": digests.slots(part.filters[arithmetic])[0].tolist(),
+        # In a matrix, the directory has yet to say where.
+        "filter": digests.slots(part.filters["xor"])[0].tolist() if arithmetic == "xor" else [0],
         "directory": [int(digests.ranges(part.ranges)[0])],
         "delta": [place],
     }
@@ -87,17 +90,19 @@ def is_proven(
         key, changed = json.loads(entry)
         if key != target.key:
             return Standing()
-    return Standing(True, target.fingerprint in known, changed)
+    return Standing(True, known.get(target.fingerprint), changed)
 
 
 def aimed(
     part: Part, target: Target, standing: Standing, arithmetic: Arithmetic, rng: Randomness
 ) -> Target:
     """Return whose entry is fetched: the key's own, or a decoy's."""
-    if standing.is_listed:
-        return target
-    assert part.decoys  # others are refused when the statement is read
-    return find(part, part.decoys[0], arithmetic, rng)
+    if standing.number is None:
+        assert part.decoys  # others are refused when the statement is read
+        return find(part, part.decoys[0], arithmetic, rng)
+    number = standing.number
+    place = {} if arithmetic == "xor" else {"filter": [number]}
+    return dataclasses.replace(target, number=number, slots=target.slots | place)
 
 
 def proven(
@@ -107,36 +112,48 @@ def proven(
     standing: Standing,
     aim: Target,
     record: bytes,
+    beside: dict[int, bytes],
     reader: Reader,
 ) -> Any:
     """Return the value that the publisher signed for a key; None if it is proven absent.
 
-    Everything is checked whether it is needed or not. Any: a row, or a list of keys.
+    `beside` are other entries that the answer tells, by number. Everything is checked whether it is needed or not. Any: a row, or a list of keys.
 
     Raises
     ------
     RefusedError
         If anything is not what the publisher signed, always with the same text.
     """
-    entry = _entry(statement, part, aim, record, reader)
-    if entry is None or not standing.is_signed:
+    found = {**beside, aim.number: record}
+    checked = {number: _entry(statement, part, number, found[number], reader) for number in found}
+    if not standing.is_signed or None in checked.values():
+        raise _bad()
+    key, value = checked[aim.number]
+    if key != aim.key:
         raise _bad()
     if target.is_changed:
         return standing.changed
-    return entry[1] if standing.is_listed else None
+    return None if standing.number is None else value
 
 
-def _entry(statement: Statement, part: Part, aim: Target, record: bytes, reader: Reader) -> Any:
-    """Return key and value, or None if they are not signed. Any: a row, or a list of keys."""
+def _entry(statement: Statement, part: Part, number: int, record: bytes, reader: Reader) -> Any:
+    """Return key and value, or None if they are not signed for this number.
+
+    Numbers without an entry fill a matrix up; they are zeros. Any: a row, or a list of keys.
+    """
+    assert part.entries is not None  # others are refused when the statement is read
+    if number >= part.entries:
+        return None if any(record) else (None, None)
     found = unpack_record(record)
-    if found is None or found[0] != aim.fingerprint:
+    if found is None:
         return None
-    _, entry, signature = found
-    signed = message("entry", statement.table, part.name, statement.base, 0, entry)
+    fingerprint, entry, signature = found
+    signed = message("entry", statement.table, part.name, statement.base, number, entry)
     if not reader.is_signed(signed, signature):
         return None
-    known = json.loads(entry)
-    return known if known[0] == aim.key else None
+    key, value = json.loads(entry)
+    own = Digests.of([key], bytes.fromhex(part.salt)).fingerprints[0]
+    return (key, value) if fingerprint == own else None
 
 
 def _bad() -> RefusedError:

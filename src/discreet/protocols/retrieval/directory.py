@@ -1,26 +1,28 @@
 """The directory of absence: which keys there are, as signed lists of fingerprints.
 
 Keys are divided by their digests into ranges of 64 on average. A range is a record of 1 KiB that
-lists the fingerprints in it, signed. A client reads the range of its key with every look-up: if the
+lists the fingerprints in it, signed, and says how many keys the ranges before it have: records are
+numbered in this order. A client reads the range of its key with every look-up: if the
 fingerprint is not listed, the key is proven absent.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.protocols.retrieval.digests import Digests
 from discreet.protocols.retrieval.schemes._base import Bytes
 from discreet.protocols.retrieval.signing import SIGNATURE
 
-__all__ = ["RANGE", "directory_of", "listed", "ranges_for"]
+__all__ = ["RANGE", "directory_of", "in_order", "listed", "ranges_for"]
 
 #: Bytes of a range, and how many fingerprints fit.
 RANGE = 1024
-_HEAD = struct.Struct("<I")
+_HEAD = struct.Struct("<IQ")
 _PLACES = 112
 _AVERAGE = 64
 
@@ -33,16 +35,18 @@ def ranges_for(digests: Digests) -> int:
     return many
 
 
+def in_order(digests: Digests, many: int) -> npt.NDArray[np.int64]:
+    """Return the order of keys: by range, in a range by fingerprint, whatever the order of the rows."""
+    return np.lexsort((digests.fingerprints, digests.ranges(many)))
+
+
 def directory_of(digests: Digests, many: int, sign: Callable[[int, bytes], bytes]) -> Bytes:
-    """Return the directory; `sign` is given a range's number and its content."""
-    ranges = digests.ranges(many)
-    # Within a range in numeric order, which tells nothing about the order of the rows.
-    order = np.lexsort((digests.fingerprints, ranges))
-    ends = np.searchsorted(ranges[order], np.arange(many + 1))
+    """Return the directory of keys in order; `sign` is given a range's number and its content."""
+    ends = np.searchsorted(digests.ranges(many), np.arange(many + 1))
     directory = np.zeros((many, RANGE), np.uint8)
     for number in range(many):
-        inside = digests.fingerprints[order[ends[number] : ends[number + 1]]]
-        content = _HEAD.pack(inside.size) + inside.tobytes()
+        inside = digests.fingerprints[ends[number] : ends[number + 1]]
+        content = _HEAD.pack(inside.size, int(ends[number])) + inside.tobytes()
         made = content + sign(number, content)
         directory[number, : len(made)] = np.frombuffer(made, np.uint8)
     return directory
@@ -50,12 +54,13 @@ def directory_of(digests: Digests, many: int, sign: Callable[[int, bytes], bytes
 
 def listed(
     record: bytes, number: int, is_signed: Callable[[int, bytes, bytes], bool]
-) -> Sequence[int] | None:
-    """Return the fingerprints of a range, or None if the publisher did not sign it."""
-    (many,) = _HEAD.unpack_from(record)
+) -> dict[int, int] | None:
+    """Return the records of a range by fingerprint, or None if the publisher did not sign it."""
+    many, first = _HEAD.unpack_from(record)
     end = _HEAD.size + 8 * many
     if many > _PLACES or any(record[end + SIGNATURE :]):
         return None
     if not is_signed(number, record[:end], record[end : end + SIGNATURE]):
         return None
-    return np.frombuffer(record, "<u8", many, offset=_HEAD.size).tolist()  # type: ignore[no-any-return]  # integers
+    prints = np.frombuffer(record, "<u8", many, offset=_HEAD.size).tolist()
+    return dict(zip(prints, range(first, first + many), strict=True))

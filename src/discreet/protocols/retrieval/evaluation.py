@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from discreet.protocols.retrieval.statement import BLOCKS
 from discreet.protocols.retrieval.views import view_test
 from discreet.randomness import Randomness
 from discreet.report import Report, Rows
+
+if TYPE_CHECKING:
+    from discreet.page import Page
 
 __all__ = ["RetrievalRisk", "SchemeRisk", "retrieval_risk"]
 
@@ -57,6 +61,23 @@ class RetrievalRisk(Report):
         names = ["scheme", "servers", "broken_by", "auc", "standard_error", "up", "down", "hint"]
         names += ["milliseconds", "ratio", "assumption"]
         return names, [[getattr(one, name) for name in names] for one in self.schemes]
+
+    def page(self) -> Page:
+        """Return the comparison as a page with a picture."""
+        from discreet.page import Page, Section, svg
+
+        return Page(
+            "Schemes of private retrieval compared",
+            (
+                Section("Figures", table=self),
+                Section(
+                    "Privacy against cost",
+                    text="Bytes and server time of one look-up, by who must collude to learn the key.",
+                    picture=svg(_picture(self)),
+                ),
+            ),
+            lead=f"{self.table}: {self.records:,} records, {self.size:,} bytes.",
+        )
 
 
 def retrieval_risk(
@@ -167,3 +188,32 @@ def _linear(table: Published, scheme: Scheme) -> float:
     for block in BLOCKS:
         total(table.block(part, block, scheme.arithmetic).view(np.uint64))
     return time.process_time() - started
+
+
+def _picture(risk: RetrievalRisk) -> Any:
+    # Any: an Altair chart; Altair is imported only where something is drawn.
+    import altair as alt
+    import pandas as pd
+
+    measures = {"up": "bytes up", "down": "bytes down", "milliseconds": "server CPU ms"}
+    lines = [
+        {
+            "scheme": one.scheme,
+            "broken by": one.broken_by,
+            "measure": words,
+            "value": max(float(getattr(one, field)), 1e-3),
+        }
+        for one in risk.schemes
+        for field, words in measures.items()
+    ]
+    bars = alt.Chart(pd.DataFrame(lines)).mark_bar()
+    return (
+        bars.encode(
+            x=alt.X("value:Q", title=None, scale=alt.Scale(type="log")),
+            y=alt.Y("scheme:N", title=None, sort=None),
+            color=alt.Color("broken by:N"),
+            row=alt.Row("measure:N", title=None, sort=list(measures.values())),
+        )
+        .properties(width=460, height=24 * len(risk.schemes))
+        .resolve_scale(x="independent")
+    )

@@ -21,9 +21,9 @@ __all__ = [
     "DIMENSION",
     "MOST_COLUMNS",
     "SCALE",
+    "Integers",
     "gaussian",
     "hint_of",
-    "patched_hint",
     "product",
     "public_row",
     "public_rows",
@@ -102,33 +102,3 @@ def hint_of(matrix: npt.NDArray[np.int8], seed: bytes, *, progress: Progress = s
             block = matrix[row : row + _EXACT, first : first + len(piece)].astype(np.float64)
             hint[row : row + _EXACT] += (block @ public).astype(np.int64).astype(np.uint32)
     return hint
-
-
-def patched_hint(
-    hint: Integers,
-    seed: bytes,
-    slot: tuple[int, int],
-    before: npt.NDArray[np.uint8],
-    after: npt.NDArray[np.uint8],
-) -> Integers:
-    """Return the hint after one slot (row of blocks, column) changed, without the rest of the table.
-
-    A changed slot touches one column of the matrix, so the hint changes by the difference of the
-    two records times one row of the public matrix. A client patches its own hint from a list of changes.
-
-    >>> matrix = np.arange(40, dtype=np.uint8).reshape(8, 5)
-    >>> changed = matrix.copy()
-    >>> changed[:, 3] = 200
-    >>> patched = patched_hint(
-    ...     hint_of(matrix.view(np.int8), bytes(16)), bytes(16), (0, 3), matrix[:, 3], changed[:, 3]
-    ... )
-    >>> bool((patched == hint_of(changed.view(np.int8), bytes(16))).all())
-    True
-    """
-    row, column = slot
-    # Bytes count as −128 … 127, as in the matrix.
-    change = after.view(np.int8).astype(np.int64) - before.view(np.int8).astype(np.int64)
-    made = hint.copy()
-    place = slice(row * len(before), (row + 1) * len(before))
-    made[place] += np.outer(change.astype(np.uint32), public_row(seed, column))
-    return made

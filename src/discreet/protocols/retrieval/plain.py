@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["fill_add", "fill_xor", "multiply", "peel", "select"]
+__all__ = ["fill_xor", "multiply", "peel", "select"]
 
 Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
@@ -49,11 +49,3 @@ def fill_xor(table: Words, slots: Integers, order: Integers) -> None:
         for other in slots[key]:
             if other != own:
                 table[own] ^= table[other]
-
-
-def fill_add(table: npt.NDArray[np.uint8], slots: Integers, order: Integers) -> None:
-    """Make the three slots of each key add up (modulo 256) to the record in its own slot."""
-    for key, own in order[::-1]:
-        for other in slots[key]:
-            if other != own:
-                table[own] -= table[other]

@@ -12,8 +12,10 @@ import numpy as np
 
 from discreet.errors import EngineError, InputError
 from discreet.protocols.retrieval.digests import Digests
+from discreet.protocols.retrieval.directory import listed
 from discreet.protocols.retrieval.records import unpack_record
 from discreet.protocols.retrieval.schemes._base import Bytes, Public
+from discreet.protocols.retrieval.schemes._panels import slot_in
 from discreet.protocols.retrieval.statement import Arithmetic, Part, Statement, hint_file
 
 __all__ = ["STATEMENT", "Published", "versions"]
@@ -76,25 +78,30 @@ class Published:
         fingerprint = int(digests.fingerprints[0])
         if fingerprint in part.changed:
             rows = self.slots_sum(part, "delta", [part.changed.index(fingerprint)])
+        elif "xor" in part.filters:
+            slots = digests.slots(part.filters["xor"])[0].tolist()
+            rows = self.slots_sum(part, "filter", slots)
         else:
-            shape = part.filters["xor" if "xor" in part.filters else "add"]
-            rows = self.slots_sum(part, "filter", digests.slots(shape)[0].tolist())
+            number = int(digests.ranges(part.ranges)[0])
+            held = self.slots_sum(part, "directory", [number])
+            known = listed(held, number, lambda *_: True) or {}
+            if fingerprint not in known:
+                return None
+            rows = self.slots_sum(part, "filter", [known[fingerprint]])
         found = unpack_record(rows)
         if found is None or found[0] != fingerprint:
             return None
         return json.loads(found[1])[1]
 
     def slots_sum(self, part: Part, block: str, slots: list[int]) -> bytes:
-        """Return the sum of slots of a block, from whichever arithmetic there is."""
+        """Return the sum of slots of a block; in a matrix there is one."""
         arithmetic: Arithmetic = "xor" if "xor" in part.filters else "add"
         shape = part.shapes(arithmetic)[block]
         held = self.block(part, block, arithmetic)
         if arithmetic == "xor":
             chosen = held.reshape(shape.slots, shape.width)[slots]
             return bytes(np.bitwise_xor.reduce(chosen, axis=0))
-        matrix = held.reshape(shape.rows, shape.width, shape.columns)
-        row, columns = slots[0] // shape.columns, [slot % shape.columns for slot in slots]
-        return bytes(matrix[row][:, columns].sum(axis=1, dtype=np.uint8))
+        return slot_in(shape, held, slots[0]).tobytes()
 
     def verify(self) -> None:
         """Raise an error if a file is not what the statement says."""

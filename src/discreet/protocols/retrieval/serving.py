@@ -64,6 +64,11 @@ class _Version:
                 self._batchers[key] = Batcher(functools.partial(self._pass, scheme, part, turn))
         return self._batchers[key].answer(questions)
 
+    @property
+    def passes(self) -> int:
+        """Passes over memory; fewer than questions, where some were answered together."""
+        return sum(batcher.passes for batcher in list(self._batchers.values()))
+
     def _block(self, part: Part, block: str, arithmetic: Arithmetic) -> Bytes:
         """Return a block, held in memory.
 
@@ -291,7 +296,9 @@ class Serving:
         return Message("hint", {}, held[start : start + PIECE].tobytes())
 
     def _metrics(self, message: Message) -> Message:
-        return Message("metrics", dataclasses.asdict(self.counters))
+        held = [version for table in self._versions.values() for version in list(table.values())]
+        passes = sum(version.passes for version in held)
+        return Message("metrics", {**dataclasses.asdict(self.counters), "passes": passes})
 
 
 def _one(parts: Sequence[Part], name: Any) -> Part:

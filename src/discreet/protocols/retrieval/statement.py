@@ -35,12 +35,13 @@ class Part:
     width: int
     ranges: int
     delta: int
-    #: Shapes of the keyword filter, by arithmetic.
+    #: Shapes of what holds the entries, by arithmetic: a keyword filter, or a matrix in their order.
     filters: dict[str, Shape]
+    #: How many entries there are, numbered in the order of the directory. None: of an older version.
+    entries: int | None = None
     #: Fingerprints of the changed keys, in the order of their places in the delta table.
     changed: tuple[int, ...] = ()
-    #: A key whose entry the filter holds, fetched in place of one that it does not hold. None: of a
-    #: version that had no such keys. Any: a key, as published.
+    #: The key of entry 0, fetched in place of one that is not there. Any: a key, as published.
     decoys: tuple[Any, ...] | None = None
 
     def shapes(self, arithmetic: Arithmetic) -> dict[str, Shape]:

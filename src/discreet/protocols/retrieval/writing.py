@@ -7,19 +7,21 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from discreet.errors import InfeasibleError, InputError
 from discreet.progress import Progress, silent
 from discreet.protocols.retrieval.digests import Digests, salt_of
-from discreet.protocols.retrieval.directory import directory_of, ranges_for
+from discreet.protocols.retrieval.directory import directory_of, in_order, ranges_for
 from discreet.protocols.retrieval.entries import encode_entry
 from discreet.protocols.retrieval.keyword_filter import fill, placed, shape_for
 from discreet.protocols.retrieval.lattice import hint_of
+from discreet.protocols.retrieval.matrix_shape import Layout, matrix_shape
 from discreet.protocols.retrieval.records import as_rows, pack_record, width_for
 from discreet.protocols.retrieval.schemes._base import Bytes, Shape
+from discreet.protocols.retrieval.schemes._panels import matrix_of, panelled
 from discreet.protocols.retrieval.signing import Publisher, message
 from discreet.protocols.retrieval.statement import Arithmetic, Part, hint_file
 
@@ -71,7 +73,7 @@ class Writer:
     publisher: Publisher
     seed: bytes
     arithmetics: tuple[Arithmetic, ...]
-    layout: Literal["balanced", "small-hint", "small-query"] = "balanced"
+    layout: Layout = "balanced"
     progress: Progress = silent
     files: dict[str, tuple[str, int]] = dataclasses.field(default_factory=dict)
 
@@ -89,14 +91,14 @@ class Writer:
         """Write a part and return its description."""
         made = width_for(entries.longest, width)
         salt, digests, fitted = self._placed(name, column, entries.keys, made)
-        order = np.argsort(digests.fingerprints, kind="stable")
-        # Rows in the order of their digests: nothing of the files depends on the engine's order.
+        ranges = ranges_for(digests)
+        # Nothing of the files depends on the engine's order.
+        order = in_order(digests, ranges)
         digests = Digests(digests.words[order])
         spool = self.folder / "records"
         with spool.open("wb") as out:
             out.writelines(self._records(name, entries, digests, order.tolist(), made))
         signed = np.memmap(spool, np.uint8, "r").reshape(-1, made)
-        filters: dict[str, Shape] = {}
         part = Part(
             name=name,
             column=column,
@@ -104,17 +106,18 @@ class Writer:
             limit=limit,
             salt=salt.hex(),
             width=made,
-            ranges=ranges_for(digests),
+            ranges=ranges,
             delta=places,
             filters=fitted,
+            entries=len(order),
             decoys=(entries.keys[order[0]],),
         )
         for arithmetic in self.arithmetics:
-            shape = fitted[arithmetic]
-            found = placed(digests, shape)
-            assert found is not None  # `_placed` chose a salt for which it is not
-            filters[arithmetic] = shape
-            self._filter(part, arithmetic, shape, *found, signed)
+            file = part.file("filter", arithmetic, self.version, self.version)
+            if arithmetic == "xor":
+                self._filter(file, fitted[arithmetic], digests, signed)
+            else:
+                self._matrix(file, signed, fitted[arithmetic])
         spool.unlink()
         self._directory(part, digests)
         self.delta(part, {}, self.version)
@@ -131,13 +134,12 @@ class Writer:
                 _require_unique(keys, column)
                 continue
             shapes: dict[str, Shape] = {
-                arithmetic: shape_for(
-                    len(keys), width, arithmetic, layout=self.layout, grown=1 + 0.02 * attempt
-                )
-                for arithmetic in self.arithmetics
+                "xor": shape_for(len(keys), width, grown=1 + 0.02 * attempt),
+                "add": matrix_shape(len(keys), width, self.layout),
             }
-            if all(placed(digests, shape) is not None for shape in shapes.values()):
-                return salt, digests, shapes
+            wanted: dict[str, Shape] = {one: shapes[one] for one in self.arithmetics}
+            if "xor" not in wanted or placed(digests, wanted["xor"]) is not None:
+                return salt, digests, wanted
         raise InfeasibleError("no filter was found for these keys", code="no-filter")
 
     def _records(
@@ -146,39 +148,25 @@ class Writer:
         """Give the signed records in the order of the digests."""
         prints = digests.fingerprints.tolist()
         sign = self.publisher.sign
-        # The start of what is signed is the same for all entries.
-        start = message("entry", self.table, name, self.version, 0, b"")
         for number, entry in enumerate(entries.read(order)):
             if number % _PIECE == 0:
                 self.progress(f"sign {name}", number, len(order))
-            yield pack_record(prints[number], entry, sign(start + entry), width)
+            said = message("entry", self.table, name, self.version, number, entry)
+            yield pack_record(prints[number], entry, sign(said), width)
 
-    def _filter(
-        self,
-        part: Part,
-        arithmetic: Arithmetic,
-        shape: Shape,
-        slots: Any,
-        order: Any,
-        records: Bytes,
-    ) -> None:
-        # Any: arrays of numpy.
-        file = part.file("filter", arithmetic, self.version, self.version)
+    def _filter(self, file: str, shape: Shape, digests: Digests, records: Bytes) -> None:
+        found = placed(digests, shape)
+        assert found is not None  # `_placed` chose a salt for which it is not
 
         def pieces() -> Iterator[tuple[int, Bytes]]:
             for first in range(0, len(records), _PIECE):
                 yield first, records[first : first + _PIECE]
 
-        if arithmetic == "xor":
-            path = self.folder / file
-            mapped = np.memmap(path, np.uint8, "w+", shape=(shape.slots, shape.width))
-            fill(mapped, slots, order, pieces(), "xor")
-            mapped.flush()
-            self._note(file, mapped)
-            return
-        table = np.zeros((shape.slots, shape.width), np.uint8)
-        fill(table, slots, order, pieces(), "add")
-        self._matrix(file, table, shape)
+        path = self.folder / file
+        mapped = np.memmap(path, np.uint8, "w+", shape=(shape.slots, shape.width))
+        fill(mapped, *found, pieces())
+        mapped.flush()
+        self._note(file, mapped)
 
     def _directory(self, part: Part, digests: Digests) -> None:
         def sign(number: int, content: bytes) -> bytes:
@@ -207,12 +195,14 @@ class Writer:
 
     def _matrix(self, file: str, rows: Bytes, shape: Shape) -> None:
         """Write slots as the matrix of a scheme with one server, and its hint."""
-        by_row = rows.reshape(shape.rows, shape.columns, shape.width).transpose(0, 2, 1)
-        matrix = np.ascontiguousarray(by_row).reshape(-1, shape.columns)
-        self._write(file, matrix)
+        slots = np.zeros((shape.slots, shape.width), np.uint8)
+        slots[: len(rows)] = rows
+        matrix = matrix_of(shape, slots)
+        del slots
         seed = hashlib.sha256(self.seed + file.encode()).digest()[:16]
-        hint = hint_of(matrix.view(np.int8), seed, progress=self.progress)
+        hint = hint_of(matrix, seed, progress=self.progress)
         self._write(hint_file(file), hint.view(np.uint8))
+        self._write(file, panelled(matrix))
 
     def _write(self, file: str, content: Bytes) -> None:
         flat = np.ascontiguousarray(content)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from discreet.errors import InputError
@@ -16,7 +16,10 @@ from discreet.protocols.search.proxy import Proxy
 from discreet.protocols.transport import Identity
 from discreet.registry import Record, parameter
 
-__all__ = ["SearchPolicy", "read_vocabulary"]
+__all__ = ["Connect", "SearchPolicy", "read_vocabulary"]
+
+#: Makes the line to the gateway that a policy names.
+Connect = Callable[["SearchPolicy"], Backend]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +42,18 @@ class SearchPolicy(Record):
     url: str | None = parameter(
         None, help="or a service, with {query} where the search belongs", file="host"
     )
+    gateway: str | None = parameter(
+        None, help="or a server of this product's gateways, https://host:port", file="host"
+    )
+    user: str | None = parameter(None, help="for a gateway: who asks")
+    certificate: str | None = parameter(
+        None,
+        help="for a gateway: its certificate (PEM), if this machine does not know it",
+        file="read",
+    )
+    statement: str | None = parameter(
+        None, help="for a gateway: the statement, with {terms} where the terms belong"
+    )
     disguise: Disguise = parameter(Goopir(), help="how searches are disguised")
     members: Mapping[str, MemberEntry] = parameter(
         {}, help="for crowds and peers: every member, with address and certificate"
@@ -47,15 +62,22 @@ class SearchPolicy(Record):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.index is None) == (self.url is None):
+        if [self.index, self.url, self.gateway].count(None) != 2:
             raise InputError(
-                "a search goes to an index or to a service",
+                "a search goes to an index, to a service or to a gateway",
                 code="contradicting-options",
-                hint="write `index:` or `url:`, one of them",
+                hint="write `index:`, `url:` or `gateway:`, one of them",
+            )
+        if self.gateway is not None and (self.user is None or self.statement is None):
+            raise InputError(
+                "a gateway is asked by a user, with a statement",
+                code="missing-parameter",
+                hint="write `user: ana` and `statement: SELECT drug, COUNT(*) FROM people WHERE drug "
+                "IN ({terms}) GROUP BY drug`",
             )
 
-    def open(self) -> Proxy:
-        """Return the proxy; its files are read now."""
+    def open(self, connect: Connect | None = None) -> Proxy:
+        """Return the proxy; its files are read now. `connect` makes the line to a gateway."""
         if self.vocabulary is None:
             raise InputError(
                 "a disguise chooses among the terms of a vocabulary, and none is named",
@@ -63,10 +85,10 @@ class SearchPolicy(Record):
                 hint="write `vocabulary: words.csv`, a file with the columns term and count",
             )
         words = read_vocabulary(self.vocabulary)
-        with self._backend() as backend:
+        with self._backend(connect) as backend:
             return Proxy(backend, self.disguise, words)
 
-    def join(self, name: str, key: str | Path) -> SearchMember:
+    def join(self, name: str, key: str | Path, connect: Connect | None = None) -> SearchMember:
         """Return a member at work, with the key file that belongs to its certificate."""
         if name not in self.members:
             raise InputError(
@@ -75,15 +97,19 @@ class SearchPolicy(Record):
                 hint="list it under `members:`, with `disguise: crowds` or `disguise: peers`",
             )
         identity = Identity.read(self.members[name].certificate, key)
-        with self._backend() as backend:
+        with self._backend(connect) as backend:
             return self.disguise.join(name, self.members, backend, identity=identity)
 
     @contextlib.contextmanager
-    def _backend(self) -> Iterator[Backend]:
+    def _backend(self, connect: Connect | None) -> Iterator[Backend]:
         """Give the engine; it is closed again if nothing comes of it."""
         backend: Backend
         if self.index is not None:
             backend = FullTextIndex(self.index, self.table)
+        elif self.gateway is not None:
+            if connect is None:
+                raise InputError("a gateway needs a line to it", code="missing-parameter")
+            backend = connect(self)
         else:
             backend = SearchService(str(self.url))
         try:

@@ -25,6 +25,8 @@ from discreet.registry import names_of, parameter
 __all__ = ["RetrievalTableService", "serve_tables"]
 
 _PUBLIC = "publisher.pub"
+#: The newest version that a user of this folder has seen.
+_SEEN = "seen-version.txt"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,6 +158,7 @@ class RetrievalTableService(Service):
             publisher=public.read_text(encoding="ascii").strip(),
             scheme=scheme,
             library=library,
+            seen=public.with_name(_SEEN),
         ) as retrieval:
             yield retrieval
 

@@ -166,6 +166,7 @@ def evaluate(
     table: TableOption = None,
     views: Annotated[int, typer.Option(min=40, help="Questions that the classifier sees.")] = 600,
     allow: AllowOption = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with a picture there.")] = None,
     as_json: console.JsonOption = False,
 ) -> None:
     """Measure what each scheme hides and costs on a published table."""
@@ -174,7 +175,13 @@ def evaluate(
 
     name, service = _one(policy, table, allow)
     made = RetrievalTable.open(service.place(policy.parent, name))
-    console.show(retrieval_risk(made, views=views), as_json=as_json)
+    found = retrieval_risk(made, views=views)
+    if html is not None:
+        from discreet.data.atomic import atomic_file
+
+        with atomic_file(html) as file:
+            file.write_text(found.page().html(), encoding="utf-8")
+    console.show(found, as_json=as_json)
 
 
 def _published(name: str, made: RetrievalTable) -> dict[str, object]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.app.cli import console
 from discreet.app.cli.allowing import AllowOption
 from discreet.app.cli.groups import add_group
-from discreet.errors import InputError
+from discreet.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
+    from discreet.protocols.search.backends import Backend
     from discreet.protocols.search.declaration import SearchPolicy
 
 
@@ -30,6 +32,7 @@ def evaluate(
         typer.Argument(help="A file with the columns term and count; Zipf's law without one."),
     ] = None,
     terms: Annotated[int, typer.Option(min=100, help="Terms, without a file.")] = 20_000,
+    html: Annotated[Path | None, typer.Option(help="Write a page with pictures there.")] = None,
     as_json: console.JsonOption = False,
 ) -> None:
     """Measure what an attacker concludes from searches under each disguise."""
@@ -37,7 +40,14 @@ def evaluate(
     from discreet.protocols.search.declaration import read_vocabulary
 
     words = Vocabulary.zipf(terms) if vocabulary is None else read_vocabulary(vocabulary)
-    console.show(search_risk(words), as_json=as_json)
+    found = search_risk(words)
+    if html is not None:
+        from discreet.data.atomic import atomic_file
+        from discreet.protocols.search.pictures import search_page
+
+        with atomic_file(html) as file:
+            file.write_text(search_page(found, words).html(), encoding="utf-8")
+    console.show(found, as_json=as_json)
 
 
 def disguise(
@@ -71,7 +81,9 @@ def proxy(
     from discreet.app.server.search_proxy import serve_proxy
 
     search = _search(policy, allow)
-    serve_proxy(search.open(), search.port if port is None else port, started=_told(as_json))
+    serve_proxy(
+        search.open(_connected), search.port if port is None else port, started=_told(as_json)
+    )
 
 
 def member(
@@ -92,7 +104,9 @@ def member(
 
     search = _search(policy, allow)
     serve_proxy(
-        search.join(name, key), search.port if port is None else port, started=_told(as_json)
+        search.join(name, key, _connected),
+        search.port if port is None else port,
+        started=_told(as_json),
     )
 
 
@@ -108,6 +122,30 @@ def _search(policy: Path, allow: list[str] | None) -> SearchPolicy:
             file=policy,
         )
     return loaded.search
+
+
+def _connected(search: SearchPolicy) -> Backend:
+    """Return the gateway of a policy; the password is asked for, or read from DISCREET_PASSWORD."""
+    from discreet.protocols.search.statistics import StatisticalGateway
+    from discreet.queries.client import Client
+
+    password = os.environ.get("DISCREET_PASSWORD") or typer.prompt(
+        f"Password of {search.user}", hide_input=True, err=True
+    )
+    client = Client(
+        str(search.gateway),
+        user=str(search.user),
+        password=password,
+        certificate=search.certificate,
+    )
+
+    def ask(statement: str, terms: Sequence[str]) -> list[dict[str, Any]]:
+        answer = client.ask(statement, list(terms))
+        if answer.table is None:
+            raise RefusedError(answer.reason, code=answer.code, hint=answer.hint)
+        return list(answer.table.to_pylist())
+
+    return StatisticalGateway(ask, str(search.statement), close=client.close)
 
 
 def _told(as_json: bool) -> Callable[[int], None]:

@@ -1,43 +1,61 @@
-"""A matrix of bytes times a vector modulo 2³², at the speed of reading memory."""
+"""A matrix of bytes times a vector modulo 2³², at the speed of reading memory.
+
+The matrix lies in panels of sixteen rows: a line of 64 bytes holds four columns of each. So memory is
+read as one stream, and sixteen rows share each word of the vector.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from discreet.compiling import Array, kernel
+from discreet.protocols.retrieval.kernels.dot_products import add_products, is_supported
 
-__all__ = ["multiply"]
+__all__ = ["LINE", "PANEL", "multiply", "multiply_anywhere"]
+
+#: Rows of a panel, and columns of a line.
+PANEL = 16
+LINE = 4
 
 
 @kernel
-def multiply(matrix: Array, vector: Array) -> Array:
-    """Return matrix · vector modulo 2³²: (rows, columns) int8, (columns,) uint32 → (rows,) uint32.
+def multiply_anywhere(lines: Array, planes: Array) -> Array:
+    """Return the product of panels and a vector: see `multiply`; on any processor."""
+    panels, groups, _ = lines.shape
+    product = np.zeros((panels, 16), np.uint32)
+    words = np.empty(4 * groups, np.uint32)
+    for place in range(groups):
+        for column in range(4):
+            word = np.uint32(0)
+            for plane in range(3, -1, -1):
+                word = np.uint32(word << np.uint32(8)) | np.uint32(planes[place, plane, column])
+            words[4 * place + column] = word
+    for panel in range(panels):
+        total = product[panel]
+        for place in range(groups):
+            line = lines[panel, place]
+            for row in range(16):
+                for column in range(4):
+                    factor = np.uint32(line[4 * row + column])
+                    total[row] = np.uint32(total[row] + factor * words[4 * place + column])
+    return product.reshape(-1)
 
-    Eight rows share each word of the vector that is read. Sums are cut to 32 bits at every step:
-    numba would otherwise keep them in 64, and half as many would fit into a register.
+
+@kernel
+def _multiply_by_dots(lines: Array, planes: Array) -> Array:
+    panels, groups, _ = lines.shape
+    product = np.zeros((panels, 16), np.uint32)
+    for panel in range(panels):
+        add_products(
+            lines[panel].ctypes.data, planes.ctypes.data, groups, product[panel].ctypes.data
+        )
+    return product.reshape(-1)
+
+
+def multiply(lines: Array, planes: Array) -> Array:
+    """Return matrix · vector modulo 2³².
+
+    (panels, groups, 64) int8: each line has 16 rows of 4 columns; (groups, 4, 4) uint8: the bytes of
+    four words of the vector, the lowest of all four first. → (16 · panels,) uint32.
     """
-    rows, columns = matrix.shape
-    product = np.zeros(rows, np.uint32)
-    for row in range(0, rows - 7, 8):
-        a = b = c = d = e = f = g = h = np.uint32(0)
-        r, s, t, u = matrix[row], matrix[row + 1], matrix[row + 2], matrix[row + 3]
-        v, w, x, y = matrix[row + 4], matrix[row + 5], matrix[row + 6], matrix[row + 7]
-        for n in range(columns):
-            word = vector[n]
-            a = np.uint32(a + np.uint32(r[n]) * word)
-            b = np.uint32(b + np.uint32(s[n]) * word)
-            c = np.uint32(c + np.uint32(t[n]) * word)
-            d = np.uint32(d + np.uint32(u[n]) * word)
-            e = np.uint32(e + np.uint32(v[n]) * word)
-            f = np.uint32(f + np.uint32(w[n]) * word)
-            g = np.uint32(g + np.uint32(x[n]) * word)
-            h = np.uint32(h + np.uint32(y[n]) * word)
-        product[row], product[row + 1], product[row + 2], product[row + 3] = a, b, c, d
-        product[row + 4], product[row + 5], product[row + 6], product[row + 7] = e, f, g, h
-    for row in range(rows - rows % 8, rows):
-        total = np.uint32(0)
-        line = matrix[row]
-        for n in range(columns):
-            total = np.uint32(total + np.uint32(line[n]) * vector[n])
-        product[row] = total
-    return product
+    return _multiply_by_dots(lines, planes) if is_supported() else multiply_anywhere(lines, planes)

@@ -6,7 +6,7 @@ import numpy as np
 
 from discreet.compiling import Array, kernel
 
-__all__ = ["fill_add", "fill_xor", "peel"]
+__all__ = ["fill_xor", "peel"]
 
 
 @kernel
@@ -60,16 +60,3 @@ def fill_xor(table: Array, slots: Array, order: Array) -> None:
                 other = table[slots[key, place]]
                 for n in range(line.size):
                     line[n] ^= other[n]
-
-
-@kernel
-def fill_add(table: Array, slots: Array, order: Array) -> None:
-    """Make the three slots of each key add up (modulo 256) to its record: bytes, not words."""
-    for step in range(order.shape[0] - 1, -1, -1):
-        key, own = order[step]
-        line = table[own]
-        for place in range(3):
-            if slots[key, place] != own:
-                other = table[slots[key, place]]
-                for n in range(line.size):
-                    line[n] = np.uint8(line[n] - other[n])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.compiling import Array, inner, kernel
+from discreet.protocols.retrieval.kernels.prefetching import AHEAD, ask_for
 
 __all__ = ["select", "select_many", "total"]
 
@@ -31,9 +32,13 @@ def _spread(bits: Array, first: int, masks: Array) -> None:
 @inner
 def _add_in_order(table: Array, masks: Array, first: int, end: int, total: Array) -> None:
     """Add rows one after another: one stream, which the memory delivers fastest."""
+    size = 8 * table.shape[1]
+    ahead = table.ctypes.data + AHEAD
     for row in range(first, end):
         mask = masks[row - first]
         line = table[row]
+        for place in range(row * size, (row + 1) * size, 64):
+            ask_for(ahead + place)
         for word in range(line.size):
             total[word] ^= line[word] & mask
 
@@ -52,15 +57,31 @@ def _add_in_eights(table: Array, masks: Array, first: int, total: Array) -> None
             total[n] ^= upper ^ (v[n] & e) ^ (w[n] & f) ^ (x[n] & g) ^ (y[n] & h)
 
 
+@inner
+def _zeros(words: int) -> Array:
+    """Return zeros that begin with a line of memory: sums that share one with others take longer."""
+    held = np.zeros(words + 8, np.uint64)
+    first = (-held.ctypes.data % 64) // 8
+    return held[first : first + words]
+
+
 @kernel
 def select(table: Array, bits: Array) -> Array:
     """Return the sum of the rows whose bits are set: (rows, words), packed bits → (words,)."""
     rows, width = table.shape
-    total = np.zeros(width, np.uint64)
+    total = _zeros(width)
+    base = table.ctypes.data + AHEAD
     masks = np.empty(_WORD, np.uint64)
     for first in range(0, rows, _WORD):
         _spread(bits, first, masks)
-        _add_in_order(table, masks, first, min(first + _WORD, rows), total)
+        for row in range(first, min(first + _WORD, rows)):
+            mask = masks[row - first]
+            line = table[row]
+            at = base + row * width * 8
+            for place in range(0, width * 8, 64):
+                ask_for(at + place)
+            for word in range(line.size):
+                total[word] ^= line[word] & mask
     return total
 
 
@@ -68,7 +89,7 @@ def select(table: Array, bits: Array) -> Array:
 def select_many(table: Array, bits: Array) -> Array:
     """Return such sums for several queries in one pass over memory: bits is (queries, words)."""
     rows, width = table.shape
-    totals = np.zeros((bits.shape[0], width), np.uint64)
+    totals = _zeros(bits.shape[0] * width).reshape(bits.shape[0], width)
     masks = np.empty(_TILE, np.uint64)
     for first in range(0, rows, _TILE):
         end = min(first + _TILE, rows)

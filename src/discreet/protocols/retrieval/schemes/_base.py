@@ -83,6 +83,8 @@ class Scheme(Member):
     assumption: ClassVar[str] = ""
     #: Whether the client needs a hint before it can ask.
     needs_hint: ClassVar[bool] = False
+    #: Whether an answer is the whole block, so that its published digest covers all of the answer.
+    sends_block: ClassVar[bool] = False
 
     @property
     @abc.abstractmethod
@@ -108,6 +110,10 @@ class Scheme(Member):
     ) -> Asked:
         """Return questions that select slots: one in each segment, all of one row."""
 
+    def arrange(self, shape: Shape, slots: Bytes) -> Bytes:
+        """Return slots, (slots, width), as the block that a server of this scheme holds."""
+        return slots
+
     @abc.abstractmethod
     def answer(self, shape: Shape, block: Bytes, questions: Sequence[bytes]) -> list[bytes]:
         """Return a server's answers to the questions of several clients, in one pass if it can."""
@@ -117,6 +123,16 @@ class Scheme(Member):
         self, shape: Shape, asked: Asked, answers: Sequence[bytes], public: Public | None = None
     ) -> bytes:
         """Return the sum of the selected slots."""
+
+    def beside(
+        self, shape: Shape, asked: Asked, answers: Sequence[bytes], public: Public | None = None
+    ) -> dict[int, bytes]:
+        """Return the other slots that an answer tells, by number.
+
+        A client checks them too: else a server that spoils one of them would learn from whether the
+        client complains where the selected slot lies.
+        """
+        return {}
 
 
 def require_slots(shape: Shape, slots: Sequence[int]) -> None:

@@ -19,6 +19,7 @@ from discreet.protocols.retrieval.schemes._base import (
     Shape,
     require_slots,
 )
+from discreet.protocols.retrieval.schemes._panels import matrix_of, panelled, panels_of
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -38,12 +39,14 @@ class SimplePIR(Scheme):
     >>> import numpy as np
     >>> from discreet.protocols.retrieval.lattice import hint_of
     >>> from discreet.randomness import Randomness
-    >>> shape, block = Shape(columns=5, width=8), np.arange(40, dtype=np.uint8).reshape(8, 5)
-    >>> public = Public(bytes(16), hint_of(block.view(np.int8), bytes(16)))
+    >>> from discreet.protocols.retrieval.schemes._panels import matrix_of
+    >>> shape, slots = Shape(columns=5, width=8), np.arange(40, dtype=np.uint8).reshape(5, 8)
+    >>> public = Public(bytes(16), hint_of(matrix_of(shape, slots), bytes(16)))
     >>> scheme = SimplePIR()
+    >>> block = scheme.arrange(shape, slots)
     >>> asked = scheme.ask(shape, [3], rng=Randomness.secure(), public=public)
     >>> scheme.read(shape, asked, scheme.answer(shape, block, asked.questions), public)[:3]
-    b'\x03\x08\r'
+    b'\x18\x19\x1a'
     """
 
     name: ClassVar[str] = "simple-pir"
@@ -88,29 +91,61 @@ class SimplePIR(Scheme):
             question[first : first + len(piece)] += product(piece, secret)
         # Whole arrays wrap around modulo 2³²; single numbers would warn.
         question[[slot % shape.columns for slot in slots]] += np.uint32(SCALE)
-        row = slots[0] // shape.columns
-        # Only the wanted row of blocks is decrypted; the rest of the answer is not looked at.
-        wanted = slice(row * shape.width, (row + 1) * shape.width)
-        return Asked((question.tobytes(),), (wanted, product(hint.hint[wanted], secret)))
+        return Asked((question.tobytes(),), (slots, secret))
+
+    def arrange(self, shape: Shape, slots: Bytes) -> Bytes:
+        """Lay the matrix out in panels, which are read as one stream."""
+        return panelled(matrix_of(shape, slots))
 
     def answer(self, shape: Shape, block: Bytes, questions: Sequence[bytes]) -> list[bytes]:
         """Multiply the matrix with each question: already at the speed of memory for one."""
         from discreet.protocols.retrieval.kernels.lwe import multiply
 
-        matrix = block.reshape(shape.rows * shape.width, shape.columns).view(np.int8)
+        lines = panels_of(shape, block).view(np.int8)
+        answers = []
         for question in questions:
             require_length(question, self.question_size(shape), "the question")
-        return [multiply(matrix, np.frombuffer(one, np.uint32)).tobytes() for one in questions]
+            words = np.zeros((lines.shape[1], 4, 4), np.uint8)
+            words.reshape(-1)[: len(question)] = np.frombuffer(question, np.uint8)
+            planes = np.ascontiguousarray(words.transpose(0, 2, 1))
+            answers.append(multiply(lines, planes)[: shape.rows * shape.width].tobytes())
+        return answers
 
     def read(
         self, shape: Shape, asked: Asked, answers: Sequence[bytes], public: Public | None = None
     ) -> bytes:
         """Take the secret away and round."""
+        row = asked.secret[0][0] // shape.columns
+        return bytes(self._records(shape, asked, answers, public, slice(row, row + 1)))
+
+    def beside(
+        self, shape: Shape, asked: Asked, answers: Sequence[bytes], public: Public | None = None
+    ) -> dict[int, bytes]:
+        """Return the records above and below the selected one, in the same column."""
+        (slot, *_), _ = asked.secret
+        row, column = divmod(slot, shape.columns)
+        records = self._records(shape, asked, answers, public, slice(0, shape.rows))
+        return {
+            n * shape.columns + column: record.tobytes()
+            for n, record in enumerate(records)
+            if n != row
+        }
+
+    def _records(
+        self,
+        shape: Shape,
+        asked: Asked,
+        answers: Sequence[bytes],
+        public: Public | None,
+        rows: slice,
+    ) -> Bytes:
         require_length(answers[0], self.answer_size(shape), "the answer")
-        wanted, masked = asked.secret
-        noisy = np.frombuffer(answers[0], np.uint32)[wanted] - masked
-        rounded: Bytes = ((noisy + np.uint32(SCALE // 2)) >> np.uint32(24)).astype(np.uint8)
-        return rounded.tobytes()
+        _, secret = asked.secret
+        hint = _required(public, shape).hint
+        wanted = slice(rows.start * shape.width, rows.stop * shape.width)
+        noisy = np.frombuffer(answers[0], np.uint32)[wanted] - product(hint[wanted], secret)
+        rounded = (noisy + np.uint32(SCALE // 2)) >> np.uint32(24)
+        return rounded.astype(np.uint8).reshape(-1, shape.width)
 
 
 def _required(public: Public | None, shape: Shape) -> Public:

@@ -42,10 +42,12 @@ class WholeTable(Scheme):
     """
 
     name: ClassVar[str] = "whole-table"
-    reference: ClassVar[str] = "Chor, Goldreich, Kushilevitz and Sudan (1995), FOCS, theorem 5"
+    reference: ClassVar[str] = "Chor, Goldreich, Kushilevitz and Sudan (1995), FOCS"
     assumption: ClassVar[str] = (
         "Nothing is assumed: the server is asked for everything, whatever the user wants."
     )
+
+    sends_block: ClassVar[bool] = True
 
     @property
     def parties(self) -> int:
