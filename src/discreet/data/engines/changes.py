@@ -160,7 +160,7 @@ def attach(relation: Relation, rows: pa.Table) -> Relation:
         sql.subquery(loaded.query, "a"), on=same, join_type="left"
     )
     fields = [(loaded if name in new else relation).schema.field(name) for name in order]
-    return Relation(engine, query, pa.schema(fields))
+    return Relation(engine, query, pa.schema(fields), relation.rows)
 
 
 def sample(
