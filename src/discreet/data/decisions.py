@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from discreet.data.names import meaning
-from discreet.data.schema import Role, Schema
+from discreet.data.person_names import named_people
+from discreet.data.schema import Column, Role, Schema
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ _PATTERNS: tuple[tuple[str, str, float], ...] = (
 #: Values of so many words are sentences; where this share of them is, the column is free text.
 _SENTENCE = r"(\S+\s+){4,}\S+"
 _FREE_TEXT = 0.05
+#: Different texts that are looked at to see whether they are names of people.
+_LOOKED = 2_000
 
 
 def require_decided(dataset: Dataset, columns: Sequence[str]) -> None:
@@ -92,17 +95,24 @@ def _to_fill_in(roles: Mapping[str, str]) -> str:
     )
 
 
-def require_harmless(dataset: Dataset, columns: Sequence[str]) -> None:
+def require_harmless(
+    dataset: Dataset, columns: Sequence[str], *, changed: Sequence[str] = ()
+) -> None:
     """Refuse columns that would leave as they are and hold values that tell who people are.
 
     Of columns called `other` none may be near-unique; no column at all may hold what looks like
-    names of people in text, unless it is vouched for.
+    names of people in text, unless it is vouched for. Texts of `changed` columns leave too, coarser
+    or in another record; they may name nobody unless their values are declared to be public.
     """
     looked = [name for name in columns if not dataset.schema[name].vouched]
-    for name, what in identifying(dataset, looked).items():
+    moved = [name for name in changed if not _is_public(dataset.schema[name])]
+    found = {**identifying(dataset, looked), **_naming(dataset, moved)}
+    for name, what in found.items():
         role = dataset.schema[name].role
         raise InputError(
-            f"column {name!r} would leave as it is, and its values {what}",
+            f"column {name!r} would leave as it is, and its values {what}"
+            if name in looked
+            else f"values of column {name!r} would leave, and they {what}",
             code="identifying-values",
             hint=f"give it the role {'quasi or ' if role is Role.OTHER else ''}identifier, mask it, "
             f"or vouch for it by name: vouch=[{name!r}]",
@@ -177,6 +187,21 @@ def identifying(
     return found
 
 
+def _is_public(column: Column) -> bool:
+    """Whether somebody said which values the column can have, or vouched for them."""
+    return column.vouched or bool(column.hierarchies) or column.domain is not None
+
+
+def _naming(dataset: Dataset, columns: Sequence[str]) -> dict[str, str]:
+    """Return the columns whose texts name people, and in words what they look like."""
+    from discreet.data.infer import summaries
+
+    texts = [n for n in columns if _is_text(dataset.relation.schema.field(n).type)]
+    if not texts or not len(dataset):
+        return {}
+    return _patterns(dataset, summaries(dataset.engine.project(dataset.relation, texts)))
+
+
 def _is_near_unique(summary: Summary) -> bool:
     if summary.present < 2 or summary.kind in ("boolean", "nested"):
         return False
@@ -210,7 +235,10 @@ def _patterns(dataset: Dataset, texts: Sequence[Summary]) -> dict[str, str]:
 
     kinds = [*(pattern for _, pattern, _ in _PATTERNS), _SENTENCE]
     hits = {summary.name: [0] * len(kinds) for summary in texts}
+    different: dict[str, set[str]] = {summary.name: set() for summary in texts}
     for name, column, counts in _columns(dataset, texts):
+        if len(different[name]) < _LOOKED:
+            different[name].update(str(text) for text in column[:_LOOKED].to_pylist() if text)
         for place, pattern in enumerate(kinds):
             met = pc.match_substring_regex(column, pattern)
             if counts is None:
@@ -218,11 +246,14 @@ def _patterns(dataset: Dataset, texts: Sequence[Summary]) -> dict[str, str]:
             else:
                 times = pc.if_else(pc.fill_null(met, False), counts, pa.scalar(0, counts.type))
                 hits[name][place] += int(pc.sum(times).as_py() or 0)
-    return {
-        summary.name: what
-        for summary in texts
-        if (what := _worst(hits[summary.name], max(summary.present, 1))) is not None
-    }
+    found: dict[str, str] = {}
+    for summary in texts:
+        what = _worst(hits[summary.name], max(summary.present, 1))
+        if what is None and not _is_public(dataset.schema[summary.name]):
+            what = named_people(summary.name, different[summary.name])
+        if what is not None:
+            found[summary.name] = what
+    return found
 
 
 def _columns(
