@@ -91,3 +91,29 @@ def test_addresses_of_few_people_leave_by_no_method():
     for way in WAYS.values():
         with pytest.raises(dc.InputError, match="e-mail addresses"):
             way(mailed)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("ana\u200b@exam\u200bple.org", "e-mail addresses"),
+        ("ana (at) example.org", "e-mail addresses"),
+        ("ana＠example．org", "e-mail addresses"),
+        ("１２３４５６７８９０", "numbers of persons"),
+        ("https://example.org/ana", "web addresses"),
+        ("2001:db8::ff00:42:8329", "network addresses"),
+        ("00:1A:2B:3C:4D:5E", "network addresses"),
+    ],
+)
+def test_addresses_are_seen_as_a_reader_sees_them(text, what):
+    frame = pd.DataFrame({"age": [20, 30] * 10, "x": [text] * 20})
+    data = dc.read(frame, roles={"age": "quasi", "x": "other"})
+    with pytest.raises(dc.InputError, match=what):
+        dc.anonymize(data, dc.KAnonymity(2), method=dc.Mondrian())
+
+
+def test_codes_that_all_differ_are_no_confidential_values():
+    frame = pd.DataFrame({"age": [20, 30] * 15, "case": [f"C{n:04d}" for n in range(30)]})
+    data = dc.read(frame, roles={"age": "quasi", "case": "confidential"})
+    with pytest.raises(dc.InputError, match="codes that nearly all differ"):
+        dc.anonymize(data, dc.KAnonymity(2), method=dc.Mondrian())

@@ -27,17 +27,23 @@ __all__ = ["identifying", "require_decided", "require_harmless", "require_shared
 
 #: From this share of different values on, a column tells most people apart.
 _NEAR_UNIQUE = 0.5
+#: Texts of which so many differ are codes of persons or cases.
+_ALL_DIFFER = 0.9
 #: Files with fewer values than this repeat few values anyway; only then all must differ.
 _MANY = 20
 #: What single values look like: words for people, a pattern, and from which share of the values on.
 _PATTERNS: tuple[tuple[str, str, float], ...] = (
     ("e-mail addresses", r"[\w.+-]+[@＠﹫][\w-]+\.[A-Za-z]{2,}", 0.0),
+    ("e-mail addresses", r"(?i)[\w.+-]+\s*[\[(]\s*at\s*[\])]\s*[\w-]+", 0.0),
+    ("web addresses", r"(?i)\b(https?://|www\.)\S+", 0.05),
     ("bank account numbers", r"\b[A-Z]{2}\d{2}[ ]?([A-Z0-9]{4}[ ]?){2,7}[A-Z0-9]{1,4}\b", 0.0),
     ("telephone numbers", r"(\+|\b00)\d{1,3}[ ./()-]*(\d[ ./()-]*){7,11}\b", 0.0),
     ("telephone numbers", r"^\(?0\d{1,4}\)?[ /-]\d{3,}[ -]?\d*$", 0.05),
     ("telephone numbers", r"^\(?\d{3}\)?[ ./-]{0,2}\d{3}[ ./-]\d{3,4}$", 0.05),
     ("telephone numbers", r"^\d{2,3}([ ./-]\d{2,3}){3,4}$", 0.05),
     ("network addresses", r"^\d{1,3}(\.\d{1,3}){3}$", 0.05),
+    ("network addresses", r"^[0-9A-Fa-f]{0,4}(:{1,2}[0-9A-Fa-f]{0,4}){3,7}$", 0.05),
+    ("network addresses", r"^[0-9A-Fa-f]{2}(-[0-9A-Fa-f]{2}){5}$", 0.05),
     ("card numbers", r"^(\d{4}[ -]){3}\d{1,7}$|^\d{15,19}$", 0.05),
     ("numbers of persons", r"^([A-Z]?\d{8,13}[A-Z]?|\d{3}-\d{2}-\d{4}|\d{6}-\d{4})$", 0.05),
     ("coordinates", r"^[(]?-?\d{1,3}\.\d{3,}[ ]*[,; ][ ]*-?\d{1,3}\.\d{3,}[)]?$", 0.05),
@@ -169,7 +175,8 @@ def identifying(
         return {}
     rows = dataset.engine.project(dataset.relation, list(columns))
     known = summaries(rows) if known is None else known
-    seen = _patterns(dataset, [s for s in known if _is_text(rows.schema.field(s.name).type)])
+    texts = {s.name: s for s in known if _is_text(rows.schema.field(s.name).type)}
+    seen = _patterns(dataset, list(texts.values()))
     found: dict[str, str] = {}
     for summary in known:
         is_other = dataset.schema[summary.name].role is Role.OTHER
@@ -178,6 +185,8 @@ def identifying(
         elif is_other and _is_near_unique(summary):
             share = f"{summary.uniqueness:.0%} of them different"
             found[summary.name] = f"are near-unique, {share}: they tell people apart"
+        elif summary.name in texts and _is_code(summary):
+            found[summary.name] = "are codes that nearly all differ: they tell people apart"
         elif summary.kind == "number" and meaning(summary.name, "place"):
             found[summary.name] = "are coordinates, as its name says"
         elif is_other and _is_number_of_somebody(summary):
@@ -209,6 +218,11 @@ def _is_near_unique(summary: Summary) -> bool:
     return summary.distinct > 1 and summary.uniqueness >= least
 
 
+def _is_code(summary: Summary) -> bool:
+    """Whether texts are nearly all different, as numbers of cases are, whatever their role."""
+    return summary.present >= _MANY and summary.uniqueness >= _ALL_DIFFER
+
+
 def _is_number_of_somebody(summary: Summary) -> bool:
     """Whether whole numbers have as many digits each as persons' and telephone numbers have."""
     ends = (summary.low, summary.high)
@@ -236,7 +250,8 @@ def _patterns(dataset: Dataset, texts: Sequence[Summary]) -> dict[str, str]:
     kinds = [*(pattern for _, pattern, _ in _PATTERNS), _SENTENCE]
     hits = {summary.name: [0] * len(kinds) for summary in texts}
     different: dict[str, set[str]] = {summary.name: set() for summary in texts}
-    for name, column, counts in _columns(dataset, texts):
+    for name, given, counts in _columns(dataset, texts):
+        column = _plain(given)
         if len(different[name]) < _LOOKED:
             different[name].update(str(text) for text in column[:_LOOKED].to_pylist() if text)
         for place, pattern in enumerate(kinds):
@@ -279,6 +294,21 @@ def _columns(
     for batch in dataset.engine.batches(rows):
         for name in many:
             yield name, batch.column(batch.schema.get_field_index(name)), None
+
+
+#: Characters of no width, by which an address would look like none.
+_INVISIBLE = "[\u00ad\u200b-\u200f\u2060\ufeff]"
+
+
+def _plain(texts: pa.Array) -> pa.Array:
+    """Return texts as a reader sees them: wide letters and digits as plain ones, nothing hidden."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
+        return texts
+    wide = pc.utf8_normalize(texts, form="NFKC")
+    return pc.replace_substring_regex(wide, _INVISIBLE, "")
 
 
 def _worst(hits: Sequence[int], known: int) -> str | None:

@@ -9,12 +9,13 @@ from discreet.data.decisions import require_decided, require_harmless
 from discreet.data.schema import Role
 from discreet.errors import InputError
 from discreet.microdata.frequency_set import quasi_identifiers, require_countable
+from discreet.microdata.telling import require_untold
 
 if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
     from discreet.microdata.masking._base import Masking
 
-__all__ = ["decided_keys", "require_masked", "require_release"]
+__all__ = ["decided_keys", "require_keys", "require_masked", "require_release"]
 
 
 def require_release(
@@ -40,6 +41,12 @@ def require_release(
         [name for name in leaving if name not in changed],
         changed=[name for name in leaving if name in changed and name not in replaced],
     )
+
+
+def require_keys(dataset: Dataset, covered: Sequence[str]) -> None:
+    """Refuse a release by keys as `require_release` does, and where another column tells a key."""
+    require_release(dataset, changed=covered)
+    require_untold(dataset, covered)
 
 
 def require_masked(dataset: Dataset, methods: Sequence[Masking]) -> None:
