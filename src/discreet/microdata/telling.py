@@ -100,7 +100,7 @@ def _agree(column: Ints, key: Ints, size: int) -> bool:
     np.maximum.at(most, pairs // (values.max() + 1), counts)
     repeats = size - len(most)
     alike = int(most.sum()) - len(most)
-    if repeats == 0 or alike < _AGREE * repeats:
+    if 2 * repeats < size or alike < _AGREE * repeats:  # what hardly repeats agrees with anything
         return False
     by_chance = float(np.max(np.bincount(values)) / size)
     return bool(alike * np.log(by_chance) < np.log(_CHANCE))
