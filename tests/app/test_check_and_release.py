@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
+import discreet as dc
 from discreet.app.policy.run import check_policy, run_policy
+from discreet.dp.grant import Grant
 from discreet.errors import DiscreetError
 
 ROLES = {"name": "identifier", "age": "quasi", "region": "quasi", "salary": "confidential"}
@@ -86,3 +91,39 @@ def test_check_and_release_agree(folder, tmp_path, data, job, code):
     assert outcome(lambda: check_policy(policy)) == code
     assert outcome(lambda: run_policy(policy, tmp_path / "out")) == code
     assert (tmp_path / "out").exists() == (code == "done")
+
+
+PRIVATE = {"kind": "synthesize", "method": {"mst": {"epsilon": 1.0, "delta": 1e-6}}}
+NOISY = {**COUNTS, "rules": [], "by": ["region"], "method": {"dp-noise": {"epsilon": 1.0}}}
+BOUNDED = {
+    "roles": {"region": "quasi", "age": "quasi"},
+    "domains": {"region": ["N", "S"], "age": {"bounds": [0, 100]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("granted", "jobs", "code"),
+    [
+        (None, [NOISY], "no-grant"),
+        (None, [PRIVATE], "no-grant"),
+        (0.5, [NOISY], "budget-exhausted"),
+        (1.5, [NOISY], "done"),
+        (1.5, [NOISY, NOISY], "budget-exhausted"),  # each alone would do
+        (None, [{**COUNTS, "by": ["region"]}], "done"),
+    ],
+)
+def test_check_foresees_what_the_grant_holds(folder, tmp_path, granted, jobs, code):
+    ledger = tmp_path / "memory.db"
+    shutil.copy(folder / "people.csv", tmp_path)  # whose history is in no other ledger
+    if granted is not None:
+        with dc.open_ledger(ledger) as book:
+            book.set_grant("people", Grant(granted, 1e-5, "zcdp").to_dict())
+    before = ledger.exists() and ledger.read_bytes()
+    policy = tmp_path / "policy.yaml"
+    source = {"source": "people.csv", "rest": "identifier", **BOUNDED}
+    releases = [copy.deepcopy({"name": f"r{place}", **job}) for place, job in enumerate(jobs)]
+    said = {"data": source, "ledger": ledger.name, "releases": releases}
+    policy.write_text(yaml.safe_dump(said))
+    assert outcome(lambda: check_policy(policy)) == code
+    assert (ledger.exists() and ledger.read_bytes()) == before  # check writes nothing
+    assert outcome(lambda: run_policy(policy, tmp_path / "out")) == code

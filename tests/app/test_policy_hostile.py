@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import socket
@@ -405,9 +406,10 @@ def mutated(source: random.Random) -> str:
         if kind == 0:
             del holder[place]
         elif kind == 1 and isinstance(holder, dict):
-            holder[str(source.choice(_WORDS))] = holder[place]
+            holder[str(source.choice(_WORDS))] = copy.deepcopy(holder[place])
         else:
-            holder[place] = source.choice(_WORDS)
+            # A copy: a word put into itself by a later change would have no end.
+            holder[place] = copy.deepcopy(source.choice(_WORDS))
         if not data:
             break
     text = yaml.safe_dump(data, allow_unicode=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import decimal
+import functools
 import json
 import tempfile
 import traceback
@@ -194,11 +195,17 @@ def job(rng: np.random.Generator, frame: pd.DataFrame, keys: list[str], secret: 
     return made
 
 
+@functools.cache
+def all_of(family: str) -> tuple[Any, ...]:
+    """Return the members of a family, looked for once."""
+    return tuple(members(family).values())
+
+
 def release_jobs() -> list[Any]:
     """Return the jobs that are tried."""
     return [
         one
-        for one in members("job").values()
+        for one in all_of("job")
         if issubclass(one, ReleaseJob) and one.__module__.startswith("discreet.microdata")
     ]
 
@@ -227,7 +234,7 @@ def _given(
     }
 
     def some(family: str) -> Any:
-        choice = list(members(family).values())
+        choice = all_of(family)
         for _ in range(20):
             member = choice[int(rng.integers(len(choice)))]
             try:

@@ -93,7 +93,7 @@ def test_a_key_of_no_key_set_is_looked_at_and_named():
     rows = pd.DataFrame(
         {
             "age": [20, 30] * 50,
-            "ill": ["flu", "gout"] * 50,
+            "ill": ["flu", "flu", "gout", "gout"] * 25,
             "mail": [f"ana{n}@example.org" for n in range(100)],
         }
     )

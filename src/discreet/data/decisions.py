@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from discreet.data.names import meaning
-from discreet.data.schema import Role, Schema
+from discreet.data.person_names import named_people
+from discreet.data.schema import Column, Role, Schema
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,17 +27,23 @@ __all__ = ["identifying", "require_decided", "require_harmless", "require_shared
 
 #: From this share of different values on, a column tells most people apart.
 _NEAR_UNIQUE = 0.5
+#: Texts of which so many differ are codes of persons or cases.
+_ALL_DIFFER = 0.9
 #: Files with fewer values than this repeat few values anyway; only then all must differ.
 _MANY = 20
 #: What single values look like: words for people, a pattern, and from which share of the values on.
 _PATTERNS: tuple[tuple[str, str, float], ...] = (
     ("e-mail addresses", r"[\w.+-]+[@＠﹫][\w-]+\.[A-Za-z]{2,}", 0.0),
+    ("e-mail addresses", r"(?i)[\w.+-]+\s*[\[(]\s*at\s*[\])]\s*[\w-]+", 0.0),
+    ("web addresses", r"(?i)\b(https?://|www\.)\S+", 0.05),
     ("bank account numbers", r"\b[A-Z]{2}\d{2}[ ]?([A-Z0-9]{4}[ ]?){2,7}[A-Z0-9]{1,4}\b", 0.0),
     ("telephone numbers", r"(\+|\b00)\d{1,3}[ ./()-]*(\d[ ./()-]*){7,11}\b", 0.0),
     ("telephone numbers", r"^\(?0\d{1,4}\)?[ /-]\d{3,}[ -]?\d*$", 0.05),
     ("telephone numbers", r"^\(?\d{3}\)?[ ./-]{0,2}\d{3}[ ./-]\d{3,4}$", 0.05),
     ("telephone numbers", r"^\d{2,3}([ ./-]\d{2,3}){3,4}$", 0.05),
     ("network addresses", r"^\d{1,3}(\.\d{1,3}){3}$", 0.05),
+    ("network addresses", r"^[0-9A-Fa-f]{0,4}(:{1,2}[0-9A-Fa-f]{0,4}){3,7}$", 0.05),
+    ("network addresses", r"^[0-9A-Fa-f]{2}(-[0-9A-Fa-f]{2}){5}$", 0.05),
     ("card numbers", r"^(\d{4}[ -]){3}\d{1,7}$|^\d{15,19}$", 0.05),
     ("numbers of persons", r"^([A-Z]?\d{8,13}[A-Z]?|\d{3}-\d{2}-\d{4}|\d{6}-\d{4})$", 0.05),
     ("coordinates", r"^[(]?-?\d{1,3}\.\d{3,}[ ]*[,; ][ ]*-?\d{1,3}\.\d{3,}[)]?$", 0.05),
@@ -45,6 +52,8 @@ _PATTERNS: tuple[tuple[str, str, float], ...] = (
 #: Values of so many words are sentences; where this share of them is, the column is free text.
 _SENTENCE = r"(\S+\s+){4,}\S+"
 _FREE_TEXT = 0.05
+#: Different texts that are looked at to see whether they are names of people.
+_LOOKED = 2_000
 
 
 def require_decided(dataset: Dataset, columns: Sequence[str]) -> None:
@@ -92,17 +101,24 @@ def _to_fill_in(roles: Mapping[str, str]) -> str:
     )
 
 
-def require_harmless(dataset: Dataset, columns: Sequence[str]) -> None:
+def require_harmless(
+    dataset: Dataset, columns: Sequence[str], *, changed: Sequence[str] = ()
+) -> None:
     """Refuse columns that would leave as they are and hold values that tell who people are.
 
     Of columns called `other` none may be near-unique; no column at all may hold what looks like
-    names of people in text, unless it is vouched for.
+    names of people in text, unless it is vouched for. Texts of `changed` columns leave too, coarser
+    or in another record; they may name nobody unless their values are declared to be public.
     """
     looked = [name for name in columns if not dataset.schema[name].vouched]
-    for name, what in identifying(dataset, looked).items():
+    moved = [name for name in changed if not _is_public(dataset.schema[name])]
+    found = {**identifying(dataset, looked), **_naming(dataset, moved)}
+    for name, what in found.items():
         role = dataset.schema[name].role
         raise InputError(
-            f"column {name!r} would leave as it is, and its values {what}",
+            f"column {name!r} would leave as it is, and its values {what}"
+            if name in looked
+            else f"values of column {name!r} would leave, and they {what}",
             code="identifying-values",
             hint=f"give it the role {'quasi or ' if role is Role.OTHER else ''}identifier, mask it, "
             f"or vouch for it by name: vouch=[{name!r}]",
@@ -159,7 +175,8 @@ def identifying(
         return {}
     rows = dataset.engine.project(dataset.relation, list(columns))
     known = summaries(rows) if known is None else known
-    seen = _patterns(dataset, [s for s in known if _is_text(rows.schema.field(s.name).type)])
+    texts = {s.name: s for s in known if _is_text(rows.schema.field(s.name).type)}
+    seen = _patterns(dataset, list(texts.values()))
     found: dict[str, str] = {}
     for summary in known:
         is_other = dataset.schema[summary.name].role is Role.OTHER
@@ -168,6 +185,8 @@ def identifying(
         elif is_other and _is_near_unique(summary):
             share = f"{summary.uniqueness:.0%} of them different"
             found[summary.name] = f"are near-unique, {share}: they tell people apart"
+        elif summary.name in texts and _is_code(summary):
+            found[summary.name] = "are codes that nearly all differ: they tell people apart"
         elif summary.kind == "number" and meaning(summary.name, "place"):
             found[summary.name] = "are coordinates, as its name says"
         elif is_other and _is_number_of_somebody(summary):
@@ -177,11 +196,31 @@ def identifying(
     return found
 
 
+def _is_public(column: Column) -> bool:
+    """Whether somebody said which values the column can have, or vouched for them."""
+    return column.vouched or bool(column.hierarchies) or column.domain is not None
+
+
+def _naming(dataset: Dataset, columns: Sequence[str]) -> dict[str, str]:
+    """Return the columns whose texts name people, and in words what they look like."""
+    from discreet.data.infer import summaries
+
+    texts = [n for n in columns if _is_text(dataset.relation.schema.field(n).type)]
+    if not texts or not len(dataset):
+        return {}
+    return _patterns(dataset, summaries(dataset.engine.project(dataset.relation, texts)))
+
+
 def _is_near_unique(summary: Summary) -> bool:
     if summary.present < 2 or summary.kind in ("boolean", "nested"):
         return False
     least = _NEAR_UNIQUE if summary.present >= _MANY else 1.0
     return summary.distinct > 1 and summary.uniqueness >= least
+
+
+def _is_code(summary: Summary) -> bool:
+    """Whether texts are nearly all different, as numbers of cases are, whatever their role."""
+    return summary.present >= _MANY and summary.uniqueness >= _ALL_DIFFER
 
 
 def _is_number_of_somebody(summary: Summary) -> bool:
@@ -210,7 +249,11 @@ def _patterns(dataset: Dataset, texts: Sequence[Summary]) -> dict[str, str]:
 
     kinds = [*(pattern for _, pattern, _ in _PATTERNS), _SENTENCE]
     hits = {summary.name: [0] * len(kinds) for summary in texts}
-    for name, column, counts in _columns(dataset, texts):
+    different: dict[str, set[str]] = {summary.name: set() for summary in texts}
+    for name, given, counts in _columns(dataset, texts):
+        column = _plain(given)
+        if len(different[name]) < _LOOKED:
+            different[name].update(str(text) for text in column[:_LOOKED].to_pylist() if text)
         for place, pattern in enumerate(kinds):
             met = pc.match_substring_regex(column, pattern)
             if counts is None:
@@ -218,11 +261,14 @@ def _patterns(dataset: Dataset, texts: Sequence[Summary]) -> dict[str, str]:
             else:
                 times = pc.if_else(pc.fill_null(met, False), counts, pa.scalar(0, counts.type))
                 hits[name][place] += int(pc.sum(times).as_py() or 0)
-    return {
-        summary.name: what
-        for summary in texts
-        if (what := _worst(hits[summary.name], max(summary.present, 1))) is not None
-    }
+    found: dict[str, str] = {}
+    for summary in texts:
+        what = _worst(hits[summary.name], max(summary.present, 1))
+        if what is None and not _is_public(dataset.schema[summary.name]):
+            what = named_people(summary.name, different[summary.name])
+        if what is not None:
+            found[summary.name] = what
+    return found
 
 
 def _columns(
@@ -248,6 +294,21 @@ def _columns(
     for batch in dataset.engine.batches(rows):
         for name in many:
             yield name, batch.column(batch.schema.get_field_index(name)), None
+
+
+#: Characters of no width, by which an address would look like none.
+_INVISIBLE = "[\u00ad\u200b-\u200f\u2060\ufeff]"
+
+
+def _plain(texts: pa.Array) -> pa.Array:
+    """Return texts as a reader sees them: wide letters and digits as plain ones, nothing hidden."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
+        return texts
+    wide = pc.utf8_normalize(texts, form="NFKC")
+    return pc.replace_substring_regex(wide, _INVISIBLE, "")
 
 
 def _worst(hits: Sequence[int], known: int) -> str | None:

@@ -197,6 +197,10 @@ class ReleaseJob(Job):
         (), help="what a receiver accepts, where the audience is controlled", kw_only=True
     )
 
+    def charges(self, data: Any) -> Mapping[str, int]:
+        """Return the privacy events that a run would charge to the ledger; draws nothing."""
+        return {}
+
     def randomness(self, data: Any) -> Randomness | None:
         """Return the source that the key determines for this demand on these data."""
         from discreet.data.fingerprint import fingerprint

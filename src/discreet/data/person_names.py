@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-__all__ = ["look_like_names"]
+from discreet.data.names import meaning
+
+__all__ = ["look_like_names", "named_people"]
 
 _TITLES = frozenset(
     [
@@ -71,7 +73,30 @@ _PARTICLES = frozenset(
 _MOST = 0.8
 
 
-def look_like_names(texts: Sequence[str]) -> bool:
+#: What a column's name says that people's names are not: "city" holds places, "religion" faiths.
+_OTHER_THINGS = ("quasi", "confidential", "ordinal", "group")
+
+
+def named_people(column: str, texts: Iterable[str]) -> str | None:
+    """Return in words that the texts of a column are names of people, if they look like it.
+
+    The column's name is believed: "city" holds places, and surnames alone are enough in "surgeon".
+
+    >>> named_people("by", ["Ana Sanz", "Li Wei"]), named_people("surgeon", ["Li", "May", "Roy"])
+    ('look like names of people', 'look like names of people')
+    >>> named_people("city", ["New York", "San Jose"]), named_people("ward", ["Ward A", "Ward B"])
+    (None, None)
+    """
+    of_people = any(meaning(column, kind) for kind in ("staff", "called", "person"))
+    if not of_people and any(meaning(column, kind) for kind in _OTHER_THINGS):
+        return None
+    different = {text.strip() for text in texts if text.strip()}
+    if look_like_names(different) or (of_people and _are_surnames(different)):
+        return "look like names of people"
+    return None
+
+
+def look_like_names(texts: Iterable[str]) -> bool:
     """Whether most of the different texts of a column look like names of people.
 
     Names of places and trades look alike ("New York"): it is a reason to ask, not to know.
@@ -82,17 +107,32 @@ def look_like_names(texts: Sequence[str]) -> bool:
     (False, False)
     """
     different = {text.strip() for text in texts if text.strip()}
-    return len(different) > 1 and sum(map(_is_name, different)) >= _MOST * len(different)
+    if len(different) < 2 or sum(map(_is_name, different)) < _MOST * len(different):
+        return False
+    # A word that all have says what they are ("Ward North", "Ward South"); people differ.
+    return not set.intersection(*({*_own(text)} for text in different))
+
+
+def _are_surnames(different: set[str]) -> bool:
+    """Whether texts are single words with a capital letter, more than yes, no and unknown."""
+    like = [text for text in different if text.isalpha() and text.istitle()]
+    return len(like) > 2 and len(like) >= _MOST * len(different)
+
+
+def _own(text: str) -> list[str]:
+    """Return the words of a text that are no titles; initials keep their dot."""
+    words = text.replace(",", " ").split()
+    return [word for word in words if word.strip(".").lower() not in _TITLES | {""}]
 
 
 def _is_name(text: str) -> bool:
-    words = [word.strip(".") for word in text.replace(",", " ").split()]
-    words = [word for word in words if word]
-    own = [word for word in words if word.lower() not in _TITLES]
-    capital = [word for word in own if word.lower() not in _PARTICLES]
-    if not capital or len(words) > 6 or not all(map(_is_capital, capital)):
+    own = _own(text)
+    titled = len(own) < len(text.replace(",", " ").split())
+    capital = [word for word in own if word.strip(".").lower() not in _PARTICLES]
+    if not capital or len(own) > 5 or not all(map(_is_capital, capital)):
         return False
-    return len(own) < len(words) or len(capital) >= 2
+    # A single letter is an initial only with its dot: "Type A" is nobody.
+    return titled or sum(len(word) > 1 for word in capital) >= 2
 
 
 def _is_capital(word: str) -> bool:

@@ -8,10 +8,10 @@ from typing import Any, Literal, Protocol
 
 from discreet.dp.accountant import Accountant
 from discreet.dp.libraries import opendp
-from discreet.errors import InputError
+from discreet.errors import InputError, RefusedError
 from discreet.report import Report
 
-__all__ = ["Grant", "charge", "granted"]
+__all__ = ["Grant", "charge", "granted", "require_grant"]
 
 
 class Purse(Protocol):
@@ -19,6 +19,9 @@ class Purse(Protocol):
 
     def granted(self, dataset: str) -> Mapping[str, Any] | None:
         """Return the grant of a dataset as it was recorded."""
+
+    def spent(self, dataset: str, scope: str) -> Mapping[str, int]:
+        """Return the events charged to a budget so far."""
 
     def charge(
         self,
@@ -85,6 +88,23 @@ def granted(ledger: Purse, dataset: str) -> Grant | None:
         ) from None
 
 
+def require_grant(ledger: Purse | None, dataset: str, events: Mapping[str, int]) -> None:
+    """Refuse what `charge` would refuse, and charge nothing; None is a ledger not yet made."""
+    grant = None if ledger is None else granted(ledger, dataset)
+    if ledger is None or grant is None:
+        raise _no_grant(dataset)
+    total = dict(ledger.spent(dataset, "dataset"))
+    for event, times in events.items():
+        total[event] = total.get(event, 0) + times
+    if not grant.admits(total):
+        raise RefusedError(
+            f"the grant of {dataset!r} does not hold what this would cost besides what was spent",
+            code="budget-exhausted",
+            hint="ask for less, or see: discreet ledger budget LEDGER",
+            dataset=dataset,
+        )
+
+
 def charge(ledger: Purse, dataset: str, events: Mapping[str, int], *, what: str) -> int:
     """Charge events to the grant of a dataset before noise is drawn; return the entry's number.
 
@@ -94,10 +114,14 @@ def charge(ledger: Purse, dataset: str, events: Mapping[str, int], *, what: str)
     opendp()  # noise that cannot be drawn is not paid for
     grant = granted(ledger, dataset)
     if grant is None:
-        raise InputError(
-            f"the ledger holds no grant for {dataset!r}: nothing says how much may be spent",
-            code="no-grant",
-            hint=f"write: discreet ledger grant LEDGER {dataset} --epsilon 1",
-            dataset=dataset,
-        )
+        raise _no_grant(dataset)
     return ledger.charge(dataset, events, grant.admits, what=what)
+
+
+def _no_grant(dataset: str) -> InputError:
+    return InputError(
+        f"the ledger holds no grant for {dataset!r}: nothing says how much may be spent",
+        code="no-grant",
+        hint=f"write: discreet ledger grant LEDGER {dataset} --epsilon 1",
+        dataset=dataset,
+    )

@@ -14,7 +14,7 @@ from discreet.ledger.memory import Memory
 from discreet.ledger.recording import standing_in
 from discreet.ledger.store import Ledger
 from discreet.microdata.anonymized import Anonymized
-from discreet.microdata.decided import decided_keys, require_release
+from discreet.microdata.decided import decided_keys, require_keys
 from discreet.microdata.memory import (
     EARLIER,
     earlier_classes,
@@ -89,7 +89,7 @@ def anonymize(
     require_models(promises)
     dataset, keys = decided_keys(as_dataset(data), quasi)
     way = Generalization() if method is None else method
-    require_release(dataset, changed=way.covered(keys))
+    require_keys(dataset, way.covered(keys))
     if ledger is not None:
         with Memory(ledger, dataset, snapshot=snapshot) as memory:
             made = _remembered(dataset, promises, way, keys, memory, verify, progress)

@@ -9,19 +9,26 @@ from discreet.data.decisions import require_decided, require_harmless
 from discreet.data.schema import Role
 from discreet.errors import InputError
 from discreet.microdata.frequency_set import quasi_identifiers, require_countable
+from discreet.microdata.telling import require_untold
 
 if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
+    from discreet.microdata.masking._base import Masking
 
-__all__ = ["decided_keys", "require_release"]
+__all__ = ["decided_keys", "require_keys", "require_masked", "require_release"]
 
 
 def require_release(
-    dataset: Dataset, *, changed: Collection[str] = (), kept: Collection[str] = ()
+    dataset: Dataset,
+    *,
+    changed: Collection[str] = (),
+    kept: Collection[str] = (),
+    replaced: Collection[str] = (),
 ) -> None:
     """Refuse a release with columns that nobody decided on, or whose values name people.
 
-    `changed` are the columns whose values do not leave as they are; `kept` those that do not leave.
+    `changed` are the columns whose values do not leave as they are; `kept` those that do not leave,
+    `replaced` those of which no value leaves anywhere.
     """
     hidden = {*dataset.schema.identifiers, *kept}
     leaving = [name for name in dataset.columns if name not in hidden]
@@ -29,7 +36,26 @@ def require_release(
         raise _unit_leaves(dataset.unit)
     require_decided(dataset, leaving)
     require_countable(dataset, leaving)
-    require_harmless(dataset, [name for name in leaving if name not in changed])
+    require_harmless(
+        dataset,
+        [name for name in leaving if name not in changed],
+        changed=[name for name in leaving if name in changed and name not in replaced],
+    )
+
+
+def require_keys(dataset: Dataset, covered: Sequence[str]) -> None:
+    """Refuse a release by keys as `require_release` does, and where another column tells a key."""
+    require_release(dataset, changed=covered)
+    require_untold(dataset, covered)
+
+
+def require_masked(dataset: Dataset, methods: Sequence[Masking]) -> None:
+    """Refuse a release of masked records with columns that nobody decided on, or that name people."""
+    require_release(
+        dataset,
+        changed={name for method in methods for name in method.changes},
+        replaced={name for method in methods if method.replaces for name in method.changes},
+    )
 
 
 def decided_keys(dataset: Dataset, quasi: Sequence[str] | None) -> tuple[Dataset, tuple[str, ...]]:

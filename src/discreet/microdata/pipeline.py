@@ -9,7 +9,7 @@ from discreet.data.dataset import Dataset, as_dataset
 from discreet.data.frames import Library
 from discreet.data.schema import Role
 from discreet.errors import InputError
-from discreet.microdata.decided import require_release
+from discreet.microdata.decided import require_masked
 from discreet.microdata.masking import Masking
 from discreet.microdata.masking._base import IN_MEMORY
 from discreet.microdata.release import MicrodataRelease
@@ -61,7 +61,7 @@ def mask(
                 hint="write methods=[dc.TopCoding('salary', 200_000), …]",
             )
     dataset = _with_masked_columns_kept(as_dataset(data), steps)
-    require_release(dataset, changed={name for step in steps for name in step.changes})
+    require_masked(dataset, steps)
     for step in steps:  # before anything is done: a mistake in the last step shows at once
         step.require(dataset)
     rng = rng or Randomness.secure()

@@ -183,7 +183,7 @@ def class_file(name: str) -> str:
     return words
 
 
-@functools.cache
+@functools.cache  # `dc.KAnonymity` in a loop reads no file twice
 def find_class(name: str) -> type[Member] | None:
     """Return the member class of that name; only files that define such a class are imported."""
     definition = re.compile(rf"^class {re.escape(name)}\(", re.MULTILINE)

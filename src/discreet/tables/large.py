@@ -116,6 +116,11 @@ class LargeTabulation:
         places = Places.of(self.dimensions, method.place_of(self.by))
         return _effort(method, places, method.task_of(places).budget)
 
+    def events(self, method: TopDown) -> Mapping[str, int]:
+        """Return what a release will be charged, without looking at a record."""
+        places = Places.of(self.dimensions, method.place_of(self.by))
+        return method.task_of(places).budget.events()
+
     def protect(
         self,
         rules: Sequence[Rule] = (),

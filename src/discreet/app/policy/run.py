@@ -26,7 +26,7 @@ from discreet.data.atomic import atomic_directory, written_files
 from discreet.data.dataset import Dataset
 from discreet.data.files import require_file
 from discreet.data.formulas import formula_caution, formula_columns, is_formula
-from discreet.data.job import Job
+from discreet.data.job import Job, ReleaseJob
 from discreet.data.keys import read_key_file
 from discreet.dp.caution import cautions
 from discreet.errors import InputError, nearest
@@ -154,6 +154,7 @@ def check_policy(
     for job in _jobs(policy).values():
         _require_files(job)
         job.rehearse(records.of(job))
+    _require_grants(_jobs(policy).values(), records)
     for service in (*policy.gateways.values(), *policy.retrieval.values()):
         _require_files(service)
         service.check(records.dataset)
@@ -306,6 +307,27 @@ class _Records:
     def of(self, job: Job) -> Any:
         """Return what a job reads. Any: see `Job.open`."""
         return self.dataset if job.shares_records else job.open(self.source)
+
+
+def _require_grants(jobs: Iterable[Job], records: _Records) -> None:
+    """Refuse releases that a ledger's grant does not hold together; nothing is charged."""
+    from discreet.dp.grant import require_grant
+    from discreet.ledger.opening import open_ledger
+
+    charges: dict[tuple[str, str], dict[str, int]] = {}
+    for job in jobs:
+        if not isinstance(job, ReleaseJob) or job.ledger is None:
+            continue
+        opened = records.of(job)
+        for event, times in job.charges(opened).items():
+            found = charges.setdefault((job.ledger, opened.name), {})
+            found[event] = found.get(event, 0) + times
+    for (place, dataset), events in charges.items():
+        if not is_address(place) and not Path(place).exists():
+            require_grant(None, dataset, events)
+            continue
+        with open_ledger(place, read_only=True) as ledger:
+            require_grant(ledger, dataset, events)
 
 
 def _require_files(declared: Declaration) -> None:

@@ -41,6 +41,8 @@ class Relation:
     engine: Engine
     query: exp.Query
     schema: pa.Schema
+    #: How many rows there are, where that is known without asking the engine.
+    rows: int | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -271,7 +273,8 @@ class Engine(abc.ABC):
         import pyarrow as pa
 
         fields = [relation.schema.field(name) for name in columns or relation.columns]
-        count = self.count(relation) if rows is None else rows
+        known = relation.rows if rows is None else rows
+        count = self.count(relation) if known is None else known
         size = sum(width(field.type) for field in fields)
         texts = [f.name for f in fields if pa.types.is_string(f.type)]
         if texts and count > _SAMPLE:  # fewer rows fit, however long their texts are
@@ -302,7 +305,7 @@ class Engine(abc.ABC):
             sql.subquery(relation.query, "t"),
             [*map(sql.column, relation.columns), sql.alias(sql.bigint(counted), ROW)],
         )
-        return self.materialize(self.relation(query))
+        return self.materialize(dataclasses.replace(self.relation(query), rows=relation.rows))
 
     def rank(self, relation: Relation, column: str, *, into: str = "__rank") -> Relation:
         """Add the rank of a column's values, 1 for the smallest, ties broken by `__row`.
@@ -332,7 +335,7 @@ class Engine(abc.ABC):
         relation.require(*columns)
         query = sql.select(sql.subquery(relation.query, "t"), map(sql.column, columns))
         fields = [relation.schema.field(name) for name in columns]
-        return Relation(self, query, pa.schema(fields))
+        return Relation(self, query, pa.schema(fields), relation.rows)
 
     def filter(self, relation: Relation, predicate: exp.Expr) -> Relation:
         """Return the rows for which a predicate, given as a tree, is true."""

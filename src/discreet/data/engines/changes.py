@@ -171,7 +171,7 @@ def joined(relation: Relation, found: Relation) -> Relation:
         sql.subquery(found.query, "a"), on=same, join_type="left"
     )
     fields = [(found if name in new else relation).schema.field(name) for name in order]
-    return Relation(relation.engine, query, pa.schema(fields))
+    return Relation(relation.engine, query, pa.schema(fields), relation.rows)
 
 
 def sample(

@@ -113,7 +113,7 @@ class DuckDB(Engine):
             self._connection.register(held, spelt)
         self._registered.add(held)
         columns = [sql.column(column) for column in rows.column_names]
-        return Relation(self, sql.select(sql.named(held), columns), rows.schema)
+        return Relation(self, sql.select(sql.named(held), columns), rows.schema, rows.num_rows)
 
     def scan(
         self, path: str | Path, *, format: str, options: Mapping[str, Any] | None = None
@@ -225,7 +225,8 @@ class DuckDB(Engine):
         held = name or fresh_name()
         self.execute(_create(held, relation.query, temporary=True))
         columns = [sql.column(column) for column in relation.columns]
-        return Relation(self, sql.select(sql.named(held), columns), relation.schema)
+        query = sql.select(sql.named(held), columns)
+        return Relation(self, query, relation.schema, relation.rows)
 
     def drop(self, relation: Relation) -> None:
         """Let go of what `materialize` or `load` kept."""

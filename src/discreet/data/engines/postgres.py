@@ -173,7 +173,7 @@ class Postgres(Engine):
 
         self._session.run(loaded)
         columns = [sql.column(column) for column in rows.column_names]
-        return Relation(self, sql.select(sql.named(held), columns), rows.schema)
+        return Relation(self, sql.select(sql.named(held), columns), rows.schema, rows.num_rows)
 
     def scan(
         self, path: str | Path, *, format: str, options: Mapping[str, Any] | None = None
@@ -348,7 +348,8 @@ class Postgres(Engine):
 
         self._session.run(kept, needs=_tables(relation.query))
         columns = [sql.column(column) for column in relation.columns]
-        return Relation(self, sql.select(sql.named(held), columns), relation.schema)
+        query = sql.select(sql.named(held), columns)
+        return Relation(self, query, relation.schema, relation.rows)
 
     def drop(self, relation: Relation) -> None:
         """Let go of what `materialize` or `load` kept."""

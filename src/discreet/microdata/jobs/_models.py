@@ -35,9 +35,9 @@ def require_fitting(
     method: Anonymization | None,
 ) -> None:
     """Raise an InputError if a column is missing, undecided, or has two roles."""
-    from discreet.microdata.decided import decided_keys, require_release
+    from discreet.microdata.decided import decided_keys, require_keys
     from discreet.microdata.frequency_set import require_apart
 
     dataset, keys = decided_keys(dataset, quasi or None)
     require_apart(dataset, keys, models)
-    require_release(dataset, changed=keys if method is None else method.covered(keys))
+    require_keys(dataset, keys if method is None else method.covered(keys))

@@ -36,8 +36,8 @@ def masking_methods(help: str, *, spread: bool | None = None, default: Any = MIS
 
 def require_all(methods: tuple[Masking, ...], dataset: Dataset) -> None:
     """Check every method against the columns, and that every column that leaves was decided on."""
-    from discreet.microdata.decided import require_release
+    from discreet.microdata.decided import require_masked
 
     for method in methods:
         method.require(dataset)
-    require_release(dataset, changed={name for method in methods for name in method.changes})
+    require_masked(dataset, methods)

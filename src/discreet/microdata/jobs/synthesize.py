@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from discreet.microdata.jobs._records import RecordsJob
@@ -55,6 +56,15 @@ class Synthesize(RecordsJob):
         from discreet.microdata.synthesis import require_synthesis
 
         require_synthesis(data, self.method)
+
+    def charges(self, data: Dataset) -> Mapping[str, int]:
+        """Return the events of the method, and of the report that is bought with it."""
+        from discreet.microdata.bought import with_report
+
+        spent = self.method.budget()
+        if spent is not None and self.report_budget is not None:
+            spent, _ = with_report(spent, self.report_budget)
+        return {} if spent is None else spent.events
 
     def perform(
         self, data: Dataset, *, rng: Randomness | None, progress: Progress

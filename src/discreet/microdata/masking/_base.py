@@ -54,6 +54,8 @@ class Masking(Member):
     in_engine: ClassVar[bool] = False
     #: Whether categories are drawn whatever the record's other values are, as a married child.
     draws_categories: ClassVar[bool] = False
+    #: Whether no value of the columns it changes is left in any record (pseudonyms).
+    replaces: ClassVar[bool] = False
     #: Whether records may go (sampling).
     drops_records: ClassVar[bool] = False
     #: Whether what was missing is missing afterwards, and nothing else is.

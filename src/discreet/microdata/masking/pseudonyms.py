@@ -50,6 +50,7 @@ class Pseudonyms(ColumnMasking):
     name: ClassVar[str] = "pseudonyms"
     reference: ClassVar[str] = "Krawczyk, Bellare and Canetti, RFC 2104, 1997"
     random: ClassVar[bool] = True
+    replaces: ClassVar[bool] = True
 
     key_file: str | None = parameter(None, help="file with the secret key", file="secret")
     length: int = parameter(32, help="hexadecimal digits of a pseudonym", low=16, high=64)

@@ -352,7 +352,7 @@ def released_columns(data: Dataset, sensitive: str) -> tuple[list[str], tuple[st
     require_countable(data, [*kept, sensitive])
     require_decided(data, kept)  # the sensitive column is decided on by being named
     require_countable(data, [*kept, sensitive])
-    require_harmless(data, kept)
+    require_harmless(data, kept, changed=[sensitive])
     return kept, tuple(name for name in data.columns if name in hidden)
 
 

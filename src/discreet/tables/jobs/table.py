@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from discreet.audit.rules import Rule
@@ -16,7 +16,7 @@ from discreet.progress import Progress
 from discreet.registry import parameter
 from discreet.report import Report
 from discreet.tables.jobs._tables import Tables, TablesJob
-from discreet.tables.large import LargeRelease, tabulate_large
+from discreet.tables.large import LargeRelease, LargeTabulation, tabulate_large
 from discreet.tables.methods import TableMethod
 from discreet.tables.methods._cube import LARGEST, combinations
 from discreet.tables.methods.top_down import TopDown
@@ -127,6 +127,15 @@ class TableJob(TablesJob, ReleaseJob):
         tables, _ = self.with_apriori(self.made(data))
         return [expose(mark(table, self.rules)) for table in tables]
 
+    def charges(self, data: Tables) -> Mapping[str, int]:
+        """Return the events of a method with noise."""
+        if self.method is None or self.method.acting.risk != "noise":
+            return {}
+        if isinstance(self.method, TopDown) and (self.large or self._is_large(data)):
+            assert isinstance(data, Dataset)
+            return self._large(data).events(self.method)
+        return self.method.acting.events(self.with_apriori(self.made(data))[0][0])
+
     def perform(
         self, data: Tables, *, rng: Randomness | None, progress: Progress
     ) -> TableRelease | LinkedRelease | LargeRelease:
@@ -134,9 +143,8 @@ class TableJob(TablesJob, ReleaseJob):
         if self.large or self._is_large(data):
             assert isinstance(data, Dataset)
             assert self.method is not None  # rules or a method that needs none were asked for
-            return tabulate_large(
-                data, self.crossed[0], unit=self.unit, weight=self.weight, missing=self.missing
-            ).protect(method=self.method, rng=rng, progress=progress, **self.memory)
+            large = self._large(data)
+            return large.protect(method=self.method, rng=rng, progress=progress, **self.memory)
         charged = self._charged(data)
         tables, never = self.with_apriori(self.made(data))
         if self.also:
@@ -169,6 +177,11 @@ class TableJob(TablesJob, ReleaseJob):
         with Memory(self.ledger, data, snapshot=self.snapshot) as memory:
             what = titled(asked, self.method)
             return charge(memory.ledger, memory.dataset.name, events[0], what=what)
+
+    def _large(self, data: Dataset) -> LargeTabulation:
+        return tabulate_large(
+            data, self.crossed[0], unit=self.unit, weight=self.weight, missing=self.missing
+        )
 
     def _is_large(self, data: Tables) -> bool:
         """Whether a consistent table has too many cells for one in memory; counts nothing."""
