@@ -16,5 +16,5 @@ def test_disguises_are_drawn():
 def test_schemes_are_drawn(tmp_path):
     table = built(tmp_path, rows=30, schemes=("dpf", "simple-pir"))
     page = retrieval_risk(table, views=40).page().html()
-    assert page.count("<svg") == 1
+    assert page.count("<svg") == 3
     assert "simple-pir" in page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class RetrievalRisk(Report):
 
     def page(self) -> Page:
         """Return the comparison as a page with a picture."""
-        from discreet.page import Page, Section, svg
+        from discreet.page import Page, Section
 
         return Page(
             "Schemes of private retrieval compared",
@@ -73,7 +73,7 @@ class RetrievalRisk(Report):
                 Section(
                     "Privacy against cost",
                     text="Bytes and server time of one look-up, by who must collude to learn the key.",
-                    picture=svg(_picture(self)),
+                    picture=_picture(self),
                 ),
             ),
             lead=f"{self.table}: {self.records:,} records, {self.size:,} bytes.",
@@ -190,30 +190,16 @@ def _linear(table: Published, scheme: Scheme) -> float:
     return time.process_time() - started
 
 
-def _picture(risk: RetrievalRisk) -> Any:
-    # Any: an Altair chart; Altair is imported only where something is drawn.
-    import altair as alt
-    import pandas as pd
+def _picture(risk: RetrievalRisk) -> str:
+    """Return bytes and server time of each scheme, coloured by who must collude to break it."""
+    from discreet.chart import Axis, bars
 
     measures = {"up": "bytes up", "down": "bytes down", "milliseconds": "server CPU ms"}
-    lines = [
-        {
-            "scheme": one.scheme,
-            "broken by": one.broken_by,
-            "measure": words,
-            "value": max(float(getattr(one, field)), 1e-3),
+    drawn = []
+    for field, words in measures.items():
+        lines = {
+            one.scheme: {f"broken by {one.broken_by}": max(float(getattr(one, field)), 1e-3)}
+            for one in risk.schemes
         }
-        for one in risk.schemes
-        for field, words in measures.items()
-    ]
-    bars = alt.Chart(pd.DataFrame(lines)).mark_bar()
-    return (
-        bars.encode(
-            x=alt.X("value:Q", title=None, scale=alt.Scale(type="log")),
-            y=alt.Y("scheme:N", title=None, sort=None),
-            color=alt.Color("broken by:N"),
-            row=alt.Row("measure:N", title=None, sort=list(measures.values())),
-        )
-        .properties(width=460, height=24 * len(risk.schemes))
-        .resolve_scale(x="independent")
-    )
+        drawn.append(bars(lines, Axis(words, is_log=True), title=words))
+    return "".join(drawn)
