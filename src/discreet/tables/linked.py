@@ -19,7 +19,18 @@ from discreet.tables.methods import Protected, TableMethod
 from discreet.tables.release import LinkedRelease, TableRelease
 from discreet.tables.single import protect_one, require_protectable, require_safe
 
-__all__ = ["protect_linked", "split"]
+__all__ = ["protect_linked", "require_linkable", "split"]
+
+
+def require_linkable(method: TableMethod) -> None:
+    """Raise an InputError if a method promises nothing for several tables at once."""
+    if method.acting.linked == "refused":
+        raise InputError(
+            f"{method.name} cannot promise for several linked tables at once",
+            code="linked-method",
+            hint="cross all their attributes in one table, or release each with its share of the "
+            "budget",
+        )
 
 
 def protect_linked(
@@ -30,13 +41,6 @@ def protect_linked(
     progress: Progress,
 ) -> LinkedRelease:
     """Protect tables that share cells, or several measures of the same records, as one."""
-    if method.acting.linked == "refused":
-        raise InputError(
-            f"{method.name} cannot promise for several linked tables at once",
-            code="linked-method",
-            hint="cross all their attributes in one table, or release each with its share of the "
-            "budget",
-        )
     for table in tables:
         table.require_additive()
     if method.across_measures and len({(t.statistic, t.measure) for t in tables}) > 1:

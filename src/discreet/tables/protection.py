@@ -17,7 +17,7 @@ from discreet.dp.grant import charge
 from discreet.errors import InputError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
-from discreet.tables.linked import protect_linked, split
+from discreet.tables.linked import protect_linked, require_linkable, split
 from discreet.tables.measures import told_apart
 from discreet.tables.methods import FAMILY, TableMethod
 from discreet.tables.methods.suppression import Suppression
@@ -127,6 +127,8 @@ def protect(
     rng = Randomness.secure() if rng is None else rng
     tables = [table] if isinstance(table, Table) else list(table)
     _require_names(tables)
+    if not isinstance(table, Table):
+        require_linkable(method)  # before anything is charged
     if all(one.status is None for one in tables):
         require_rules(rules, method)
     rules = _with_defaults(rules, tables, method)

@@ -21,6 +21,7 @@ from discreet.dp.noise import add_gaussian, gaussian_loss
 from discreet.errors import InputError, RefusedError
 from discreet.progress import silent
 from discreet.tables.jobs.table import TableJob
+from discreet.tables.protection import protect
 
 BY = ("region", "sex", "age")
 TREE = {"Land": {"N": ["n1", "n2", "n3"], "S": ["s1", "s2"], "W": []}}
@@ -198,6 +199,17 @@ def test_what_cannot_be_promised_is_refused_before_anything_is_charged(
     with pytest.raises(InputError) as raised:
         table().protect(method=dc.TopDown(**settings), ledger=place)
     assert raised.value.code == code
+    with dc.open_ledger(place) as ledger:
+        assert not ledger.spent("people", "dataset")
+
+
+def test_linked_tables_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
+    place = granting(tmp_path / "ledger.db", 5.0)
+    rows = people()
+    two = [dc.tabulate(rows, by=["region", name]) for name in ("sex", "age")]
+    with pytest.raises(InputError) as raised:
+        protect(two, (), dc.TopDown(rho=0.1), ledger=place)
+    assert raised.value.code == "linked-method"
     with dc.open_ledger(place) as ledger:
         assert not ledger.spent("people", "dataset")
 
