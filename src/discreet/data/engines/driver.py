@@ -160,7 +160,7 @@ def metering() -> Iterator[Meter]:
     >>> with metering() as meter:
     ...     _ = people.frequencies(["age"])
     >>> [(part.kind, part.rows) for part in meter.outflow().parts]
-    [('aggregates', 1), ('frequency sets', 2)]
+    [('frequency sets', 2)]
     """
     meter = Meter()
     before, _here.meters = _here.meters, (*_here.meters, meter.counted)
