@@ -207,7 +207,7 @@ def test_only_one_release_again_keeps_the_documents(tmp_path, monkeypatch):
         "releases:\n"
         "  - {name: a, kind: table, by: [sex], rules: [{minimum-frequency: 3}]}\n"
         "  - {name: b, kind: table, by: [icd], rules: [{minimum-frequency: 3}]}\n"
-        "about: {purpose: x, pdf: false}\n"
+        "about: {purpose: x, period: 2024, pdf: false}\n"
     )
     run_policy(tmp_path / "p.yaml", tmp_path / "out")
     run_policy(tmp_path / "p.yaml", tmp_path / "out", only=("a",))

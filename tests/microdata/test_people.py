@@ -266,3 +266,18 @@ def test_the_column_that_says_whose_a_record_is_never_leaves(role):
             release()
         assert caught.value.code == "contradicting-roles"
     assert "person" in dc.permute(data, sensitive="ill", k=2).facts.dropped
+
+
+def test_the_verdict_says_that_records_were_counted_where_no_unit_is_declared():
+    rows = pd.DataFrame({"age": [30] * 6, "who": [1] * 6, "icd": ["a", "b"] * 3})
+    told = {}
+    for unit in (None, "who"):
+        people = dc.read(
+            rows.assign(who=range(6)) if unit else rows,
+            roles={"age": "quasi", "who": "identifier", "icd": "confidential"},
+            unit=unit,
+        )
+        safe = dc.anonymize(people, models=[dc.KAnonymity(5)], method=dc.Mondrian())
+        told[unit] = safe.verdict
+    assert "each record counted as one person" in told[None]
+    assert "each record" not in told["who"]

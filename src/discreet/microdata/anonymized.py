@@ -221,6 +221,8 @@ class Anonymized(MicrodataRelease):
         sets = self._partial_keys
         if sets:
             promises += " by " + " and by ".join(" and ".join(keys) for keys in sets) + " alone"
+        if self.original.unit is None:
+            promises += "; each record counted as one person"
         words = f"{found} under: {promises}; {self.suppressed:,} of {records:,} records ({share:.1%}) suppressed"
         if self.guess is not None:
             known = "one of these sets of keys" if sets else "every quasi-identifier"

@@ -161,6 +161,7 @@ class MicrodataRelease(Release):
         k = self.smallest_class
         promise = (
             f"safe under k-anonymity with k = {k}"
+            + (", each record counted as one person" if self.original.unit is None else "")
             if k > 1
             else f"not k-anonymous: {alone:,} of {self.risk.records:,} records are alone in their class"
         )

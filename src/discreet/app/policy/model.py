@@ -54,6 +54,9 @@ class Server(_Part):
 class About(_Part):
     """What the hand-over document of every release says besides what the release states itself."""
 
+    # A year stands without quotes: `period: 2024`.
+    model_config = pydantic.ConfigDict(coerce_numbers_to_str=True)
+
     title: str = pydantic.Field("", max_length=200)
     purpose: str = pydantic.Field("", max_length=4000, description="what the data are for")
     source: str = pydantic.Field("", max_length=4000, description="where the records come from")
