@@ -327,7 +327,7 @@ def question_about(name: str, kind: str) -> str | None:
     """Return what to ask about a column that is read as text for now; None where all is sure.
 
     >>> question_about("pay", "number:?.")
-    'pay: is 1.234 more than a thousand, or less than two? Read as text; say --thousands . or --decimal .'
+    'pay: is 1.234 more than a thousand, or less than two? Read as text; write --thousands . or --decimal .'
     """
     if kind == UNSURE:
         return (
@@ -337,12 +337,12 @@ def question_about(name: str, kind: str) -> str | None:
     if kind in _THOUSANDS.values():
         return (
             f"{name}: is 1{mark}234 more than a thousand, or less than two? Read as text; "
-            f"say --thousands {mark} or --decimal {mark}"
+            f"write --thousands {mark} or --decimal {mark}"
         )
     if kind in _OTHER.values():
         return (
             f"{name}: codes, or numbers? They have {mark!r} where other columns have another decimal "
-            f"mark. Read as text; if they are codes, say --type {name}=nominal"
+            f"mark. Read as text; if they are codes, write --type {name}=nominal"
         )
     return None
 
