@@ -71,6 +71,13 @@ def test_failed_formulas_are_named_and_refused(tmp_path):
     assert caught.value.code == "error-cells"
 
 
+def test_one_mark_cannot_be_that_of_thousands_and_of_decimals(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("a;b\n12.5;x\n")
+    with pytest.raises(InputError, match="before thousands and before decimals"):
+        read(file, decimal=".", thousands=".")
+
+
 @pytest.mark.slow
 def test_ten_million_rows_with_dates_and_marks_as_people_write_them(tmp_path):
     import duckdb

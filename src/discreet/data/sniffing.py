@@ -126,6 +126,13 @@ def sniff(
     _require_said(dates, skip, footer, file)
     if thousands and decimal is None and thousands in ".,":
         decimal = "," if thousands == "." else "."
+    if thousands and thousands == decimal:
+        raise InputError(
+            f"{decimal!r} cannot stand before thousands and before decimals",
+            code="unknown-option",
+            hint="say one of decimal and thousands, or two different marks",
+            file=file,
+        )
     csv_text.require_marks(file, delimiter=delimiter, quote=quote, decimal=decimal)
     parts, whole = csv_text.sample(file)
     csv_text.refuse_binary(parts[0], file)
