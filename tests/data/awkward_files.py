@@ -42,6 +42,9 @@ class Awkward:
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     #: Words that `describe` must show about how it was read.
     shown: tuple[str, ...] = ()
+    #: What the one question about it says, and the options that answer it.
+    asks: str | None = None
+    answer: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def text(name: str, content: str, encoding: str = "utf-8") -> Callable[[Path], Path]:
@@ -171,10 +174,12 @@ def add(
     refused: str | None = None,
     *,
     shown: tuple[str, ...] = (),
+    asks: str | None = None,
+    answer: dict[str, Any] | None = None,
     **options: Any,
 ) -> None:
     assert name not in CORPUS
-    CORPUS[name] = Awkward(make, expected, refused, options, shown)
+    CORPUS[name] = Awkward(make, expected, refused, options, shown, asks, answer or {})
 
 
 _ROWS = [
@@ -285,6 +290,55 @@ add(
     {"a": ["1,5", "2.5"], "b": ["x", "y"]},
     "mixed-decimals",
 )
+_TRADES = {"nace": ["10.11", "25.62"], "umsatz": [1.5, 2.5]}
+add(
+    "codes-beside-decimal-commas",
+    text("a.csv", "nace;umsatz\n10.11;1,5\n25.62;2,5\n"),
+    _TRADES,
+    asks="--type nace=nominal",
+    answer={"types": {"nace": "nominal"}},
+)
+_SALES = {"b": ["x", "y", "x"], "sales": [3906.0, 39967.0, 12.0]}
+for _mark in ".,":
+    add(
+        f"thousands-or-decimals{_mark}",
+        text("a.csv", "b;sales\nx;3.906\ny;39.967\nx;12\n".replace(".", _mark)),
+        _SALES,
+        asks=f"--thousands {_mark}",
+        answer={"thousands": _mark},
+    )
+    add(
+        f"decimals-not-thousands{_mark}",
+        text("a.csv", "b;sales\nx;3.906\ny;39.967\nx;12\n".replace(".", _mark)),
+        {"b": ["x", "y", "x"], "sales": [3.906, 39.967, 12.0]},
+        asks=f"--decimal {_mark}",
+        answer={"decimal": _mark},
+    )
+add(
+    "thousands-of-one-length-beside-decimals",
+    text("a.csv", "sales;pay\n3.906;1,5\n4.123;2,5\n"),
+    {"sales": [3906.0, 4123.0], "pay": [1.5, 2.5]},
+    asks="--thousands .",
+    answer={"thousands": "."},
+)
+add(
+    "excel-thousands-as-texts",
+    workbook({"D": [["b", "sales"], ["x", "3.906"], ["y", "39.967"], ["x", "12"]]}),
+    _SALES,
+    asks="--thousands .",
+    answer={"thousands": "."},
+)
+for _name, _value in {"zero": "0.125", "digits": "12.3405", "long": "1234.567"}.items():
+    add(
+        f"decimals-by-{_name}",
+        text("a.csv", f"b;w\nx;1.234\ny;{_value}\n"),
+        {"b": ["x", "y"], "w": [1.234, float(_value)]},
+    )
+add(
+    "decimals-by-another-column",
+    text("a.csv", "w;v\n1.234;0.5\n5.678;1.5\n"),
+    {"w": [1.234, 5.678], "v": [0.5, 1.5]},
+)
 add("iso-dates", text("a.csv", "d,n\n2024-01-31,1\n"), {"d": [DAY(2024, 1, 31)], "n": [1]})
 _DAYS = {"d": [DAY(2024, 1, 31), DAY(2024, 2, 1)], "n": [1, 2]}
 add("days-first", text("a.csv", "d,n\n31/01/2024,1\n01/02/2024,2\n"), _DAYS, shown=("dd/mm/yyyy",))
@@ -301,7 +355,8 @@ add(
     "unsure-dates",
     text("a.csv", "d,n\n01/02/2024,1\n03/02/2024,2\n"),
     {"d": [DAY(2024, 2, 1), DAY(2024, 2, 3)], "n": [1, 2]},
-    "unsure-dates",
+    asks="--dates day",
+    answer={"dates": "day"},
 )
 add(
     "one-column-tells-the-order",
@@ -331,10 +386,54 @@ add(
     "total-below",
     text("a.csv", PLAIN + "Total,126,3003.75\n"),
     REGIONS,
-    "unsure-total",
+    asks="--footer 1",
+    answer={"footer": 1},
 )
 add(
-    "excel-total-below", workbook({"D": [*_ROWS, ["Total", 126, 3003.75]]}), REGIONS, "unsure-total"
+    "total-and-note-below",
+    text("a.csv", PLAIN + "Summe,,3003.75\n\nQuelle: Amt\n"),
+    REGIONS,
+    asks="--footer 3",
+    answer={"footer": 3},
+)
+add("note-right-below", text("a.csv", PLAIN + "Source: the office,,\n"), REGIONS)
+add(
+    "records-of-one-value",
+    text("a.csv", "city,n,m\nNew York,,\nRome,1,2\nLos Angeles,,\n"),
+    {"city": ["New York", "Rome", "Los Angeles"], "n": [None, 1, None], "m": [None, 2, None]},
+)
+_PARTS = {"a": ["x", "Zwischensumme A", "z"], "n": [1, 1, 3], "m": [1, 1, 2]}
+add(
+    "subtotals",
+    text("a.csv", "a,n,m\nx,1,1\nZwischensumme A,1,1\nz,3,2\n"),
+    _PARTS,
+    asks="line 3: a total",
+)
+add(
+    "excel-subtotals",
+    workbook({"D": [["a", "n", "m"], ["x", 1, 1], ["Zwischensumme A", 1, 1], ["z", 3, 2]]}),
+    _PARTS,
+    asks="row 3: a total",
+)
+add(
+    "excel-total-below",
+    workbook({"D": [*_ROWS, ["Total", 126, 3003.75]]}),
+    REGIONS,
+    asks="--footer 1",
+    answer={"footer": 1},
+)
+add(
+    "excel-total-and-note-right-below",
+    workbook({"D": [*_ROWS, ["Total", 126, 3003.75], ["Source: the office"]]}),
+    REGIONS,
+    asks="--footer 2",
+    answer={"footer": 2},
+)
+add(
+    "excel-note-right-below",
+    workbook({"D": [*_ROWS, ["Source: the office"]]}),
+    REGIONS,
+    shown=("left out below",),
 )
 add(
     "json",
@@ -440,6 +539,7 @@ add(
     "excel-errors",
     workbook({"D": [["a", "n"], ["#N/A", 1], [5, 2]]}),
     {"a": [None, 5], "n": [1, 2]},
+    asks="sheet 'D': 1 cell with #N/A (A2)",
 )
 add("excel-empty-column", workbook({"D": [["a", None, "n"], [1, None, 2]]}), {"a": [1], "n": [2]})
 add(

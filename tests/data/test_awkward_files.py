@@ -8,7 +8,7 @@ import re
 
 import pandas
 import pytest
-from tests.data.awkward_files import CORPUS
+from tests.data.awkward_files import CORPUS, workbook
 
 from discreet.data.dataset import read
 from discreet.errors import InputError
@@ -36,15 +36,13 @@ def follow(path, hint, options):
 def opened(path, case):
     """Return what is read, at once or after the hint is followed."""
     if case.refused is None:
-        return read(path, **case.options)
-    if case.refused == "unsure-dates":
-        (question,) = read(path, **case.options).reading.questions
-        assert "--dates day" in question
-        return read(path, dates="day")
-    if case.refused == "unsure-total":
-        (question,) = read(path, **case.options).reading.questions
-        assert "--footer 1" in question
-        return read(path, footer=1)
+        found = read(path, **case.options)
+        asked = () if found.reading is None else found.reading.questions
+        assert len(asked) == (case.asks is not None)
+        if case.asks is None:
+            return found
+        assert case.asks in asked[0]
+        return read(path, **case.options, **case.answer)
     with pytest.raises(InputError) as caught:
         read(path, **case.options)
     assert caught.value.code == case.refused
@@ -63,6 +61,21 @@ def test_awkward_files_are_read_rightly(name, tmp_path):
 
 def test_the_corpus_is_large_enough():
     assert len(CORPUS) >= 60
+
+
+def test_failed_formulas_are_named_and_refused(tmp_path):
+    rows = [["a", "n", "m"], ["x", "#REF!", 1], ["y", 2, "#DIV/0!"], ["z", "#N/A", 3]]
+    book = workbook({"Cover": [["About"]], "A & B": rows})(tmp_path)
+    with pytest.raises(InputError, match=r"sheet 'A & B' has 2 cells .* B2, C3") as caught:
+        read(book)
+    assert caught.value.code == "error-cells"
+
+
+def test_one_mark_cannot_be_that_of_thousands_and_of_decimals(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("a;b\n12.5;x\n")
+    with pytest.raises(InputError, match="before thousands and before decimals"):
+        read(file, decimal=".", thousands=".")
 
 
 @pytest.mark.slow

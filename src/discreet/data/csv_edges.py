@@ -1,8 +1,8 @@
 """Lines around the table of a CSV file: titles above the header, notes below.
 
 A line with at most one filled field is a title where the table has not begun. After the last record
-it is a note if it is short of fields or stands below an empty line; a record with all its fields may
-well hold one value only, so it stays.
+it is a note if it is short of fields, stands below an empty line, or is a sentence in the first field
+where no record has one value only.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["is_note", "is_total", "notes", "titles"]
+__all__ = ["asked_subtotals", "is_note", "is_remark", "is_total", "notes", "subtotals", "titles"]
 
 _TOTAL = re.compile(
     r"(grand |sub-?)?(totals?|totaux|totale|sum|summe|gesamt|insgesamt|suma|somme|totaal|i alt)\W*",
     re.IGNORECASE,
 )
+_SUBTOTAL = re.compile(
+    r"(sub-?total|sous-total|subtotaal|subtotale|zwischensumme|teilsumme|summe)\b", re.IGNORECASE
+)
+_SENTENCE = re.compile(r"[^\W\d].*[\s:]|^\*")
 #: Records above the header that are looked at.
 _MOST = 30
 
@@ -35,6 +39,37 @@ def is_total(fields: Sequence[str]) -> bool:
     (True, False)
     """
     return any(_TOTAL.fullmatch(field.strip()) for field in fields)
+
+
+def subtotals(records: Sequence[Numbered]) -> tuple[int, ...]:
+    """Return the lines that seem to be totals of some records above them.
+
+    >>> subtotals([(2, ["a", "1"]), (3, ["Subtotal A", "1"]), (4, ["Summers", "2"])])
+    (3,)
+    """
+    return tuple(
+        line
+        for line, fields in records
+        if any(_SUBTOTAL.match(field.strip()) or is_total([field]) for field in fields)
+    )
+
+
+def asked_subtotals(lines: Sequence[int], word: str) -> tuple[str, ...]:
+    """Return what is asked about totals inside a table; `word` is line or row.
+
+    >>> asked_subtotals((14, 27), "row")
+    ('rows 14, 27: totals of records above? Read as records; if they are, delete them in the file',)
+    """
+    if not lines:
+        return ()
+    shown = ", ".join(f"{line:,}" for line in lines[:5]) + (
+        f" and {len(lines) - 5:,} more" if len(lines) > 5 else ""
+    )
+    if len(lines) == 1:
+        told = "a total of records above? Read as a record; if it is, delete it in the file"
+        return (f"{word} {shown}: {told}",)
+    told = "totals of records above? Read as records; if they are, delete them in the file"
+    return (f"{word}s {shown}: {told}",)
 
 
 def titles(records: Sequence[Numbered]) -> int:
@@ -66,6 +101,16 @@ def is_note(fields: Sequence[str], width: int) -> bool:
     return width >= 3 and len(fields) < width and _filled(fields) <= 1
 
 
+def is_remark(cells: Sequence[str]) -> bool:
+    """Whether a row has a sentence in its first cell and nothing else, as notes have.
+
+    >>> is_remark(["Source: the office", "", ""]), is_remark(["P-31", "", ""])
+    (True, False)
+    """
+    first = cells[0].strip()
+    return _filled(cells) == 1 and len(cells) > 2 and bool(_SENTENCE.search(first))
+
+
 def notes(records: Sequence[Numbered], width: int) -> int:
     """Return how many of the last records are notes, with empty ones between them.
 
@@ -82,4 +127,9 @@ def notes(records: Sequence[Numbered], width: int) -> int:
             break
         if is_note(fields, width) or (width >= 3 and below_gap):
             best = found
+    for found, place in enumerate(range(len(records) - 1 - best, 0, -1), start=best + 1):
+        if is_total(records[place][1]) or not is_remark(records[place][1]):
+            rest = records[1 : place + 1]
+            # Where other records have one value only, the last one may be a record too.
+            return best if any(_filled(fields) == 1 for _, fields in rest) else found - 1
     return best

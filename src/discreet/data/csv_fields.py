@@ -19,6 +19,7 @@ __all__ = [
     "grouping",
     "has_header",
     "is_empty_column",
+    "question_about",
     "require_names",
     "type_of",
     "wider",
@@ -26,12 +27,21 @@ __all__ = [
 
 #: The type of dates that may be read with the day or with the month first.
 UNSURE = "date:?"
+#: … of numbers whose mark may stand before thousands or before decimals,
+_THOUSANDS = {".": "number:?.", ",": "number:?,"}
+#: … and of those with the mark that is not the file's decimal mark: codes such as 10.11.
+_OTHER = {".": "number:!.", ",": "number:!,"}
 
 #: Texts that mean "no value", where a file uses them.
 MISSING = frozenset({"NA", "N/A", "n/a", "<NA>", "NaN", "nan", "null", "NULL", "?", "."})
 _INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 _POINT = re.compile(r"[+-]?(\d{1,30}(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d{1,3})?")
+_POINTED = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d{1,3})?")
+#: Numbers that can be whole, with a mark before thousands.
+_WHOLE = {m: re.compile(rf"[+-]?(0|[1-9]\d{{0,2}}({re.escape(m)}\d{{3}})?)") for m in ".,"}
+#: Numbers with a decimal point that no code of a classification looks like.
+_NO_CODE = re.compile(r"-\d*\.\d+|0?\.\d+|\d{4,}\.\d+|\d+\.\d{4,}")
 _DIGITS = re.compile(r"\d{1,40}")
 _ZEROS = re.compile(r"[+-]?0\d+")
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
@@ -91,8 +101,40 @@ def require_names(names: Sequence[str], file: Path, line: int) -> None:
         )
 
 
-def decimal_mark(columns: Sequence[Sequence[str]], delimiter: str) -> str:
-    """Return the decimal mark of the numbers: a comma if some column has them and no other text."""
+def _may_be_thousands(values: Sequence[str], mark: str) -> bool:
+    """Whether every mark of a column may stand before thousands, as in 1.234 beside 12.
+
+    >>> _may_be_thousands(["1.234", "12"], "."), _may_be_thousands(["1.234", "0.125"], ".")
+    (True, False)
+    """
+    return any(mark in v for v in values) and all(map(_WHOLE[mark].fullmatch, values))
+
+
+def decimal_mark(columns: Sequence[Sequence[str]], delimiter: str) -> tuple[str, bool]:
+    """Return the decimal mark of the numbers, and whether some column makes it sure.
+
+    It is a comma if some column has them and no other text. Columns that may have thousands, and
+    points that may be those of codes, make nothing sure.
+
+    >>> decimal_mark([["1.234", "12"]], ";"), decimal_mark([["1,5"], ["1.234"]], ";")
+    (('.', False), (',', True))
+    """
+    telling = [v for v in columns if not any(_may_be_thousands(v, mark) for mark in ".,")]
+    if _decimal_mark(telling, delimiter) == ",":
+        return ",", True
+    if any(
+        all(map(_POINT.fullmatch, values)) and any(map(_NO_CODE.fullmatch, values))
+        for values in telling
+    ):
+        return ".", True
+    has_points = any(
+        all(map(_POINT.fullmatch, values)) and any("." in value for value in values)
+        for values in telling
+    )
+    return "." if has_points else _decimal_mark(columns, delimiter), False
+
+
+def _decimal_mark(columns: Sequence[Sequence[str]], delimiter: str) -> str:
     if delimiter[0] == "," and not any(_COMMA.fullmatch(v) for values in columns for v in values):
         return "."
     for values in columns:
@@ -210,10 +252,12 @@ def type_of(
     *,
     thousands: str = "",
     dates: str | None = None,
+    is_sure: bool = False,
 ) -> str:
     """Return the type of a column from its distinct values, or say in which line it is broken.
 
-    Dates that are not ISO are of the type ``date:%d/%m/%Y``, or `UNSURE`.
+    Dates that are not ISO are of the type ``date:%d/%m/%Y``, or `UNSURE`. Unless the marks
+    are sure, numbers that may have thousands (1.234) get a type that `question_about` asks about.
     """
 
     def line_of(wanted: str) -> int | None:
@@ -238,7 +282,10 @@ def type_of(
     if written is not None:
         return written
     if thousands and all(_grouped(thousands, decimal).fullmatch(value) for value in values):
-        return "number" if _are_amounts(values, thousands, decimal) else "text"
+        if _are_amounts(values, thousands, decimal) or (is_sure and _are_short(values, thousands)):
+            return "number"
+        is_open = thousands in _THOUSANDS and _are_short(values, thousands)
+        return _THOUSANDS[thousands] if is_open else "text"
     finite = [value for value in values if not _INFINITE.fullmatch(value)]
     if not finite or not all(_POINT.fullmatch(v) or _COMMA.fullmatch(v) for v in finite):
         return "text"
@@ -252,8 +299,13 @@ def type_of(
             line=line_of(bad),
             column=name,
         )
-    other = _COMMA if decimal == "." else re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d{1,3})?")
+    other = _COMMA if decimal == "." else _POINTED
     bad_mark = next((value for value in values if other.fullmatch(value)), None)
+    for mark in ".,":
+        if _may_be_thousands(values, mark) and not (is_sure and mark == decimal):
+            return _THOUSANDS[mark]
+    if bad_mark is not None and not any(decimal in value for value in values):
+        return _OTHER["," if decimal == "." else "."]
     if bad_mark is not None:
         raise InputError(
             f"column {name!r} mixes decimal commas and decimal points",
@@ -267,6 +319,34 @@ def type_of(
     return "number"
 
 
+def _are_short(values: Sequence[str], thousands: str) -> bool:
+    return all(value.count(thousands) <= 1 for value in values)
+
+
+def question_about(name: str, kind: str) -> str | None:
+    """Return what to ask about a column that is read as text for now; None where all is sure.
+
+    >>> question_about("pay", "number:?.")
+    'pay: is 1.234 more than a thousand, or less than two? Read as text; write --thousands . or --decimal .'
+    """
+    if kind == UNSURE:
+        return (
+            f"{name}: dates with the day or the month first? Read as text; say --dates day or month"
+        )
+    mark = kind[-1]
+    if kind in _THOUSANDS.values():
+        return (
+            f"{name}: is 1{mark}234 more than a thousand, or less than two? Read as text; "
+            f"write --thousands {mark} or --decimal {mark}"
+        )
+    if kind in _OTHER.values():
+        return (
+            f"{name}: codes, or numbers? They have {mark!r} where other columns have another decimal "
+            f"mark. Read as text; if they are codes, write --type {name}=nominal"
+        )
+    return None
+
+
 def wider(one: str | None, other: str) -> str:
     """Return the narrowest type that holds the values of both."""
     if one is None or one == other:
@@ -275,6 +355,11 @@ def wider(one: str | None, other: str) -> str:
     if UNSURE in pair:
         (known,) = pair - {UNSURE}
         return known if known.startswith(("date:", "datetime:")) else "text"
+    asked = pair & {*_THOUSANDS.values(), *_OTHER.values()}
+    if asked and len(pair | {"integer", "number"}) == 3:
+        # A decimal somewhere settles what thousands are; another mark is asked about anyhow.
+        (kind,) = asked
+        return "number" if "number" in pair and kind in _THOUSANDS.values() else kind
     if pair == {"integer", "number"}:
         return "number"
     return "datetime" if pair == {"date", "datetime"} else "text"

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from discreet.data import csv_text
-from discreet.data.csv_edges import is_note, is_total, notes, titles
+from discreet.data.csv_edges import is_note, is_total, notes, subtotals, titles
 from discreet.data.csv_fields import (
     MISSING,
     UNSURE,
@@ -25,6 +25,7 @@ from discreet.data.csv_fields import (
     grouping,
     has_header,
     is_empty_column,
+    question_about,
     require_names,
     type_of,
     wider,
@@ -63,10 +64,15 @@ class CsvFormat:
     #: The lines on which the table begins and ends; None: with the file.
     first: int = 1
     last: int | None = None
-    #: Columns of dates that may have the day or the month first; they are read as text.
-    unsure: tuple[str, ...] = ()
-    #: The line of a last record that seems to be a total.
+    #: What is asked about columns that are read as text until it is said.
+    questions: tuple[str, ...] = ()
+    #: Whether the decimal mark and that of thousands were said, or are told by some column.
+    is_sure: bool = False
+    #: The line of a last record that seems to be a total, and how many lines it ends the file with.
     total: int | None = None
+    below: int = 0
+    #: Lines inside the table that seem to be totals of those above.
+    subtotals: tuple[int, ...] = ()
 
     def without_empty(self) -> CsvFormat:
         """Return the format of the columns that have a name or values."""
@@ -117,8 +123,17 @@ def sniff(
     (';', ',', 'latin-1', ('text', 'number'), ('', 'NA'))
     """
     file = require_file(path)
-    csv_text.require_marks(file, delimiter=delimiter, quote=quote, decimal=decimal)
     _require_said(dates, skip, footer, file)
+    if thousands and decimal is None and thousands in ".,":
+        decimal = "," if thousands == "." else "."
+    if thousands and thousands == decimal:
+        raise InputError(
+            f"{decimal!r} cannot stand before thousands and before decimals",
+            code="unknown-option",
+            hint="say one of decimal and thousands, or two different marks",
+            file=file,
+        )
+    csv_text.require_marks(file, delimiter=delimiter, quote=quote, decimal=decimal)
     parts, whole = csv_text.sample(file)
     csv_text.refuse_binary(parts[0], file)
     codec = csv_text.find_encoding(parts, encoding, file, whole=whole)
@@ -150,9 +165,6 @@ def sniff(
     start = records[0][0] if skip is None else skip + 1
     line, lowest = records[-1]
     total = line if whole and footer is None and len(records) > 2 and is_total(lowest) else None
-    head = len(records)
-    for text in chunks[1:]:
-        records += csv_text.chunk_records(text, split, mark, len(records[0][1]))
     said = CsvFormat(
         split,
         codec,
@@ -161,8 +173,14 @@ def sniff(
         thousands=thousands or "",
         first=start,
         last=last,
+        is_sure=bool(decimal or thousands),
         total=total,
+        below=_last_line(file, codec, 0) - total + 1 if total else 0,
+        subtotals=subtotals(records[1 : len(records) - (total is not None)]),
     )
+    head = len(records)
+    for text in chunks[1:]:
+        records += csv_text.chunk_records(text, split, mark, len(records[0][1]))
     found = _judge(records, said, header, na, file, dates=dates, texts=texts, head=head)
     if thorough and not whole:
         return _walk(file, found, na, dates=dates, texts=texts, is_open=footer is None)
@@ -243,6 +261,7 @@ def _walk(
                     file,
                     thousands=form.thousands,
                     dates=dates,
+                    is_sure=form.is_sure,
                 )
                 types[place] = wider(types[place], kind)
     wide = tuple(
@@ -295,9 +314,17 @@ def _judge(
     kept = [[value for value in values if value not in missing] for values in columns]
     grouped = grouping(kept, form.decimal) if not form.thousands else None
     thousands, decimal = grouped or (form.thousands, form.decimal)
-    decimal = decimal or decimal_mark(kept, form.delimiter)
+    is_sure = form.is_sure
+    if not decimal:
+        decimal, is_sure = decimal_mark(kept, form.delimiter)
     form = dataclasses.replace(
-        form, decimal=decimal, thousands=thousands, header=header, na=tuple(na), names=names
+        form,
+        decimal=decimal,
+        thousands=thousands,
+        is_sure=is_sure,
+        header=header,
+        na=tuple(na),
+        names=names,
     )
     data = records[1:] if header else records
 
@@ -315,6 +342,7 @@ def _judge(
             file,
             thousands=thousands,
             dates=order,
+            is_sure=is_sure,
         )
 
     types = [typed(place, dates) for place in range(width)]
@@ -327,11 +355,10 @@ def _judge(
 
 
 def _settled(form: CsvFormat) -> CsvFormat:
-    """Return the format with dates of unknown order as texts, and their names set apart."""
-    pairs = zip(form.names, form.types, strict=True)
-    unsure = tuple(name for name, kind in pairs if kind == UNSURE)
-    types = tuple("text" if kind == UNSURE else kind for kind in form.types)
-    return dataclasses.replace(form, types=types, unsure=unsure)
+    """Return the format with what is not sure as texts, and what is to be asked about it."""
+    asked = [question_about(*pair) for pair in zip(form.names, form.types, strict=True)]
+    types = tuple("text" if text else kind for text, kind in zip(asked, form.types, strict=True))
+    return dataclasses.replace(form, types=types, questions=tuple(filter(None, asked)))
 
 
 def _above(records: Sequence[tuple[int, list[str]]]) -> int:

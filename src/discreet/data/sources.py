@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.data.canonical import canonical, canonical_rows
 from discreet.data.codes import code_text
+from discreet.data.csv_edges import asked_subtotals
 from discreet.data.engines.base import Engine, Relation, connect
 from discreet.data.engines.spelling import require_distinct
 from discreet.data.frames import Library
@@ -199,7 +200,11 @@ def _together(
                 for rows in tables
             ]
     rows = pa.concat_tables(tables, promote_options="permissive")
-    return engine.load(rows), None if reading is None else _several(reading, len(files))
+    if reading is None:
+        return engine.load(rows), None
+    asked = dict.fromkeys(each for _, one in opened if one for each in one.questions)
+    reading = dataclasses.replace(reading, questions=tuple(asked))
+    return engine.load(rows), _several(reading, len(files))
 
 
 def _several(reading: Reading, count: int) -> Reading:
@@ -264,8 +269,8 @@ _OPTIONS: dict[str, set[str]] = {
         *("delimiter", "encoding", "decimal", "quote", "header", "na"),
         *("dates", "thousands", "skip", "footer"),
     },
-    "excel": {"sheet", "header", "skip", "footer", "dates"},
-    "ods": {"sheet", "header", "skip", "footer", "dates"},
+    "excel": {"sheet", "header", "skip", "footer", "dates", "decimal", "thousands"},
+    "ods": {"sheet", "header", "skip", "footer", "dates", "decimal", "thousands"},
     "spss": {"labels"},
     "stata": {"labels"},
     "sas": {"labels"},
@@ -296,12 +301,9 @@ def csv_reading(form: CsvFormat) -> Reading:
         Guess("dates", f"{_shown(pattern)}, as in {name}", "dates")
         for pattern, name in written.items()
     ]
-    questions = tuple(
-        f"{name}: dates with the day or the month first? Read as text; say --dates day or month"
-        for name in form.unsure
-    )
+    questions = (*form.questions, *asked_subtotals(form.subtotals, "line"))
     if form.total is not None:
-        asked = f"line {form.total:,}: a total of the records above? Read as a record; if it is one, say --footer 1"
+        asked = f"line {form.total:,}: a total of the records above? Read as a record; if it is one, say --footer {form.below}"
         questions = (*questions, asked)
     return Reading("csv", tuple(guesses), questions)
 

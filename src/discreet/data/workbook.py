@@ -15,17 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.data.codes import code_text
-from discreet.data.csv_edges import is_total
+from discreet.data.csv_edges import asked_subtotals, is_remark, is_total, subtotals
 from discreet.data.csv_fields import (
     MISSING,
-    UNSURE,
     has_header,
     is_empty_column,
+    question_about,
     require_names,
     type_of,
 )
 from discreet.data.files import typed_column
 from discreet.data.reading import Guess, Reading, needs_extra
+from discreet.data.workbook_errors import refuse_errors
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def read_workbook(
     skip: int | None = None,
     footer: int | None = None,
     dates: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
     texts: Sequence[str] = (),
 ) -> tuple[pa.Table, Reading]:
     """Return the records of a workbook and what was guessed.
@@ -65,6 +68,8 @@ def read_workbook(
         Whether there is a row of names; how many rows stand above it and below the last record.
     dates
         "day" or "month": which comes first in dates that are written as texts.
+    decimal, thousands
+        The marks in numbers that are written as texts.
     texts
         Columns to be read as texts whatever they look like.
     """
@@ -76,23 +81,33 @@ def read_workbook(
         raise InputError(
             f"the sheet {name!r} has {len(grid)} rows", code="no-rows", hint="lower skip", file=file
         )
+    asked = list(refuse_errors(file, name))
     names, body, is_named = _named(grid, top, merged, header, file)
     below = _notes(body) if footer is None else footer
+    top_row = len(grid) - len(body) + 1
+    ends = len(body)
     body = body[: len(body) - below] if below else body
-    body = [row for row in body if any(_known(cell) for cell in row)]
+    numbered = [(top_row + place, row) for place, row in enumerate(body) if any(map(_known, row))]
+    body = [row for _, row in numbered]
     if not body:
         raise InputError(
             f"the sheet {name!r} has a header and no records", code="no-rows", file=file
         )
-    columns, unsure = {}, []
+    columns = {}
     for place, title in enumerate(names):
         cells = [row[place] if _known(row[place]) else None for row in body]
         if is_empty_column(title, ["" if cell is None else "x" for cell in cells]):
             continue
-        column, is_unsure = _column(cells, title, file, dates, as_text=title in texts)
-        columns[title] = column
-        if is_unsure:
-            unsure.append(title)
+        columns[title], question = _column(
+            cells,
+            title,
+            file,
+            dates,
+            marks=(decimal, thousands),
+            as_text=title in texts,
+        )
+        if question is not None:
+            asked.append(question)
     require_names(list(columns), file, top + 1)
     guesses = [Guess("sheet", repr(name) + (f" (of {others})" if others > 1 else ""), "sheet")]
     if is_named:
@@ -101,22 +116,22 @@ def read_workbook(
         guesses.append(Guess("names of columns", "none", "header"))
     if below:
         guesses.append(Guess("rows left out below", str(below), "footer"))
-    questions = _questions(unsure)
-    if (
-        footer is None
-        and len(body) > 2
-        and is_total(["" if c is None else str(c) for c in body[-1]])
-    ):
-        asked = "the last row: a total of the records above? Read as a record; if it is one, say --footer 1"
-        questions = (*questions, asked)
-    return pa.table(columns), Reading(kind, tuple(guesses), questions)
+    lines = [(line, _words(row)) for line, row in numbered]
+    last, lowest = lines[-1]
+    has_total = footer is None and len(lines) > 2 and is_total(lowest)
+    asked += asked_subtotals(subtotals(lines[:-1] if has_total else lines), "row")
+    if has_total:
+        rows = top_row + ends - last
+        asked.append(
+            f"row {last:,}: a total of the records above? Read as a record; if it is one, "
+            f"say --footer {rows}"
+        )
+    return pa.table(columns), Reading(kind, tuple(guesses), tuple(asked))
 
 
-def _questions(unsure: Sequence[str]) -> tuple[str, ...]:
-    return tuple(
-        f"{name}: dates with the day or the month first? Read as text; say --dates day or month"
-        for name in unsure
-    )
+def _words(row: Sequence[Any]) -> list[str]:
+    """Return the cells that are texts; any other as an empty one."""
+    return [cell if isinstance(cell, str) and _known(cell) else "" for cell in row]
 
 
 def _sheet(
@@ -315,36 +330,64 @@ def _notes(body: Cells) -> int:
             break
         if _filled(row) and not _filled(body[place - 1]):
             best = found
-    return best
+    rest = len(body) - best
+    while rest > 1 and _filled(body[rest - 1]) <= 1 and _is_remark(body[rest - 1]):
+        rest -= 1
+    # Where other records have one value only, the last ones may be records too.
+    return best if any(_filled(row) == 1 for row in body[:rest]) else len(body) - rest
+
+
+def _is_remark(row: Sequence[Any]) -> bool:
+    words = _words(row)
+    return is_remark(words) and not is_total(words)
 
 
 def _column(
-    cells: Sequence[Any], name: str, file: Path, dates: str | None, *, as_text: bool
-) -> tuple[pa.Array, bool]:
-    """Return a column in its narrowest type, and whether it holds dates of unknown order."""
+    cells: Sequence[Any],
+    name: str,
+    file: Path,
+    dates: str | None,
+    *,
+    marks: tuple[str | None, str | None],
+    as_text: bool,
+) -> tuple[pa.Array, str | None]:
+    """Return a column in its narrowest type, and what is to be asked about it."""
     import pyarrow as pa
 
     known = [cell for cell in cells if cell is not None]
     if as_text or not known:
-        return pa.array([None if c is None else code_text(c) for c in cells], pa.string()), False
+        return pa.array([None if c is None else code_text(c) for c in cells], pa.string()), None
     if all(isinstance(cell, bool) for cell in known):
-        return pa.array(cells, pa.bool_()), False
+        return pa.array(cells, pa.bool_()), None
     if all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in known):
         whole = all(cell == int(cell) and abs(cell) < 2**53 for cell in known)
         kind = pa.int64() if whole else pa.float64()
         return pa.array(
             [None if c is None else (int(c) if whole else c) for c in cells], kind
-        ), False
+        ), None
     if all(isinstance(cell, datetime.date) for cell in known):
-        return _dates(cells), False
+        return _dates(cells), None
     if all(isinstance(cell, str) for cell in known):
         texts = [None if cell is None else cell.strip() for cell in cells]
         unique = list(dict.fromkeys(text for text in texts if text is not None))
-        found = type_of(unique, ".", name, 0, [], file, dates=dates)
-        if found == UNSURE:
-            return pa.array(texts, pa.string()), True
-        return typed_column(texts, found), False
-    return pa.array([None if c is None else code_text(c) for c in cells], pa.string()), False
+        decimal, thousands = marks[0], marks[1] or ""
+        if decimal is None:
+            decimal = "," if thousands == "." else "."
+        found = type_of(
+            unique,
+            decimal,
+            name,
+            0,
+            [],
+            file,
+            dates=dates,
+            thousands=thousands,
+            is_sure=marks != (None, None),
+        )
+        if question := question_about(name, found):
+            return pa.array(texts, pa.string()), question
+        return typed_column(texts, found, decimal, thousands), None
+    return pa.array([None if c is None else code_text(c) for c in cells], pa.string()), None
 
 
 def _dates(cells: Sequence[Any]) -> pa.Array:

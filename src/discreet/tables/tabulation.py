@@ -390,8 +390,15 @@ def require_columns(
             f"column {measure!r} holds no numbers to add up",
             code="measure-not-numeric",
             column=measure,
-            hint="choose a numeric column, or leave the measure out to count records",
+            hint=_asked(data, measure)
+            or "choose a numeric column, or leave the measure out to count records",
         )
+
+
+def _asked(data: Dataset, name: str) -> str | None:
+    """Return what the reader of the file asks about a column, which is a text until it is said."""
+    asked = data.reading.questions if data.reading is not None else ()
+    return next((each for each in asked if each.startswith(f"{name}: ")), None)
 
 
 def _dimension(

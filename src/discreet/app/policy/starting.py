@@ -250,6 +250,9 @@ def _head(source: Source, found: Description, policy: str | Path) -> list[str]:
         for name, value in said.items()
         if value is not None
     ]
+    if source.types:
+        types = {name: str(kind) for name, kind in source.types.items()}
+        lines.append(f"  types: {json.dumps(types, ensure_ascii=False)}")
     if source.metadata is not None:
         lines.append(f"  metadata: {_quoted(_relative(source.metadata, policy))}")
     if found.reading is not None:

@@ -41,6 +41,12 @@ def add(app: typer.Typer) -> None:
                 "--set", help="How the file is read, such as sheet=Data or dates=day; repeatable."
             ),
         ] = None,
+        types: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--type", help="COLUMN=TYPE: numeric, ordinal, nominal or date; repeatable."
+            ),
+        ] = None,
         force: Annotated[bool, typer.Option("--force", help="Replace an earlier policy.")] = False,
         as_json: console.JsonOption = False,
     ) -> None:
@@ -65,7 +71,8 @@ def add(app: typer.Typer) -> None:
                 file=output,
             )
         said = dict(text.partition("=")[::2] for text in setting or ())
-        source = build(Source, {"source": file, **said}, path=("data",))
+        typed = dict(text.partition("=")[::2] for text in types or ())
+        source = build(Source, {"source": file, **said, "types": typed}, path=("data",))
         start = starting_policy(source, output, kind=kind)
         with atomic_file(output) as place:
             place.write_text(start.policy, encoding="utf-8")
