@@ -381,6 +381,97 @@ def test_many_records_of_one_person_are_one_person(name, tmp_path, monkeypatch):
             assert not released["age"].isin(rows["age"].astype(str)).any()
 
 
+def stays(folder: Path, name: str, **columns) -> Path:
+    """Sixty patients with eight stays each: every age is one of them."""
+    people = [n % 60 for n in range(480)]
+    rows = {
+        "Fallnr": [1000 + n for n in range(480)],
+        name: [1_234_567_890 + 7919 * p for p in people],
+    }
+    rows |= {"Alter": [20 + p for p in people], "Geschlecht": ["mw"[p % 2] for p in people]}
+    rows |= {"icd": [["I25.1", "B24", "J18"][p % 3] for p in people], **columns}
+    pd.DataFrame(rows).to_csv(folder / "stays.csv", index=False)
+    return folder / "stays.csv"
+
+
+@pytest.mark.parametrize("name", ["SVNR", "Pat", "krankenaktennummer"])
+def test_a_number_that_may_be_of_persons_is_decided_before_a_release(name, tmp_path):
+    file, policy = stays(tmp_path, name), tmp_path / "policy.yaml"
+    start = starting_policy(Source(str(file)), policy)
+    assert "`unit:`" in dict(start.to_decide)[name]
+    policy.write_text(start.policy, encoding="utf-8")
+    with pytest.raises(dc.InputError, match="nobody decided") as refused:
+        run_policy(policy, tmp_path / "out")
+    assert refused.value.code == "undecided-unit"
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_hint_to_decide_on_the_unit_can_be_followed(tmp_path):
+    file, policy, name = stays(tmp_path, "SVNR"), tmp_path / "policy.yaml", "SVNR"
+    start = starting_policy(Source(str(file)), policy)
+    policy.write_text(start.policy.replace('unit: "?"', f"unit: {name}"), encoding="utf-8")
+    run_policy(policy, tmp_path / "out")
+    released = pd.read_csv(tmp_path / "out/records/stays.csv", dtype=str)
+    assert name not in released
+    assert not released["Alter"].str.fullmatch(r"\d+").any()
+
+
+def test_codes_of_persons_are_asked_about_beside_a_number_of_each_record(tmp_path):
+    """Age grows between stays; a number of the stay is no person."""
+    draw = random.Random(4)
+    columns = {"Alter": [20 + n % 60 + draw.randint(0, 1) for n in range(480)]}
+    columns |= {"case_id": list(range(480)), "cost": [draw.randint(1, 90) for _ in range(480)]}
+    columns |= {"ward": [draw.choice("ABCDEFGH") for _ in range(480)]}
+    file = stays(tmp_path, "k", **columns, kk=[f"K{n % 60}" for n in range(480)])
+    start = starting_policy(Source(str(file)), tmp_path / "policy.yaml")
+    asked = [name for name, why in start.to_decide if "`unit:`" in why]
+    assert asked == ["k", "kk"]
+
+
+def test_long_numbers_are_asked_about_without_age_and_sex(tmp_path):
+    file = stays(tmp_path, "SVNR")
+    pd.read_csv(file)[["SVNR", "icd"]].assign(region=["n", "s"] * 240).to_csv(file, index=False)
+    start = starting_policy(Source(str(file)), tmp_path / "policy.yaml")
+    assert "`unit:`" in dict(start.to_decide)["SVNR"]
+
+
+def test_advice_says_what_is_to_decide_before(tmp_path):
+    from discreet.app.policy.advice import advise
+
+    advice = advise(Source(str(stays(tmp_path, "SVNR"))), seconds=0)
+    assert advice.owners == ("SVNR",)
+    assert "Do records belong to SVNR?" in str(advice)
+    assert all('unit: "?"' in candidate.policy for candidate in advice.candidates)
+
+
+def test_measured_numbers_are_no_persons(tmp_path):
+    file = patients(tmp_path, cost=list(range(20)), shoe=list(range(36, 46)))
+    start = starting_policy(Source(str(file)), tmp_path / "policy.yaml")
+    assert "unit:" not in start.policy
+
+
+@pytest.mark.parametrize("name", ["ICD10", "Hauptdiagnose", "diag1", "dx", "HD"])
+def test_codes_of_illnesses_are_confidential_whatever_their_name(name, tmp_path):
+    file = patients(tmp_path, **{name: ["B24", "I25.1", "J18"]})
+    start = starting_policy(Source(str(file)), tmp_path / "policy.yaml")
+    assert f'"{name}": confidential' in start.policy
+    assert f'l-diversity: {{column: "{name}"' in start.policy
+    assert name not in dict(start.to_decide)
+
+
+def test_questions_about_reading_are_to_decide(tmp_path, monkeypatch):
+    lines = [f"{n % 12 + 1:02}/{n % 11 + 1:02}/2024;{n % 3};{n}" for n in range(60)]
+    (tmp_path / "seen.csv").write_text("\n".join(["seen;region;pay", *lines]) + "\n")
+    told, _ = run(tmp_path, monkeypatch, "discreet init seen.csv -o policy.yaml")
+    assert "`dates: day` or `dates: month`" in " ".join(told.split())
+    lines = [f"{n % 3};{n}" for n in range(60)]
+    (tmp_path / "sum.csv").write_text("\n".join(["region;pay", *lines, "Total;1770"]) + "\n")
+    said, _ = run(tmp_path, monkeypatch, "discreet init sum.csv -o again.yaml --json")
+    asked = dict(json.loads(said[: said.rindex("}") + 1])["to_decide"])
+    assert "`footer: " in asked["data.footer"]
+    assert "TO DECIDE: line 62" in (tmp_path / "again.yaml").read_text()
+
+
 def test_files_with_more_columns_than_anybody_decides_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("discreet.app.policy.starting._WIDEST", 20)
     wide = pd.DataFrame({f"c{n}": [1, 2, 3] for n in range(21)})
@@ -436,6 +527,22 @@ def test_few_names_of_people_are_held_back(name, values, tmp_path):
     assert not any(value in released for value in values)
     # Who serves many people does not own their records.
     assert "unit:" not in start.policy
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("column7", ["Dr.Berger", "berger, anna", "Dr.Huber"]),
+        ("column7", ["anna.berger", "karl.huber"]),
+        ("behandelnder", ["berger", "huber"]),
+        ("Einweiser", ["Berger", "Huber"]),
+    ],
+)
+def test_names_are_held_back_however_they_are_written(name, values, tmp_path):
+    file = patients(tmp_path, **{name: values})
+    start = starting_policy(Source(str(file)), tmp_path / "policy.yaml")
+    assert name in dict(start.to_decide)
+    assert f'"{name}": identifier' in start.policy
 
 
 def test_places_are_believed_to_be_places(tmp_path):

@@ -21,6 +21,13 @@ DOCTORS = ["Anna Schmidt", "Peter Maier", "Li Wei", "Joan Sanz"]
         ("x", ["Smith, J.", "Miller, A. B.", "van der Berg, C."]),
         ("surgeon", ["Miller", "Jones", "Smith"]),
         ("employee", ["Anna Schmidt", "Bo Ek"]),
+        ("x", ["Dr.Berger", "berger, anna", "Dr.Huber"]),
+        ("x", ["A.Berger", "K.Huber"]),
+        ("x", ["berger, anna", "huber, karl-heinz"]),
+        ("x", ["anna.berger", "karl.huber", "li.wei"]),
+        ("behandelnder", ["Berger", "Huber", "Maier"]),
+        ("Einweiser", ["Berger", "Huber", "Maier"]),
+        ("Zuweiser", ["Berger", "Huber", "Maier"]),
     ],
 )
 def test_names_are_seen(column, texts):
@@ -39,6 +46,10 @@ def test_names_are_seen(column, texts):
         ("contact", ["cellular", "telephone", "unknown"]),
         ("work", ["Private", "Self-emp-inc", "Federal-gov"]),
         ("x", ["I25.1", "J18"]),
+        ("x", ["cough, fever", "fever, rash", "rash, cough"]),
+        ("x", ["basic.4y", "high.school", "university.degree", "unknown"]),
+        ("x", ["shop.example.com", "mail.com", "news.com"]),
+        ("Einweisungsart", ["Notfall", "Geplant", "Verlegung"]),
         ("x", []),
     ],
 )

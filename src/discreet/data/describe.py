@@ -15,6 +15,7 @@ from discreet.data.names import meaning
 from discreet.data.person_names import look_like_names
 from discreet.data.reading import Reading
 from discreet.data.schema import Role
+from discreet.data.suggestion import are_icd10
 from discreet.report import Report, Rows, text_table
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from discreet.data.engines.base import Relation
 
 __all__ = [
+    "ILLNESSES",
     "PERSON_NAMES",
     "Alarm",
     "ColumnDescription",
@@ -43,6 +45,8 @@ _TEXTS = 5_000
 _FORMULA = "some texts begin with =, +, - or @, which spreadsheet programs run as formulas"
 #: Why a column of few texts is held back.
 PERSON_NAMES = "its values look like names of people"
+#: Why a column is confidential whatever its name is.
+ILLNESSES = "its values are codes of illnesses (ICD-10)"
 #: Why a column has its role, where somebody said so.
 GIVEN = "given by the curator"
 
@@ -218,10 +222,11 @@ def describe(dataset: Dataset, *, approximate: bool = False) -> Description:
                 reason=GIVEN if stands else guess.reason,
             )
         )
-    named = _people_named(dataset, columns)
+    spoken = {column.name: _told_by_texts(dataset, column) for column in columns}
+    named = [name for name, told in spoken.items() if told == PERSON_NAMES]
     columns = [
-        dataclasses.replace(column, role=Role.IDENTIFIER.value, reason=PERSON_NAMES)
-        if column.name in named
+        dataclasses.replace(column, role=_ROLES[told].value, reason=told)
+        if (told := spoken[column.name]) is not None
         else column
         for column in columns
     ]
@@ -242,23 +247,26 @@ def describe(dataset: Dataset, *, approximate: bool = False) -> Description:
     )
 
 
-def _people_named(dataset: Dataset, columns: Sequence[ColumnDescription]) -> list[str]:
-    """Return columns of few texts that look like names of people, where no role was given.
+_ROLES = {PERSON_NAMES: Role.IDENTIFIER, ILLNESSES: Role.CONFIDENTIAL}
+
+
+def _told_by_texts(dataset: Dataset, column: ColumnDescription) -> str | None:
+    """Return what few texts tell of a column: names of people or illnesses, if no role was given.
 
     A name of the column that says what it holds ("city") is believed: places look like people.
     """
-    return [
-        column.name
-        for column in columns
-        if column.role == Role.QUASI.value
-        and column.type == "nominal"
-        and column.distinct <= _TEXTS
-        and column.reason != GIVEN
-        and not column.reason.startswith("the name says")
-        and look_like_names(
-            [str(v) for v in dataset.frequencies([column.name]).column(0).to_pylist() if v]
-        )
-    ]
+    if (
+        column.role != Role.QUASI.value
+        or column.type != "nominal"
+        or column.distinct > _TEXTS
+        or column.reason == GIVEN
+        or column.reason.startswith("the name says")
+    ):
+        return None
+    texts = [str(v) for v in dataset.frequencies([column.name]).column(0).to_pylist() if v]
+    if look_like_names(texts):
+        return PERSON_NAMES
+    return ILLNESSES if are_icd10(texts) else None
 
 
 def _alarms(

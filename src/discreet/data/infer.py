@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-__all__ = ["Summary", "infer_schema", "judge", "summaries"]
+__all__ = ["Summary", "first_rows", "infer_schema", "judge", "summaries", "value_kind"]
 
 #: Records judged from where a dataset is only being opened; `describe` looks at all.
 SAMPLE = 50_000
@@ -108,13 +108,13 @@ def _summaries(
 ) -> tuple[Summary, ...]:
     from discreet.data.engines import sql
 
-    query = relation.query if rows is None else _head(relation, rows)
+    query = relation.query if rows is None else first_rows(relation, rows)
     wanted: list[exp.Expression] = [sql.alias(exp.Count(this=exp.Star()), "n")]
     apart: list[exp.Expression] = []
     for place, field in enumerate(fields):
         value = sql.column(field.name)
         wanted.append(sql.alias(exp.Count(this=value), f"k{place}"))
-        if _kind(field.type) == "nested":
+        if value_kind(field.type) == "nested":
             continue
         guess = relation.engine.estimated(value.copy()) if approximate else None
         if guess is not None:
@@ -124,9 +124,9 @@ def _summaries(
             together = wanted if relation.engine.counts_together else apart
             together.append(sql.alias(distinct, f"d{place}"))
             sketch = relation.engine.estimated(value.copy())
-            if together is apart and sketch is not None and _kind(field.type) == "text":
+            if together is apart and sketch is not None and value_kind(field.type) == "text":
                 wanted.append(sql.alias(sketch, f"a{place}"))
-        if _kind(field.type) != "boolean":  # PostgreSQL has no least boolean
+        if value_kind(field.type) != "boolean":  # PostgreSQL has no least boolean
             wanted.append(sql.alias(exp.Min(this=value.copy()), f"l{place}"))
             wanted.append(sql.alias(exp.Max(this=value.copy()), f"h{place}"))
     found: dict[str, Any] = {}
@@ -143,7 +143,7 @@ def _summaries(
     return tuple(
         Summary(
             name=field.name,
-            kind=_kind(field.type),
+            kind=value_kind(field.type),
             records=int(found["n"]),
             missing=int(found["n"] - found[f"k{place}"]),
             distinct=_distinct(found, place),
@@ -172,14 +172,16 @@ def _distinct(found: dict[str, Any], place: int) -> int:
     return present if guess >= _NEARLY_ALL * present else guess
 
 
-def _head(relation: Relation, rows: int) -> exp.Query:
+def first_rows(relation: Relation, rows: int) -> exp.Query:
+    """Return the query of the first rows."""
     from discreet.data.engines import sql
 
     columns = [sql.column(name) for name in relation.columns]
     return sql.select(sql.subquery(relation.query, "s"), columns).limit(rows)
 
 
-def _kind(kind: pa.DataType) -> str:
+def value_kind(kind: pa.DataType) -> str:
+    """Return in a word what values of a type are, as they are judged here."""
     import pyarrow as pa
 
     is_ = pa.types

@@ -9,6 +9,11 @@ __all__ = ["meaning", "words"]
 
 # Stems, compared with the beginning of each word of a name (English, Spanish, Catalan, French,
 # German, Dutch, Italian, Portuguese, the Nordic languages). A stem in capitals is a whole word.
+_AGED = (
+    "AGE AGES alter edad edat eta idade leeftijd alder birth born geburt nacim naissance nascita "
+    "nascim fodt DOB geboorte"
+)
+_SEXED = "sex SEXE SEXO gender geschlecht genre genero kjonn kon geslacht"
 _STEMS: dict[str, str] = {
     "weight": "weight wgt wt fnlwgt afnlwgt WEIGHTS gewicht peso pesos pondera poids vekt vikt vagt",
     "identifier": (
@@ -20,8 +25,7 @@ _STEMS: dict[str, str] = {
         "license plate matricula kennzeichen rekordnr recordno casenr hid pid"
     ),
     "quasi": (
-        "AGE AGES alter edad edat eta idade leeftijd alder birth born geburt nacim naissance nascita "
-        "nascim fodt DOB geboorte sex SEXE SEXO gender geschlecht genre genero kjonn kon geslacht "
+        f"{_AGED} {_SEXED} "
         "zip zipcode postal postcode postleit PLZ CAP region provin munici gemeinde kommune county "
         "kreis comarca depart district bezirk city town ORT stadt ciudad ciutat ville citta cidade "
         "place wohnort domicil residen land country pais pays paese nation nacional staat STATE "
@@ -37,7 +41,7 @@ _STEMS: dict[str, str] = {
         "loan kredit credit expend ausgabe gasto depense saving spar ahorro capital vermogen wealth "
         "turnover umsatz factura chiffre profit gewinn benefici loss verlust balance saldo price "
         "assets sales labor costs funds funding treasury outcome depreciation agi emcontrb fedtax "
-        "statetax taxinc diagnos disease illness krankheit enfermed malad malatti sykdom icd hiv "
+        "statetax taxinc diag hauptdiagnos nebendiagnos icd10 DX disease illness krankheit enfermed malad malatti sykdom icd hiv "
         "cancer drug medic treatment therap behandlung tratamiento health gesund salud sante blood "
         "bmi disab behinder religi konfession polit vote partei union crime convict strafe grade "
         "score note rating"
@@ -47,6 +51,8 @@ _STEMS: dict[str, str] = {
         "nombre apellido cognom NOM prenom nome cognome naam email mail correo courriel phone "
         "telefon telephone telefono handy mobil movil fax address adresse direccion indirizzo"
     ),
+    "aged": _AGED,
+    "sexed": _SEXED,
     "postcode": "zip zipcode postal postcode postleit PLZ CAP",
     "activity": "NACE isic sic branche activity activid ACT",
     "place": "LAT LON LNG LONG latitud longitud breitengrad laengengrad latitude longitude coordina",
@@ -56,7 +62,9 @@ _STEMS: dict[str, str] = {
         "doctor physician arzt aerzt hausarzt medico medecin nurse surgeon chirurg therapist teacher "
         "lehrer judge richter lawyer anwalt abogado author manager supervisor officer caseworker "
         "sachbearbeit contact ansprechpartner referrer consultant examiner interviewer reviewer agent "
-        "operator midwife hebamme practitioner GP attending signed signatory responsable"
+        "operator midwife hebamme practitioner GP attending signed signatory responsable "
+        "behandelnde einweiser einweisend zuweiser zuweisend uberweiser ueberweiser operateur treating "
+        "referring"
     ),
     "group": "holding enterprise group konzern company firm unternehmen empresa entreprise owner",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from discreet.data.names import meaning
@@ -106,11 +107,29 @@ def look_like_names(texts: Iterable[str]) -> bool:
     >>> look_like_names(["north", "south"]), look_like_names(["I25.1", "J18"])
     (False, False)
     """
-    different = {text.strip() for text in texts if text.strip()}
+    different = _written({text.strip() for text in texts if text.strip()})
     if len(different) < 2 or sum(map(_is_name, different)) < _MOST * len(different):
         return False
     # A word that all have says what they are ("Ward North", "Ward South"); people differ.
     return not set.intersection(*({*_own(text)} for text in different))
+
+
+#: "Dr.Berger" and "A.Berger": what is written together.
+_GLUED = re.compile(rf"(?i)\b({'|'.join(sorted(_TITLES))}|[^\W\d_])\.(?=[^\W\d_]{{2}})")
+#: "berger, anna" and "anna.berger", in small letters.
+_SMALL = re.compile(r"([^\W\d_-]{2,}(?:-[^\W\d_]{2,})?)(?:, ?|\.)([^\W\d_-]{2,}(?:-[^\W\d_]{2,})?)")
+
+
+def _written(texts: set[str]) -> set[str]:
+    """Return texts as names are mostly written: words apart, with capital letters."""
+    apart = {_GLUED.sub(r"\1. ", text) for text in texts}
+    small = {text: found for text in apart if (found := _SMALL.fullmatch(text)) and text.islower()}
+    # In lists ("cough, fever", "fever, rash") a word stands in either place; in names it does not.
+    if {found[1] for found in small.values()} & {found[2] for found in small.values()}:
+        return apart
+    return {
+        f"{small[text][1]} {small[text][2]}".title() if text in small else text for text in apart
+    }
 
 
 def _are_surnames(different: set[str]) -> bool:

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from discreet.data.declared import HierarchySource
 from discreet.data.schema import Role, Type
+from discreet.errors import InputError
 from discreet.registry import Record, parameter
 
 if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
 
-__all__ = ["Source"]
+__all__ = ["UNDECIDED", "Source"]
+
+#: What a policy says as `unit` where somebody has to decide first; nothing is read before.
+UNDECIDED = "?"
 
 #: Settings that `read` takes under the same name where they are given.
 _READ = (
@@ -132,6 +136,13 @@ class Source(Record):
         """Return the records; further roles and types add to those declared here."""
         from discreet.data.dataset import read
 
+        if self.unit == UNDECIDED:
+            raise InputError(
+                "nobody decided to whom the records belong",
+                code="undecided-unit",
+                hint="write the column of the persons as `unit:`, or delete the line if every record "
+                "is a person of its own; the policy says which columns look like it",
+            )
         # Any: each option of `read` has its own type.
         given: dict[str, Any] = {
             name: value for name in _READ if (value := getattr(self, name)) is not None

@@ -16,7 +16,7 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
 
-__all__ = ["suggest", "suggest_hierarchy"]
+__all__ = ["are_icd10", "suggest", "suggest_hierarchy"]
 
 _ICD10 = re.compile(r"[A-Z]\d\d(\.?[\dA-Z]{0,4})?")
 _NACE = re.compile(r"\d{2}\.\d{1,2}")
@@ -80,7 +80,7 @@ def _widths(low: float, high: float) -> list[float]:
 def _of_codes(name: str, codes: Sequence[str]) -> dict[str, Any]:
     if all(_CLASS.fullmatch(code) for code in codes) and len(codes) > 2:
         return {"order": in_order(codes)}
-    if all(_ICD10.fullmatch(code) for code in codes) and len(set(map(len, codes))) > 1:
+    if are_icd10(codes):
         return {"standard": "icd-10"}
     pattern = _NACE_NAMED if meaning(name, "activity") else _NACE
     if all(pattern.fullmatch(code) for code in codes):
@@ -98,6 +98,15 @@ def _of_codes(name: str, codes: Sequence[str]) -> dict[str, Any]:
     if {"Other", "Total"} & set(codes):  # names that merging needs for itself
         return {"prefixes": [1]}
     return {"rare": _RARE}
+
+
+def are_icd10(codes: Sequence[str]) -> bool:
+    """Whether all are codes of illnesses, of several lengths as ICD-10 has them.
+
+    >>> are_icd10(["B24", "I25.1"]), are_icd10(["W12", "E14"])
+    (True, False)
+    """
+    return all(_ICD10.fullmatch(code) for code in codes) and len(set(map(len, codes))) > 1
 
 
 def _are_dates(codes: Sequence[str]) -> bool:

@@ -75,6 +75,8 @@ class Advice(Report):
     #: Trials that the time did not reach.
     left: int
     to_decide: tuple[tuple[str, str], ...]
+    #: Columns that may say to whom records belong; no candidate is released before that is decided.
+    owners: tuple[str, ...] = ()
 
     def rows(self) -> Rows:
         """Return one line per candidate."""
@@ -95,6 +97,10 @@ class Advice(Report):
         if self.to_decide:
             held = ", ".join(name for name, _ in self.to_decide)
             lines += ["", f"Held back until you decide: {held}"]
+        if self.owners:
+            asked = f"Do records belong to {', '.join(self.owners)}? It was tried as if they did. "
+            asked += "Say so as `unit:` in the policy, or delete the line; no release before."
+            lines += textwrap.wrap(asked, 80, subsequent_indent="    ")
         return "\n".join(lines)
 
     def page(self) -> Page:
@@ -149,7 +155,7 @@ def advise(
     chosen = _chosen_tables(done) if is_table else _chosen_records(done)
     tried = len(trials) - left
     name = "table" if is_table else "anonymize"
-    return Advice(name, tuple(chosen), tried, tuple(failed), left, looked.to_decide)
+    return Advice(name, tuple(chosen), tried, tuple(failed), left, looked.to_decide, looked.owners)
 
 
 def start_of(source: Source) -> Path:

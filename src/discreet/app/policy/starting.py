@@ -11,16 +11,25 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.data.addresses import without_passwords
-from discreet.data.describe import PERSON_NAMES, ColumnDescription, Description, describe
+from discreet.data.describe import (
+    ILLNESSES,
+    PERSON_NAMES,
+    ColumnDescription,
+    Description,
+    describe,
+)
 from discreet.data.names import meaning
 from discreet.data.schema import Role
+from discreet.data.source import UNDECIDED
 from discreet.data.suggestion import suggest_hierarchy
+from discreet.data.unit_candidates import unit_candidates
 from discreet.errors import InputError
 from discreet.registry import is_address
 from discreet.report import Report, Rows
@@ -49,6 +58,11 @@ _WIDEST = 2_000
 _MANY = 8
 #: Ways in which a name is known to say what a column holds.
 _NAMED = "the name says"
+#: Why nothing is released before somebody says to whom records belong.
+_OWNER = (
+    "it repeats like a number or code of persons, of whom each has several records: write it as "
+    "`unit:` in the policy, or delete that line if it is none; nothing is released before"
+)
 
 
 _ABOUT = (
@@ -69,12 +83,14 @@ class Start(Report):
 
     policy: str = dataclasses.field(repr=False)
     kind: str
-    #: Columns that are held back until somebody decides, with the reason.
+    #: Columns that are held back until somebody decides, with the reason, then `questions`.
     to_decide: tuple[tuple[str, str], ...]
     #: Columns that others may know, with the hierarchy that is suggested.
     hierarchies: tuple[tuple[str, str], ...]
     #: Confidential columns that leave unchanged within their classes, with what to know of them.
     cautions: tuple[tuple[str, str], ...] = ()
+    #: How the file is to be read, where it does not say: the key of the policy and what to decide.
+    questions: tuple[tuple[str, str], ...] = ()
 
     def rows(self) -> Rows:
         """Return one line per column that is left to decide."""
@@ -82,9 +98,11 @@ class Start(Report):
 
     def __str__(self) -> str:
         lines: list[str] = []
-        many = len(self.to_decide)
+        many = len(self.to_decide) - len(self.questions)
+        held = self.to_decide[:many]
         for title, listed in (
-            (f"Held back until you decide ({many} column{'s' * (many != 1)}):", self.to_decide),
+            (f"Held back until you decide ({many} column{'s' * (many != 1)}):", held),
+            ("To decide about how the file is read:", self.questions),
             ("Confidential columns that would leave unchanged:", self.cautions),
         ):
             lines += [title] if listed else []
@@ -105,6 +123,8 @@ class Examined:
     to_decide: tuple[tuple[str, str], ...]
     #: Settings of a hierarchy for every column that others may know. Any: numbers, texts, lists.
     trees: dict[str, dict[str, Any]]
+    #: Columns that may say whom records belong to, which nobody decided.
+    owners: tuple[str, ...] = ()
 
     def decided(self) -> Source:
         """Return the source with the roles and hierarchies that are suggested."""
@@ -112,9 +132,10 @@ class Examined:
 
         roles = {name: Role(role) for name, role in self.roles.items()}
         trees: Any = {name: several[0] for name, several in declared(self.trees).items()}
-        return dataclasses.replace(
-            self.source, roles=roles, hierarchies=trees, unit=self.found.unit
-        )
+        # Trials take a column that may be of persons for one: they promise too little at worst.
+        missing = {column.name: column.missing for column in self.found.columns}
+        owner = next((name for name in self.owners if not missing[name]), self.found.unit)
+        return dataclasses.replace(self.source, roles=roles, hierarchies=trees, unit=owner)
 
 
 def examine(source: Source) -> Examined:
@@ -136,10 +157,13 @@ def examine(source: Source) -> Examined:
     found = describe(dataset)
     if found.unit is None:
         found = dataclasses.replace(found, unit=_owner(found))
-    roles, to_decide = _roles(found)
+    named = {column.name: column for column in found.columns}
+    owned = found.unit is not None and _is_who(found.unit) and named[found.unit].uniqueness < 1
+    owners = () if owned else unit_candidates(dataset, found)
+    roles, to_decide = _roles(found, owners)
     quasi = [name for name, role in roles.items() if role == Role.QUASI.value]
     trees = {name: suggest_hierarchy(dataset, name) for name in quasi}
-    return Examined(source, found, roles, tuple(to_decide), trees)
+    return Examined(source, found, roles, tuple(to_decide), trees, owners)
 
 
 def _owner(found: Description) -> str | None:
@@ -188,7 +212,27 @@ def starting_policy(source: Source, policy: str | Path, *, kind: str | None = No
         if looked.roles[alarm.column] == Role.CONFIDENTIAL.value and chosen != "table"
     )
     text = written_policy(looked, policy, write(looked), is_table=chosen == "table")
-    return Start(text, chosen, looked.to_decide, shown, cautions)
+    asked = _questions(looked.found)
+    return Start(text, chosen, (*looked.to_decide, *asked), shown, cautions, asked)
+
+
+#: How a question about reading ends: the option of the command line that answers it.
+_OPTION = re.compile(r"\bsay --(\w+) (.+)$")
+
+
+def _questions(found: Description) -> tuple[tuple[str, str], ...]:
+    """Return what the file does not say, each with the key of the policy that says it."""
+    asked: list[tuple[str, str]] = []
+    for question in found.reading.questions if found.reading is not None else ():
+        option = _OPTION.search(question)
+        if option is None:
+            asked.append(("data", question))
+            continue
+        key, answers = option[1], option[2].split(" or ")
+        written = " or ".join(f"`{key}: {answer}`" for answer in answers)
+        text = f"{question[: option.start()]}write {written} under `data:`"
+        asked.append((f"data.{key}", text))
+    return tuple(asked)
 
 
 def written_policy(
@@ -196,7 +240,7 @@ def written_policy(
 ) -> str:
     """Return a policy with the lines of a release."""
     lines = [
-        *_head(looked.source, looked.found, policy),
+        *_head(looked, policy),
         *_role_lines(looked.found, looked.roles, dict(looked.to_decide)),
         *_tree_lines(looked.trees, is_used=not is_table),
         *release,
@@ -205,14 +249,20 @@ def written_policy(
     return "\n".join(lines) + "\n"
 
 
-def _roles(found: Description) -> tuple[dict[str, str], list[tuple[str, str]]]:
+def _roles(
+    found: Description, owners: Sequence[str] = ()
+) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """Return a role for every column, and those that are held back to be decided."""
     alarms = {alarm.column: alarm.why for alarm in found.alarms}
     roles: dict[str, str] = {}
     to_decide: list[tuple[str, str]] = []
     for column in found.columns:
         role, why = column.role, column.reason
-        is_known = why.startswith(_NAMED)
+        is_known = why.startswith(_NAMED) or why == ILLNESSES
+        if column.name in owners:
+            roles[column.name] = Role.IDENTIFIER.value
+            to_decide.append((column.name, _OWNER))
+            continue
         if role == Role.IDENTIFIER.value or column.name in (found.unit, found.weight):
             roles[column.name] = Role.IDENTIFIER.value
             if _serves(column) and column.name != found.unit:
@@ -235,7 +285,8 @@ def _roles(found: Description) -> tuple[dict[str, str], list[tuple[str, str]]]:
     return roles, to_decide
 
 
-def _head(source: Source, found: Description, policy: str | Path) -> list[str]:
+def _head(looked: Examined, policy: str | Path) -> list[str]:
+    source, found, owners = looked.source, looked.found, looked.owners
     lines = [
         f"# A policy to start from, for {found.records:,} records. Read every line: you decide.",
         "# Then: discreet check POLICY, and discreet release POLICY -o out",
@@ -258,9 +309,13 @@ def _head(source: Source, found: Description, policy: str | Path) -> list[str]:
     if found.reading is not None:
         told = "; ".join(f"{guess.what} {guess.found}" for guess in found.reading.guesses)
         lines += _comment(f"Read as {found.reading.format}: {told}.", "  ")
-        for question in found.reading.questions:
-            lines += _comment(question, "  ")
-    if found.unit is not None:
+        for _, question in _questions(found):
+            lines += _comment(f"TO DECIDE: {question}", "  ")
+    if owners:
+        asked = f"TO DECIDE, nothing is released before: do records belong to {', '.join(owners)}?"
+        lines += _comment(f"{asked} Write the column here, or delete the line.", "  ")
+        lines.append(f"  unit: {_quoted(UNDECIDED)}")
+    elif found.unit is not None:
         lines.append(f"  unit: {_quoted(found.unit)}  # whom the records belong to")
     return lines
 
