@@ -7,6 +7,7 @@ their one canonical form. So a promise that is kept here is kept for whoever rea
 from __future__ import annotations
 
 import dataclasses
+import decimal
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -351,8 +352,9 @@ def _ordered(values: Iterable[str | None], order: Sequence[str] | None) -> list[
         known.sort(key=lambda value: rank[value])
     else:
         try:
-            known.sort(key=float)
-        except ValueError:
+            # Exactly: as doubles, whole numbers above 2**53 are in no order.
+            known.sort(key=decimal.Decimal)
+        except decimal.InvalidOperation:
             raise _Unknown("the order of the values stays with the curator") from None
     return [*known, *([None] if None in set(values) else [])]
 
