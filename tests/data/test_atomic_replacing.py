@@ -166,3 +166,28 @@ def test_terminated_commands_clean_up(tmp_path):
         process.terminate()
         assert process.wait(60) == 143
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_does_not_wait_for_a_folder_that_it_holds_itself(tmp_path, monkeypatch):
+    # Each release of a policy is written inside the folder that the policy's run holds.
+    monkeypatch.setattr(atomic.time, "sleep", lambda _: pytest.fail("waits for its own lock"))
+    with atomic_directory(tmp_path / "out") as stage:
+        with atomic_directory(stage / "one") as inner, working_folder(".two", stage) as beside:
+            assert {inner.parent, beside.parent} == {stage}
+            (inner / "a.txt").write_text("a")
+        (stage / "record.json").write_text(json.dumps({"files": ["one"]}))
+    assert (tmp_path / "out" / "one" / "a.txt").read_text() == "a"
+
+
+def test_a_run_still_waits_for_a_folder_that_another_one_holds(tmp_path, monkeypatch):
+    waited = []
+    held = atomic._hold(tmp_path)
+
+    def let_go(seconds):
+        waited.append(seconds)
+        os.close(held)
+
+    monkeypatch.setattr(atomic.time, "sleep", let_go)
+    with working_folder("mine", tmp_path):
+        pass
+    assert len(waited) == 1
