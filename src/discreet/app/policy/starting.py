@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.data.addresses import without_passwords
 from discreet.data.describe import (
     ILLNESSES,
+    PERHAPS_ILLNESSES,
     PERSON_NAMES,
     ColumnDescription,
     Description,
@@ -58,6 +58,8 @@ _WIDEST = 2_000
 _MANY = 8
 #: Ways in which a name is known to say what a column holds.
 _NAMED = "the name says"
+#: Why a column is held back whose values, however often they repeat, tell no owner of records.
+_NO_OWNER = (PERSON_NAMES, PERHAPS_ILLNESSES)
 #: Why nothing is released before somebody says to whom records belong.
 _OWNER = (
     "it repeats like a number or code of persons, of whom each has several records: write it as "
@@ -102,7 +104,7 @@ class Start(Report):
         held = self.to_decide[:many]
         for title, listed in (
             (f"Held back until you decide ({many} column{'s' * (many != 1)}):", held),
-            ("To decide about how the file is read:", self.questions),
+            ("To decide about how the file is read (nothing is released before):", self.questions),
             ("Confidential columns that would leave unchanged:", self.cautions),
         ):
             lines += [title] if listed else []
@@ -183,7 +185,7 @@ def _owner(found: Description) -> str | None:
 
 
 def _serves(column: ColumnDescription) -> bool:
-    return column.reason == PERSON_NAMES or meaning(column.name, "staff") is not None
+    return column.reason in _NO_OWNER or meaning(column.name, "staff") is not None
 
 
 def _is_who(name: str) -> bool:
@@ -216,22 +218,13 @@ def starting_policy(source: Source, policy: str | Path, *, kind: str | None = No
     return Start(text, chosen, (*looked.to_decide, *asked), shown, cautions, asked)
 
 
-#: How a question about reading ends: the option of the command line that answers it.
-_OPTION = re.compile(r"\bsay --(\w+) (.+)$")
-
-
 def _questions(found: Description) -> tuple[tuple[str, str], ...]:
     """Return what the file does not say, each with the key of the policy that says it."""
-    asked: list[tuple[str, str]] = []
+    asked = []
     for question in found.reading.questions if found.reading is not None else ():
-        option = _OPTION.search(question)
-        if option is None:
-            asked.append(("data", question))
-            continue
-        key, answers = option[1], option[2].split(" or ")
-        written = " or ".join(f"`{key}: {answer}`" for answer in answers)
-        text = f"{question[: option.start()]}write {written} under `data:`"
-        asked.append((f"data.{key}", text))
+        options = {option for option, _ in question.answers}
+        key = f"data.{options.pop()}" if len(options) == 1 else "data"
+        asked.append((key, question.in_policy()))
     return tuple(asked)
 
 
@@ -294,8 +287,7 @@ def _head(looked: Examined, policy: str | Path) -> list[str]:
         f"  source: {_quoted(_relative(source.source, policy))}",
         f"  name: {_quoted(found.name)}",
     ]
-    texts = ("format", "sheet", "delimiter", "encoding", "decimal", "thousands", "dates")
-    said = {name: getattr(source, name) for name in (*texts, "skip", "footer", "header", "labels")}
+    said = {name: getattr(source, name) for name in source.reading_options() if name != "metadata"}
     lines += [
         f"  {name}: {json.dumps(value, ensure_ascii=False)}"
         for name, value in said.items()
@@ -309,8 +301,16 @@ def _head(looked: Examined, policy: str | Path) -> list[str]:
     if found.reading is not None:
         told = "; ".join(f"{guess.what} {guess.found}" for guess in found.reading.guesses)
         lines += _comment(f"Read as {found.reading.format}: {told}.", "  ")
-        for _, question in _questions(found):
-            lines += _comment(f"TO DECIDE: {question}", "  ")
+        doubts = found.reading.questions
+        for question in doubts:
+            told = f"TO DECIDE, nothing is released before: {question.in_policy()}"
+            lines += _comment(f"{told}, here under `data:`.", "  ")
+        if doubts:
+            names = ", ".join(_quoted(question.about) for question in doubts)
+            lines += _comment(f"What is right as it was read is named here, of: {names}", "  ")
+        else:
+            lines += _comment("A doubt about how the file is read stops releases; none now.", "  ")
+        lines.append("  as_read: []")
     if owners:
         asked = f"TO DECIDE, nothing is released before: do records belong to {', '.join(owners)}?"
         lines += _comment(f"{asked} Write the column here, or delete the line.", "  ")
