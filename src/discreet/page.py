@@ -160,12 +160,15 @@ def _pivot(pivot: Pivot) -> str:
         for c, text in enumerate(pivot.header)
     )
     body = []
-    for total, parts in pivot.groups:
+    # Without parts to fold, lines are records of the table but for the last, which adds them up.
+    is_flat = not any(parts for _, parts in pivot.groups)
+    for number, (total, parts) in enumerate(pivot.groups, start=1):
         fold = ""
         if parts:
             label = html.escape(f"show the parts of {total[0].strip()}", quote=True)
             fold = f"<input type='checkbox' checked aria-label='{label}'> "
-        body.append(f"<tbody class='total'>{_line(total, pivot.labels, fold)}</tbody>")
+        kind = "line" if is_flat and number < len(pivot.groups) else "total"
+        body.append(f"<tbody class='{kind}'>{_line(total, pivot.labels, fold)}</tbody>")
         if parts:
             lines = "".join(_line(line, pivot.labels) for line in parts)
             body.append(f"<tbody class='parts'>{lines}</tbody>")

@@ -143,12 +143,12 @@ def more_pages(folder):
     from discreet.app.cli.main import build
     from discreet.app.policy.advice import advise
     from discreet.data.source import Source
-    from discreet.protocols.joint.rehearsal import rehearse_table
     from discreet.protocols.retrieval.evaluation import retrieval_risk
     from discreet.protocols.search import Vocabulary, search_risk
     from discreet.protocols.search.pictures import search_page
     from discreet.queries import evaluation
     from discreet.randomness import Randomness
+    from tests.protocols.joint.rehearsed import rehearse_table
     from tests.protocols.joint.test_secondary import SQL, agreed, owners
     from tests.protocols.retrieval.served import built
 
@@ -214,3 +214,21 @@ def test_every_other_page_passes_axe_and_fits_a_sheet(tmp_path):
         assert passed > 5, name
         found[name] = (violations, printed_width(tmp_path / "page.html", tmp_path))
     assert {name: one for name, one in found.items() if one[0] or one[1] > SHEET} == {}
+
+
+def test_a_heat_map_has_room_for_the_title_of_its_lines():
+    from discreet.chart import grid
+
+    cell = {("A", "x"): ("#b5413a", "withheld")}
+    drawn = grid(cell, ["A"], ["x"], titles=("Wirtschaftsabschnitt", "y"), legend={})
+    moved = float(re.search(r"translate\(([\d.]+)", drawn)[1])
+    assert moved > 100, "the title ends 8 pixels left of the cells"
+
+
+def test_only_the_total_of_a_flat_table_is_bold():
+    from discreet.page import Page, Pivot, Section
+
+    flat = Pivot(["a", "n"], labels=1, groups=[(["x", "1"], []), (["Total", "1"], [])])
+    page = Page("p", [Section("s", table=flat)]).html()
+    assert page.count("<tbody class='total'>") == 1
+    assert "<tbody class='total'><tr><th scope='row'>Total" in page

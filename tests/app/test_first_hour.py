@@ -272,6 +272,22 @@ def test_a_database_is_started_from_and_no_password_is_written(tmp_path, monkeyp
     assert "secret" not in starting._relative(said, tmp_path / "policy.yaml")
 
 
+def test_a_document_does_not_contradict_itself_about_what_no_promise_covers(tmp_path):
+    policy = tmp_path / "p.yaml"
+    patients(tmp_path, hd=["I25", "B24"])
+    policy.write_text(
+        "data:\n  source: patients.csv\n  roles: {age: quasi, sex: quasi, hd: confidential}\n"
+        "  hierarchies: {age: {widths: [20, 40]}, sex: {rare: 3}}\n"
+        "releases:\n  - {name: a, kind: anonymize, models: [{k-anonymity: 3}], method: generalization}\n"
+        "about: {purpose: x, pdf: false}\n"
+    )
+    run_policy(policy, tmp_path / "out")
+    page = (tmp_path / "out/handover/a.html").read_text(encoding="utf-8")
+    assert "released unchanged; no promise is about it" in page
+    assert "hd: with the values that were recorded, under the promises" not in page
+    assert "hd: with the values that were recorded, within classes" in page
+
+
 def test_results_show_themselves_in_notebooks():
     import discreet as dc
     from discreet import demo
@@ -507,6 +523,14 @@ def test_a_doubt_about_the_reading_stops_a_release_until_it_is_decided(settled, 
     policy.write_text(text)
     run_policy(policy, tmp_path / "out")
     assert (tmp_path / "out/records/seen.csv").exists()
+
+
+def test_what_is_a_text_by_a_doubt_owns_no_record(tmp_path):
+    lines = [f"{20 + n % 50};{n % 200 / 10}" for n in range(400)]
+    (tmp_path / "a.csv").write_text("\n".join(["age;score", *lines, "30;n.b."]) + "\n")
+    start = starting_policy(Source(str(tmp_path / "a.csv")), tmp_path / "policy.yaml")
+    assert "unit:" not in start.policy
+    assert "n.b." not in start.policy + str(start), "no value of a record is quoted"
 
 
 def test_a_doubt_that_comes_with_new_records_stops_the_next_release(tmp_path):

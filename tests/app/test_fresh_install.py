@@ -33,14 +33,13 @@ def test_the_wheel_installs_and_the_demo_runs_without_extras(tmp_path, capsys):
     alone = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
 
     def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
+        return subprocess.run(
             [str(word) for word in words],
             capture_output=True,
             text=True,
             cwd=tmp_path,
             env=alone,
         )
-        return done
 
     wheels, home = tmp_path / "wheels", tmp_path / "fresh"
     pip = ("-m", "pip", "--disable-pip-version-check", "--quiet")

@@ -293,10 +293,10 @@ add(
 _TRADES = {"nace": ["10.11", "25.62"], "umsatz": [1.5, 2.5]}
 add(
     "codes-beside-decimal-commas",
-    text("a.csv", "nace;umsatz\n10.11;1,5\n25.62;2,5\n"),
-    _TRADES,
-    asks="--type nace=nominal",
-    answer={"types": {"nace": "nominal"}},
+    text("a.csv", "trade;umsatz\n10.11;1,5\n25.62;2,5\n"),
+    {"trade": _TRADES["nace"], "umsatz": _TRADES["umsatz"]},
+    asks="--type trade=nominal",
+    answer={"types": {"trade": "nominal"}},
 )
 _SALES = {"b": ["x", "y", "x"], "sales": [3906.0, 39967.0, 12.0]}
 for _mark in ".,":
@@ -671,4 +671,16 @@ add(
     text("a.csv", "a;b\n'x;1';2\n'y';3\n"),
     {"a": ["x;1", "y"], "b": [2, 3]},
     quote="'",
+)
+
+_CODES = ["86.10", "10.11", "62.01"]
+add(
+    "codes-of-activities",
+    text("a.csv", "nace;pay\n" + "".join(f"{c};1\n" for c in _CODES)),
+    {"nace": _CODES, "pay": [1, 1, 1]},
+)
+add(
+    "excel-codes-as-texts",
+    workbook({"Data": [["firm", "x", "pay"], *([f"4711{n}", c, n] for n, c in enumerate(_CODES))]}),
+    {"firm": ["47110", "47111", "47112"], "x": _CODES, "pay": [0, 1, 2]},
 )

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from discreet.data.names import meaning
 from discreet.data.reading import Question
 from discreet.errors import InputError
 
@@ -51,6 +52,8 @@ _POINTED = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d{1,3})?")
 _WHOLE = {m: re.compile(rf"[+-]?(0|[1-9]\d{{0,2}}({re.escape(m)}\d{{3}})?)") for m in ".,"}
 #: Numbers with a decimal point that no code of a classification looks like.
 _NO_CODE = re.compile(r"-\d*\.\d+|0?\.\d+|\d{4,}\.\d+|\d+\.\d{4,}")
+#: Codes of NACE and its national forms, as far as they look like numbers.
+_ACTIVITY = re.compile(r"\d{2}(\.\d{1,2})?")
 _DIGITS = re.compile(r"\d{1,40}")
 _ZEROS = re.compile(r"[+-]?0\d+")
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
@@ -314,6 +317,8 @@ def type_of(
             line=line_of(bad),
             column=name,
         )
+    if meaning(name, "activity") and all(map(_ACTIVITY.fullmatch, values)):
+        return "text"  # codes such as 86.10, the last digit of which would be lost
     other = _COMMA if decimal == "." else _POINTED
     bad_mark = next((value for value in values if other.fullmatch(value)), None)
     for mark in ".,":

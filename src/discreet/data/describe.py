@@ -50,7 +50,8 @@ PERSON_NAMES = "its values look like names of people"
 ILLNESSES = "its values are codes of illnesses (ICD-10)"
 #: Why a column of codes is held back.
 PERHAPS_ILLNESSES = (
-    "its values may be codes of illnesses (ICD-10): confidential if they are, else quasi"
+    "its values may be codes of illnesses (ICD-10): confidential, with "
+    "l-diversity, if they are; else quasi"
 )
 #: Why a column has its role, where somebody said so.
 GIVEN = "given by the curator"

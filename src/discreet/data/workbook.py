@@ -104,6 +104,7 @@ def read_workbook(
         raise InputError(
             f"the sheet {name!r} has a header and no records", code="no-rows", file=file
         )
+    has_numbers = any(isinstance(cell, int | float) for row in body for cell in row)
     columns = {}
     for place, title in enumerate(names):
         cells = [row[place] for row in body]
@@ -116,7 +117,7 @@ def read_workbook(
             dates,
             [line for line, _ in numbered],
             marks=(decimal, thousands),
-            as_text=title in texts,
+            as_text=title in texts or (has_numbers and _are_codes([row[place] for row in body])),
         )
         if question is not None:
             asked.append(question)
@@ -133,6 +134,22 @@ def read_workbook(
     totals = find_totals(lines, is_open=footer is None)
     asked += asked_about_totals(totals, "row", top_row + ends - (totals[0] or 0))
     return pa.table(columns), Reading(kind, tuple(guesses), tuple(asked))
+
+
+#: Codes of a classification, such as 86.10, and numbers of equal length, such as 04711.
+_CODE = re.compile(r"\d{2}\.\d{1,2}|\d{4,}")
+
+
+def _are_codes(cells: Sequence[Any]) -> bool:
+    """Whether cells are codes that somebody wrote as texts: as numbers, 86.10 would be 86.1.
+
+    Asked where other cells of the sheet are numbers, so that whoever made it told the two apart.
+    """
+    known = [cell.strip() if isinstance(cell, str) else cell for cell in cells if cell is not None]
+    if not known or not all(isinstance(cell, str) and _CODE.fullmatch(cell) for cell in known):
+        return False
+    lengths = {len(cell) for cell in known}
+    return len(lengths) == 1 or all("." in cell for cell in known)
 
 
 def _cell(cell: Any, decimal: str, thousands: str) -> float | str | None:

@@ -112,6 +112,10 @@ class Start(Report):
                 lines += textwrap.wrap(
                     f"{name}: {why}", 80, initial_indent="  ", subsequent_indent="      "
                 )
+        if self.questions:
+            lines.append(
+                "Say it to init again (--dates day, --footer 1): what it guesses then fits."
+            )
         return "\n".join([*lines, "Roles are guesses: read the policy and correct it."])
 
 
@@ -162,6 +166,7 @@ def examine(source: Source) -> Examined:
     named = {column.name: column for column in found.columns}
     owned = found.unit is not None and _is_who(found.unit) and named[found.unit].uniqueness < 1
     owners = () if owned else unit_candidates(dataset, found)
+    owners = tuple(name for name in owners if name not in _doubts(found))
     roles, to_decide = _roles(found, owners)
     quasi = [name for name, role in roles.items() if role == Role.QUASI.value]
     trees = {name: suggest_hierarchy(dataset, name) for name in quasi}
@@ -175,13 +180,20 @@ def _owner(found: Description) -> str | None:
     such columns the one with the most values is taken; doctors and others who serve many people
     own no record.
     """
+    doubts = _doubts(found)
     several = {
         column.name: column.distinct
         for column in found.columns
-        if (_is_who(column.name) or (column.role == Role.IDENTIFIER.value and not _serves(column)))
+        if column.name not in doubts
+        and (_is_who(column.name) or (column.role == Role.IDENTIFIER.value and not _serves(column)))
         and 1 < column.distinct < found.records - column.missing
     }
     return max(several, key=lambda name: several[name]) if several else None
+
+
+def _doubts(found: Description) -> set[str]:
+    """Return what is asked about: a column that is a text by a doubt looks like names of somebody."""
+    return {one.about for one in found.reading.questions} if found.reading is not None else set()
 
 
 def _serves(column: ColumnDescription) -> bool:
