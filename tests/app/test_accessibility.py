@@ -183,8 +183,7 @@ def more_pages(folder):
         "demo": (folder / "demo/report.html").read_text(encoding="utf-8"),
         "masked": (dc.mask(people, steps).write(folder / "m") / "report.html").read_text(),
         "synthetic": (
-            dc.synthesize(quasi, dc.CART(min_leaf=20), rng=seeded).write(folder / "s")
-            / "report.html"
+            dc.synthesize(quasi, dc.CART(min_leaf=20)).write(folder / "s") / "report.html"
         ).read_text(),
         "permuted": (
             dc.permute(people, sensitive="pay", k=4, e=100).write(folder / "p") / "report.html"
