@@ -189,7 +189,7 @@ def grid(
     """
     wide, tall = 26, 18
     top = _room(across, most=24)
-    sheet = _Sheet(left=_room(down), top=top + (16 if titles[1] else 0))
+    sheet = _Sheet(left=_room([*down, titles[0]]), top=top + (16 if titles[1] else 0))
     sheet.legend(legend)
     for number, name in enumerate(across):
         sheet.text(wide * (number + 0.5), -6, name, is_turned=True, most=24)

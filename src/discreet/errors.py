@@ -93,14 +93,16 @@ class DiscreetError(Exception):
     def to_dict(self) -> dict[str, Any]:
         """Return the error as plain data, for `--json` and the HTTP interface."""
         fields = {
+            **self.facts,
             "error": self.code,
             "message": self.message,
             "hint": self.hint,
             "file": self.file,
             "line": self.line,
             "column": self.column,
-            **self.facts,
         }
+        # The code comes first, and no fact of an error takes the place of a name that is always there.
+        fields = {"error": fields.pop("error"), **fields}
         return {name: value for name, value in fields.items() if value is not None}
 
     def __str__(self) -> str:

@@ -28,7 +28,8 @@ figure { margin: .8rem 0; background: #fff; padding: .5rem; border-radius: 4px; 
 tbody th { font-weight: normal; } tbody.total th, tbody.total td { font-weight: 600; }
 .pivot thead th { position: sticky; top: 0; background: var(--paper); } tbody.total:has(input:not(:checked)) + tbody.parts { display: none; }
 @media print { tbody.total:has(input) + tbody.parts { display: table-row-group; } tbody input { display: none; } .wide { overflow: visible; }
-  body { font-size: 10pt; max-width: none; margin: 0; padding: 0; } h2 { break-after: avoid; } tr, figure, .form { break-inside: avoid; } figure svg { max-width: 100%; height: auto; } pre { white-space: pre-wrap; } }
+  body { font-size: 10pt; max-width: none; margin: 0; padding: 0; } h2 { break-after: avoid; } tr, figure, .form { break-inside: avoid; } figure svg { max-width: 100%; height: auto; } pre { white-space: pre-wrap; }
+  table { font-size: 8.5pt; max-width: 100%; } th, td { padding: .2rem .35rem; overflow-wrap: anywhere; } }
 @page { size: A4; margin: 18mm 16mm; }
 .form table { width: 100%; } .form tbody td { height: 2.6rem; vertical-align: bottom; } .form th, .form td { width: 40%; } .form th:first-child, .form td:first-child { width: 20%; }
 pre { overflow-x: auto; background: color-mix(in srgb, var(--line) 40%, transparent); padding: .7rem .9rem; border-radius: 4px; font-size: .88rem; }
@@ -160,12 +161,15 @@ def _pivot(pivot: Pivot) -> str:
         for c, text in enumerate(pivot.header)
     )
     body = []
-    for total, parts in pivot.groups:
+    # Without parts to fold, lines are records of the table but for the last, which adds them up.
+    is_flat = not any(parts for _, parts in pivot.groups)
+    for number, (total, parts) in enumerate(pivot.groups, start=1):
         fold = ""
         if parts:
             label = html.escape(f"show the parts of {total[0].strip()}", quote=True)
             fold = f"<input type='checkbox' checked aria-label='{label}'> "
-        body.append(f"<tbody class='total'>{_line(total, pivot.labels, fold)}</tbody>")
+        kind = "line" if is_flat and number < len(pivot.groups) else "total"
+        body.append(f"<tbody class='{kind}'>{_line(total, pivot.labels, fold)}</tbody>")
         if parts:
             lines = "".join(_line(line, pivot.labels) for line in parts)
             body.append(f"<tbody class='parts'>{lines}</tbody>")

@@ -110,16 +110,124 @@ def test_axe_finds_nothing_in_reports(pages, tmp_path):
     assert {"image-alt", "color-contrast", "html-has-lang"} <= {one[0] for one in control[0]}
 
 
+#: A4 less its margins is 178 mm, 672 pixels; on paper nothing scrolls.
+SHEET = 672
+
+
+def printed_width(page, folder):
+    """Return how wide a page is on paper, in pixels."""
+    text = page.read_text(encoding="utf-8")
+    assert "@media print" in text
+    measured = text.replace("@media print", "@media all").replace(
+        "</body>", "<script>document.title = document.documentElement.scrollWidth</script></body>"
+    )
+    (folder / "measured.html").write_text(measured, encoding="utf-8")
+    place = (folder / "measured.html").as_uri()
+    shown = browse(f"--window-size={SHEET},900", "--dump-dom", place)
+    return int(re.search(r"<title>(\d+)</title>", shown)[1])
+
+
 @pytest.mark.xdist_group("pages")
 def test_nothing_of_a_report_is_wider_than_a_sheet(pages, tmp_path):
-    # A4 less its margins is 178 mm, 672 pixels; on paper nothing scrolls.
     for page in pages:
-        text = page.read_text(encoding="utf-8")
-        assert "@media print" in text
-        measured = text.replace("@media print", "@media all").replace(
-            "</body>",
-            "<script>document.title = document.documentElement.scrollWidth</script></body>",
-        )
-        (tmp_path / "page.html").write_text(measured, encoding="utf-8")
-        shown = browse("--window-size=672,900", "--dump-dom", (tmp_path / "page.html").as_uri())
-        assert int(re.search(r"<title>(\d+)</title>", shown)[1]) <= 672, page
+        assert printed_width(page, tmp_path) <= SHEET, page
+
+
+def more_pages(folder):
+    """Return every other kind of page that the product writes, by name."""
+    import numpy as np
+    import pandas as pd
+    from typer.testing import CliRunner
+
+    import discreet as dc
+    from discreet.app.cli.main import build
+    from discreet.app.policy.advice import advise
+    from discreet.data.source import Source
+    from discreet.protocols.retrieval.evaluation import retrieval_risk
+    from discreet.protocols.search import Vocabulary, search_risk
+    from discreet.protocols.search.pictures import search_page
+    from discreet.queries import evaluation
+    from discreet.randomness import Randomness
+    from tests.protocols.joint.rehearsed import rehearse_table
+    from tests.protocols.joint.test_secondary import SQL, agreed, owners
+    from tests.protocols.retrieval.served import built
+
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, 300),
+            "town": rng.choice(["n", "s"], 300),
+            "pay": np.arange(300) + 0.25,
+        }
+    )
+    people = dc.read(
+        frame, roles={"age": "quasi", "town": "quasi", "pay": "confidential"}, name="people"
+    )
+    seeded = Randomness.seeded(1)
+    steps = [dc.Microaggregation(["age"], k=5), dc.Rounding("pay", 0.5)]
+    quasi = dc.read(frame, roles=dict.fromkeys(frame, "quasi"))
+    ran = CliRunner().invoke(build(), ["demo", "-o", str(folder / "demo"), "--rows", "500"])
+    assert ran.exit_code == 0, ran.output
+    with dc.open_ledger() as ledger:
+        table = dc.tabulate(people, by=["town"], measure="pay")
+        table.protect([dc.MinimumFrequency(4)], ledger=ledger).write(folder / "t", ledger=ledger)
+        joint = dc.joint_audit(ledger).page()
+    together, _ = rehearse_table(owners(1), SQL, agreed(), margins=True)
+    words = Vocabulary.zipf(300)
+    asked = evaluation.generated(people, 10, rng=seeded)
+    return {
+        "advice": advise(Source(str(hospital(folder))), seconds=2).page().html(),
+        "advice on tables": advise(Source(str(business(folder))), kind="table", seconds=2)
+        .page()
+        .html(),
+        "demo": (folder / "demo/report.html").read_text(encoding="utf-8"),
+        "masked": (dc.mask(people, steps).write(folder / "m") / "report.html").read_text(),
+        "synthetic": (
+            dc.synthesize(quasi, dc.CART(min_leaf=20)).write(folder / "s") / "report.html"
+        ).read_text(),
+        "permuted": (
+            dc.permute(people, sensitive="pay", k=4, e=100).write(folder / "p") / "report.html"
+        ).read_text(),
+        "joint table": (together.write(folder / "j") / "report.html").read_text(),
+        "joint audit": joint,
+        "frontier": dc.frontier(
+            quasi, [dc.CART(min_leaf=5), dc.CART(min_leaf=50)], rng=seeded
+        ).page(),
+        "guards": evaluation.evaluate(people, {"k": dc.Restriction(k=3)}, asked).page().html(),
+        "retrieval": retrieval_risk(built(folder, rows=30, schemes=("dpf",)), views=40)
+        .page()
+        .html(),
+        "search": search_page(search_risk(words, rng=seeded), words).html(),
+    }
+
+
+@pytest.mark.slow
+def test_every_other_page_passes_axe_and_fits_a_sheet(tmp_path):
+    (tmp_path / "made").mkdir()
+    made = more_pages(tmp_path / "made")
+    (tmp_path / "axe").mkdir()
+    found = {}
+    for name, page in made.items():
+        (tmp_path / "page.html").write_text(page, encoding="utf-8")
+        ((violations, passed),) = judged([page], tmp_path / "axe")
+        assert passed > 5, name
+        found[name] = (violations, printed_width(tmp_path / "page.html", tmp_path))
+    assert {name: one for name, one in found.items() if one[0] or one[1] > SHEET} == {}
+
+
+def test_a_heat_map_has_room_for_the_title_of_its_lines():
+    from discreet.chart import grid
+
+    cell = {("A", "x"): ("#b5413a", "withheld")}
+    drawn = grid(cell, ["A"], ["x"], titles=("Wirtschaftsabschnitt", "y"), legend={})
+    moved = float(re.search(r"translate\(([\d.]+)", drawn)[1])
+    assert moved > 100, "the title ends 8 pixels left of the cells"
+
+
+def test_only_the_total_of_a_flat_table_is_bold():
+    from discreet.page import Page, Pivot, Section
+
+    flat = Pivot(["a", "n"], labels=1, groups=[(["x", "1"], []), (["Total", "1"], [])])
+    page = Page("p", [Section("s", table=flat)]).html()
+    assert page.count("<tbody class='total'>") == 1
+    assert "<tbody class='total'><tr><th scope='row'>Total" in page

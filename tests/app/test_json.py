@@ -84,6 +84,45 @@ def test_what_was_done_is_told_under_names_that_stay(folder, monkeypatch):
         assert names == set(told[0] if isinstance(told, list) else told), typed
 
 
+@pytest.mark.parametrize("name", [c["command"] for c in COMMANDS if c["command"] not in GROUPS])
+def test_a_mistake_in_typing_is_an_error_under_names_that_stay(name, monkeypatch, capsys):
+    from discreet.app.cli.main import main
+
+    monkeypatch.setattr(sys, "argv", [*name.split(), "--no-such-option", "--json"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    told = json.loads(capsys.readouterr().err)
+    assert ended.value.code == 2
+    assert told["error"] == "usage"
+    assert "--no-such-option" in told["message"]
+
+
+def test_no_fact_of_an_error_takes_the_place_of_its_code():
+    from discreet.errors import InputError
+
+    told = InputError("x", code="bad-file", error="y").to_dict()
+    assert (next(iter(told)), told["error"], told["message"]) == ("error", "bad-file", "x")
+
+
+def test_refusals_and_unexpected_errors_are_json_too(tmp_path, monkeypatch, capsys):
+    from discreet.app.cli import main as command_line
+
+    monkeypatch.setattr(sys, "argv", ["discreet", "describe", str(tmp_path / "no.csv"), "--json"])
+    with pytest.raises(SystemExit) as ended:
+        command_line.main()
+    assert (ended.value.code, json.loads(capsys.readouterr().err)["error"]) == (2, "no-file")
+
+    def broken(words):
+        raise ZeroDivisionError("a record")
+
+    monkeypatch.setattr(command_line, "build", broken)
+    with pytest.raises(SystemExit) as ended:
+        command_line.main()
+    told = capsys.readouterr().err
+    assert (ended.value.code, json.loads(told)["error"]) == (1, "internal")
+    assert "a record" not in told
+
+
 def test_a_server_prints_one_line_when_it_is_ready(folder):
     command = [sys.executable, "-m", "discreet", "retrieve"]
     subprocess.run([*command, "build", "policy.yaml"], cwd=folder, check=True, capture_output=True)

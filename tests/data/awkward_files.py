@@ -293,10 +293,10 @@ add(
 _TRADES = {"nace": ["10.11", "25.62"], "umsatz": [1.5, 2.5]}
 add(
     "codes-beside-decimal-commas",
-    text("a.csv", "nace;umsatz\n10.11;1,5\n25.62;2,5\n"),
-    _TRADES,
-    asks="--type nace=nominal",
-    answer={"types": {"nace": "nominal"}},
+    text("a.csv", "trade;umsatz\n10.11;1,5\n25.62;2,5\n"),
+    {"trade": _TRADES["nace"], "umsatz": _TRADES["umsatz"]},
+    asks="--type trade=nominal",
+    answer={"types": {"trade": "nominal"}},
 )
 _SALES = {"b": ["x", "y", "x"], "sales": [3906.0, 39967.0, 12.0]}
 for _mark in ".,":
@@ -584,3 +584,103 @@ add("csv-without-suffix", text("a.unknown", PLAIN), REGIONS, "unknown-format")
 def _feather(path: Path) -> Path:
     pyarrow.feather.write_feather(pa.table({"a": [1]}), str(path))
     return path
+
+
+# -- totals without a label, texts among numbers ---------------------------------------------------
+_FIRMS = [f"{'north' if n % 2 else 'south'};{n % 5};{100 + 7 * n}" for n in range(12)]
+_SUM = sum(100 + 7 * n for n in range(12))
+_FIRM_COLUMNS = {
+    "region": ["north" if n % 2 else "south" for n in range(12)],
+    "code": [n % 5 for n in range(12)],
+    "pay": [100 + 7 * n for n in range(12)],
+}
+for _name, _last in (("bare-total", f";;{_SUM}"), ("odd-total", f"alle Betriebe;;{_SUM}")):
+    add(
+        _name,
+        text("a.csv", "\n".join(["region;code;pay", *_FIRMS, _last]) + "\n"),
+        _FIRM_COLUMNS,
+        asks="line 14: a total",
+        answer={"footer": 1},
+    )
+add(
+    "excel-bare-total",
+    workbook(
+        {
+            "Data": [
+                ["region", "code", "pay"],
+                *([r, c, p] for r, c, p in zip(*_FIRM_COLUMNS.values(), strict=True)),
+                [None, None, _SUM],
+            ]
+        }
+    ),
+    _FIRM_COLUMNS,
+    asks="row 14: a total",
+    answer={"footer": 1},
+)
+_STRAYS = [*_FIRMS[:7], "north;3;n.b.", *_FIRMS[7:]]
+_STRAY_COLUMNS = {
+    name: [*values[:7], {"region": "north", "code": 3, "pay": None}[name], *values[7:]]
+    for name, values in _FIRM_COLUMNS.items()
+}
+add(
+    "text-among-numbers",
+    text("a.csv", "\n".join(["region;code;pay", *_STRAYS]) + "\n"),
+    _STRAY_COLUMNS,
+    asks="pay: line 9 holds a text",
+    answer={"na": ["n.b."]},
+)
+add(
+    "excel-text-among-numbers",
+    workbook(
+        {
+            "Data": [
+                ["region", "code", "pay"],
+                *(
+                    [r, c, "n.b." if p is None else p]
+                    for r, c, p in zip(*_STRAY_COLUMNS.values(), strict=True)
+                ),
+            ]
+        }
+    ),
+    _STRAY_COLUMNS,
+    asks="pay: row 9 holds a text",
+    answer={"na": ["n.b."]},
+)
+add(
+    "text-among-decimals",
+    text(
+        "a.csv",
+        "region;pay\n" + "".join(f"n;{n},5\n" for n in range(12)) + "s;k.A.\n",
+    ),
+    {"region": ["n"] * 12 + ["s"], "pay": [n + 0.5 for n in range(12)] + [None]},
+    asks="pay: line 14 holds a text",
+    answer={"na": ["k.A."]},
+)
+add(
+    "text-among-dates",
+    text(
+        "a.csv",
+        "region;seen\n" + "".join(f"n;{n + 13}.01.2024\n" for n in range(12)) + "s;unbekannt\n",
+    ),
+    {"region": ["n"] * 12 + ["s"], "seen": [DAY(2024, 1, n + 13) for n in range(12)] + [None]},
+    asks="seen: line 14 holds a text",
+    answer={"na": ["unbekannt"]},
+)
+add(
+    "quoted-otherwise",
+    text("a.csv", "a;b\n'x;1';2\n'y';3\n"),
+    {"a": ["x;1", "y"], "b": [2, 3]},
+    quote="'",
+)
+
+_CODES = ["86.10", "10.11", "62.01"]
+add(
+    "codes-of-activities",
+    text("a.csv", "nace;pay\n" + "".join(f"{c};1\n" for c in _CODES)),
+    {"nace": _CODES, "pay": [1, 1, 1]},
+)
+add(
+    "excel-codes-as-texts",
+    workbook({"Data": [["firm", "x", "pay"], *([f"4711{n}", c, n] for n, c in enumerate(_CODES))]}),
+    {"firm": ["47110", "47111", "47112"], "x": _CODES, "pay": [0, 1, 2]},
+)

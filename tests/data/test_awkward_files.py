@@ -59,6 +59,46 @@ def test_awkward_files_are_read_rightly(name, tmp_path):
         assert word in told
 
 
+def test_a_text_that_the_sample_does_not_show_is_asked_about_with_its_line(tmp_path):
+    file, words = tmp_path / "long.csv", "some words " * 10
+    lines = [f"{n};{n % 97};{words}" for n in range(12_000)]
+    lines[8_123] = "8123;n.b.;some words"
+    file.write_text("id;pay;words\n" + "\n".join(lines) + "\n")
+    (asked,) = read(file).reading.questions
+    assert asked.startswith("pay: line 8,125 holds a text")
+    assert read(file, na=["n.b."]).reading.questions == ()
+
+
+def test_the_total_of_a_long_file_is_asked_about(tmp_path):
+    file, words = tmp_path / "long.csv", "some words " * 10
+    lines = [f"firm {n};{n % 97};{words}" for n in range(12_000)]
+    file.write_text("id;pay;words\n" + "\n".join([*lines, ";2873521;"]) + "\n")
+    (asked,) = read(file).reading.questions
+    assert asked.startswith("line 12,002: a total")
+    assert len(read(file, footer=1)) == 12_000
+
+
+def test_records_are_no_totals():
+    from discreet.data.totals import find_totals
+
+    # Codes and small counts, a record without a name in the middle, a first value that is missing.
+    rows = [(n + 2, ["a", float(n % 3), float(n * n % 17)]) for n in range(40)]
+    rows[7] = (9, [None, 2.0, 3.0])
+    assert find_totals(rows) == (None, ())
+    assert find_totals([*rows[:7], *rows[8:], (50, [None, 1.0, 3.0])]) == (50, ())
+
+
+def test_questions_survive_a_copy():
+    import copy
+    import pickle
+
+    from discreet.data.reading import Question
+
+    asked = Question("seen", "day first?", (("dates", "day"),))
+    for again in (copy.deepcopy(asked), pickle.loads(pickle.dumps(asked))):
+        assert (again, again.about, again.answers) == (asked, "seen", asked.answers)
+
+
 def test_the_corpus_is_large_enough():
     assert len(CORPUS) >= 60
 

@@ -12,15 +12,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["asked_subtotals", "is_note", "is_remark", "is_total", "notes", "subtotals", "titles"]
+from discreet.data.totals import is_total
 
-_TOTAL = re.compile(
-    r"(grand |sub-?)?(totals?|totaux|totale|sum|summe|gesamt|insgesamt|suma|somme|totaal|i alt)\W*",
-    re.IGNORECASE,
-)
-_SUBTOTAL = re.compile(
-    r"(sub-?total|sous-total|subtotaal|subtotale|zwischensumme|teilsumme|summe)\b", re.IGNORECASE
-)
+__all__ = ["is_note", "is_remark", "notes", "titles"]
+
 _SENTENCE = re.compile(r"[^\W\d].*[\s:]|^\*")
 #: Records above the header that are looked at.
 _MOST = 30
@@ -30,46 +25,6 @@ Numbered = tuple[int, Sequence[str]]
 
 def _filled(fields: Sequence[str]) -> int:
     return sum(1 for field in fields if field.strip())
-
-
-def is_total(fields: Sequence[str]) -> bool:
-    """Whether a line below the records seems to be their total.
-
-    >>> is_total(["", "Total", "1,234"]), is_total(["Total shop", "IT", "3"])
-    (True, False)
-    """
-    return any(_TOTAL.fullmatch(field.strip()) for field in fields)
-
-
-def subtotals(records: Sequence[Numbered]) -> tuple[int, ...]:
-    """Return the lines that seem to be totals of some records above them.
-
-    >>> subtotals([(2, ["a", "1"]), (3, ["Subtotal A", "1"]), (4, ["Summers", "2"])])
-    (3,)
-    """
-    return tuple(
-        line
-        for line, fields in records
-        if any(_SUBTOTAL.match(field.strip()) or is_total([field]) for field in fields)
-    )
-
-
-def asked_subtotals(lines: Sequence[int], word: str) -> tuple[str, ...]:
-    """Return what is asked about totals inside a table; `word` is line or row.
-
-    >>> asked_subtotals((14, 27), "row")
-    ('rows 14, 27: totals of records above? Read as records; if they are, delete them in the file',)
-    """
-    if not lines:
-        return ()
-    shown = ", ".join(f"{line:,}" for line in lines[:5]) + (
-        f" and {len(lines) - 5:,} more" if len(lines) > 5 else ""
-    )
-    if len(lines) == 1:
-        told = "a total of records above? Read as a record; if it is, delete it in the file"
-        return (f"{word} {shown}: {told}",)
-    told = "totals of records above? Read as records; if they are, delete them in the file"
-    return (f"{word}s {shown}: {told}",)
 
 
 def titles(records: Sequence[Numbered]) -> int:

@@ -10,15 +10,20 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from discreet.data.names import meaning
+from discreet.data.reading import Question
 from discreet.errors import InputError
 
 __all__ = [
     "MISSING",
+    "STRAY",
     "UNSURE",
+    "as_number",
     "decimal_mark",
     "grouping",
     "has_header",
     "is_empty_column",
+    "is_unplaced",
     "question_about",
     "require_names",
     "type_of",
@@ -31,6 +36,11 @@ UNSURE = "date:?"
 _THOUSANDS = {".": "number:?.", ",": "number:?,"}
 #: … and of those with the mark that is not the file's decimal mark: codes such as 10.11.
 _OTHER = {".": "number:!.", ",": "number:!,"}
+#: … and of texts that would be numbers or dates but for a few lines, the first of which follows it.
+STRAY = "text:?"
+#: Others that must differ before a text among them is asked about, and how many of it there may be.
+_MANY, _FEW = 10, 3
+_UNPLACED = "some line holds"
 
 #: Texts that mean "no value", where a file uses them.
 MISSING = frozenset({"NA", "N/A", "n/a", "<NA>", "NaN", "nan", "null", "NULL", "?", "."})
@@ -42,12 +52,19 @@ _POINTED = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d{1,3})?")
 _WHOLE = {m: re.compile(rf"[+-]?(0|[1-9]\d{{0,2}}({re.escape(m)}\d{{3}})?)") for m in ".,"}
 #: Numbers with a decimal point that no code of a classification looks like.
 _NO_CODE = re.compile(r"-\d*\.\d+|0?\.\d+|\d{4,}\.\d+|\d+\.\d{4,}")
+#: Codes of NACE and its national forms, as far as they look like numbers.
+_ACTIVITY = re.compile(r"\d{2}(\.\d{1,2})?")
 _DIGITS = re.compile(r"\d{1,40}")
 _ZEROS = re.compile(r"[+-]?0\d+")
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
 _TIME = re.compile(_DATE.pattern + r"[ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?")
 _WRITTEN = re.compile(r"(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})( \d{1,2}:\d{2}(:\d{2})?)?")
+#: Numbers with whatever marks.
+_LIKE_NUMBER = re.compile(r"[+-]?(\d[\d.,'’ \u00a0\u202f]*|[.,]\d+)([eE][+-]?\d+)?")
+_LIKE_DATE = re.compile(
+    rf"({_WRITTEN.pattern})|({_TIME.pattern})|({_DATE.pattern})".replace(r"\2", "[./-]")
+)
 #: Thousands and decimal marks that people write together.
 _GROUPED = (
     (".", ","),
@@ -288,7 +305,8 @@ def type_of(
         return _THOUSANDS[thousands] if is_open else "text"
     finite = [value for value in values if not _INFINITE.fullmatch(value)]
     if not finite or not all(_POINT.fullmatch(v) or _COMMA.fullmatch(v) for v in finite):
-        return "text"
+        stray = _stray(values)
+        return "text" if stray is None else f"{STRAY}{line_of(stray) or 0}"
     if len(finite) < len(values) or any(map(_is_too_large, finite)):
         bad = next(v for v in values if _INFINITE.fullmatch(v) or _is_too_large(v))
         raise InputError(
@@ -299,6 +317,8 @@ def type_of(
             line=line_of(bad),
             column=name,
         )
+    if meaning(name, "activity") and all(map(_ACTIVITY.fullmatch, values)):
+        return "text"  # codes such as 86.10, the last digit of which would be lost
     other = _COMMA if decimal == "." else _POINTED
     bad_mark = next((value for value in values if other.fullmatch(value)), None)
     for mark in ".,":
@@ -323,28 +343,82 @@ def _are_short(values: Sequence[str], thousands: str) -> bool:
     return all(value.count(thousands) <= 1 for value in values)
 
 
-def question_about(name: str, kind: str) -> str | None:
+def _stray(values: Sequence[str]) -> str | None:
+    """Return the first of a few texts among many different numbers or dates; None if there is none.
+
+    Codes that begin with zeros, and texts that also stand among other texts, are not asked about.
+
+    >>> _stray([*map(str, range(20)), "n.b."]), _stray(["1", "2A", "2B"])
+    ('n.b.', None)
+    """
+    if any(_ZEROS.fullmatch(value) for value in values):
+        return None
+    for pattern in (_LIKE_NUMBER, _LIKE_DATE):
+        odd = [value for value in values[: 2 * _MANY] if not pattern.fullmatch(value)]
+        if len(odd) > _FEW:
+            continue
+        odd = [value for value in values if not pattern.fullmatch(value)]
+        if odd and len(odd) <= _FEW and len(values) - len(odd) >= max(_MANY, 10 * len(odd)):
+            return odd[0]
+    return None
+
+
+def as_number(text: str, decimal: str, thousands: str = "") -> float | None:
+    """Return a text as the number that it is in a file with these marks; None if it is none.
+
+    >>> as_number("1.234,5", ",", "."), as_number("007", "."), as_number("x", ".")
+    (1234.5, None, None)
+    """
+    if _ZEROS.fullmatch(text):
+        return None
+    if thousands and _grouped(thousands, decimal).fullmatch(text):
+        text = text.replace(thousands, "")
+    if decimal == ",":
+        text = text.replace(",", ".") if _COMMA.fullmatch(text) else text
+    return float(text) if _POINT.fullmatch(text) else None
+
+
+def question_about(name: str, kind: str, word: str = "line") -> Question | None:
     """Return what to ask about a column that is read as text for now; None where all is sure.
 
     >>> question_about("pay", "number:?.")
     'pay: is 1.234 more than a thousand, or less than two? Read as text; write --thousands . or --decimal .'
     """
     if kind == UNSURE:
-        return (
-            f"{name}: dates with the day or the month first? Read as text; say --dates day or month"
+        return Question(
+            name,
+            "dates with the day or the month first? Read as text;",
+            (("dates", "day"), ("dates", "month")),
         )
-    mark = kind[-1]
+    mark = kind[-1:]
     if kind in _THOUSANDS.values():
-        return (
-            f"{name}: is 1{mark}234 more than a thousand, or less than two? Read as text; "
-            f"write --thousands {mark} or --decimal {mark}"
+        return Question(
+            name,
+            f"is 1{mark}234 more than a thousand, or less than two? Read as text;",
+            (("thousands", mark), ("decimal", mark)),
         )
     if kind in _OTHER.values():
-        return (
-            f"{name}: codes, or numbers? They have {mark!r} where other columns have another decimal "
-            f"mark. Read as text; if they are codes, write --type {name}=nominal"
+        return Question(
+            name,
+            f"codes, or numbers? They have {mark!r} where other columns have another decimal mark. "
+            "Read as text; if they are codes,",
+            (("types", name),),
+        )
+    if kind.startswith(STRAY):
+        line = int(kind.removeprefix(STRAY))
+        where = f"{word} {line:,} holds" if line else _UNPLACED
+        return Question(
+            name,
+            f"{where} a text, where nearly all are numbers or dates. Read as text; mend it in the "
+            "file, name it with `na` if it means that there is no value, or if all are codes",
+            (("types", name),),
         )
     return None
+
+
+def is_unplaced(question: str) -> bool:
+    """Whether a question is about a text whose line is not known yet."""
+    return _UNPLACED in question
 
 
 def wider(one: str | None, other: str) -> str:
@@ -352,6 +426,9 @@ def wider(one: str | None, other: str) -> str:
     if one is None or one == other:
         return other
     pair = {one, other}
+    if one.startswith(STRAY) or other.startswith(STRAY):
+        first = one if one.startswith(STRAY) else other
+        return "text" if pair & {"text", "boolean"} else first
     if UNSURE in pair:
         (known,) = pair - {UNSURE}
         return known if known.startswith(("date:", "datetime:")) else "text"

@@ -15,7 +15,7 @@ from discreet.data.names import meaning
 from discreet.data.person_names import look_like_names
 from discreet.data.reading import Reading
 from discreet.data.schema import Role
-from discreet.data.suggestion import are_icd10
+from discreet.data.suggestion import like_icd10
 from discreet.report import Report, Rows, text_table
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ILLNESSES",
+    "PERHAPS_ILLNESSES",
     "PERSON_NAMES",
     "Alarm",
     "ColumnDescription",
@@ -47,6 +48,11 @@ _FORMULA = "some texts begin with =, +, - or @, which spreadsheet programs run a
 PERSON_NAMES = "its values look like names of people"
 #: Why a column is confidential whatever its name is.
 ILLNESSES = "its values are codes of illnesses (ICD-10)"
+#: Why a column of codes is held back.
+PERHAPS_ILLNESSES = (
+    "its values may be codes of illnesses (ICD-10): confidential, with "
+    "l-diversity, if they are; else quasi"
+)
 #: Why a column has its role, where somebody said so.
 GIVEN = "given by the curator"
 
@@ -247,7 +253,11 @@ def describe(dataset: Dataset, *, approximate: bool = False) -> Description:
     )
 
 
-_ROLES = {PERSON_NAMES: Role.IDENTIFIER, ILLNESSES: Role.CONFIDENTIAL}
+_ROLES = {
+    PERSON_NAMES: Role.IDENTIFIER,
+    ILLNESSES: Role.CONFIDENTIAL,
+    PERHAPS_ILLNESSES: Role.IDENTIFIER,
+}
 
 
 def _told_by_texts(dataset: Dataset, column: ColumnDescription) -> str | None:
@@ -255,8 +265,9 @@ def _told_by_texts(dataset: Dataset, column: ColumnDescription) -> str | None:
 
     A name of the column that says what it holds ("city") is believed: places look like people.
     """
+    is_free = column.reason.startswith("free text")
     if (
-        column.role != Role.QUASI.value
+        not (column.role == Role.QUASI.value or is_free)
         or column.type != "nominal"
         or column.distinct > _TEXTS
         or column.reason == GIVEN
@@ -264,9 +275,10 @@ def _told_by_texts(dataset: Dataset, column: ColumnDescription) -> str | None:
     ):
         return None
     texts = [str(v) for v in dataset.frequencies([column.name]).column(0).to_pylist() if v]
-    if look_like_names(texts):
+    if not is_free and look_like_names(texts):
         return PERSON_NAMES
-    return ILLNESSES if are_icd10(texts) else None
+    found = like_icd10(texts)
+    return {True: ILLNESSES, None: PERHAPS_ILLNESSES}.get(found)
 
 
 def _alarms(

@@ -54,7 +54,7 @@ _STEMS: dict[str, str] = {
     "aged": _AGED,
     "sexed": _SEXED,
     "postcode": "zip zipcode postal postcode postleit PLZ CAP",
-    "activity": "NACE isic sic branche activity activid ACT",
+    "activity": "NACE WZ WZ08 WZ2008 isic sic branche activity activid ACT",
     "place": "LAT LON LNG LONG latitud longitud breitengrad laengengrad latitude longitude coordina",
     "ordinal": "level stufe nivel niveau grade rank rang stage class klasse clase rating size score",
     "person": "person patient respond individual client customer kunde employee pupil student member",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from typing import Any
 
 from discreet.errors import InputError, missing_extra
 from discreet.report import Report, Rows
 
-__all__ = ["Guess", "Reading", "needs_extra"]
+__all__ = ["Guess", "Question", "Reading", "needs_extra"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,6 +20,56 @@ class Guess(Report):
     found: str
     #: The option that says it otherwise, such as `delimiter`.
     option: str
+
+
+class Question(str):
+    """A doubt about how a file was read: what it is about, how it was read, how to answer.
+
+    Programs are given it as a text. `about` is the name under which a policy lets the reading stand
+    (`as_read`); each answer is an option and a value.
+
+    >>> asked = Question("seen", "day first? Read as text;", (("dates", "day"), ("dates", "month")))
+    >>> asked
+    'seen: day first? Read as text; write --dates day or --dates month'
+    >>> asked.in_policy()
+    'seen: day first? Read as text; write `dates: day` or `dates: month`'
+    """
+
+    __slots__ = ("about", "answers", "said")
+
+    about: str
+    said: str
+    answers: tuple[tuple[str, str], ...]
+
+    def __new__(
+        cls, about: str, said: str = "", answers: tuple[tuple[str, str], ...] = ()
+    ) -> Question:
+        """Join the parts to one text, with the answers as the command line takes them."""
+        typed = [
+            f"--type {value}=nominal" if option == "types" else f"--{option} {value}"
+            for option, value in answers
+        ]
+        made = super().__new__(cls, _joined(about, said, typed))
+        made.about, made.said, made.answers = about, said, answers
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """Return what a copy is made from."""
+        return self.about, self.said, self.answers
+
+    def in_policy(self) -> str:
+        """Return the text with the answers as a policy has them."""
+        written = [
+            f"`types: {{{json.dumps(value, ensure_ascii=False)}: nominal}}`"
+            if option == "types"
+            else f"`{option}: {value if value[0].isalnum() else json.dumps(value)}`"
+            for option, value in self.answers
+        ]
+        return _joined(self.about, self.said, written)
+
+
+def _joined(about: str, said: str, answers: list[str]) -> str:
+    return f"{about}: {said}" + (f" write {' or '.join(answers)}" if answers else "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,8 +86,8 @@ class Reading(Report):
 
     format: str
     guesses: tuple[Guess, ...] = ()
-    #: What could not be decided, in words.
-    questions: tuple[str, ...] = ()
+    #: What could not be decided.
+    questions: tuple[Question, ...] = ()
 
     def rows(self) -> Rows:
         """Return one line per guess."""

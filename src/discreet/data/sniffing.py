@@ -17,10 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from discreet.data import csv_text
-from discreet.data.csv_edges import is_note, is_total, notes, subtotals, titles
+from discreet.data.csv_edges import is_note, notes, titles
 from discreet.data.csv_fields import (
     MISSING,
     UNSURE,
+    as_number,
     decimal_mark,
     grouping,
     has_header,
@@ -31,6 +32,8 @@ from discreet.data.csv_fields import (
     wider,
 )
 from discreet.data.file_formats import require_file
+from discreet.data.reading import Question
+from discreet.data.totals import asked_about_totals, find_totals
 from discreet.errors import InputError
 
 __all__ = ["CsvFormat", "sniff"]
@@ -64,15 +67,10 @@ class CsvFormat:
     #: The lines on which the table begins and ends; None: with the file.
     first: int = 1
     last: int | None = None
-    #: What is asked about columns that are read as text until it is said.
-    questions: tuple[str, ...] = ()
+    #: What is asked about columns that are read as text until it is said, and about totals.
+    questions: tuple[Question, ...] = ()
     #: Whether the decimal mark and that of thousands were said, or are told by some column.
     is_sure: bool = False
-    #: The line of a last record that seems to be a total, and how many lines it ends the file with.
-    total: int | None = None
-    below: int = 0
-    #: Lines inside the table that seem to be totals of those above.
-    subtotals: tuple[int, ...] = ()
 
     def without_empty(self) -> CsvFormat:
         """Return the format of the columns that have a name or values."""
@@ -101,6 +99,8 @@ def sniff(
 
     Parameters
     ----------
+    na
+        Texts that mean "no value", besides an empty field; nothing does if there are none.
     dates
         "day" or "month": which comes first in dates such as 01/02/2024.
     thousands
@@ -163,8 +163,6 @@ def sniff(
         records = records[:-below]
         last = records[-1][0] + sum(field.count("\n") for field in records[-1][1])
     start = records[0][0] if skip is None else skip + 1
-    line, lowest = records[-1]
-    total = line if whole and footer is None and len(records) > 2 and is_total(lowest) else None
     said = CsvFormat(
         split,
         codec,
@@ -174,17 +172,59 @@ def sniff(
         first=start,
         last=last,
         is_sure=bool(decimal or thousands),
-        total=total,
-        below=_last_line(file, codec, 0) - total + 1 if total else 0,
-        subtotals=subtotals(records[1 : len(records) - (total is not None)]),
     )
     head = len(records)
     for text in chunks[1:]:
         records += csv_text.chunk_records(text, split, mark, len(records[0][1]))
+    if na:
+        na = tuple(dict.fromkeys(("", *na)))
     found = _judge(records, said, header, na, file, dates=dates, texts=texts, head=head)
     if thorough and not whole:
-        return _walk(file, found, na, dates=dates, texts=texts, is_open=footer is None)
-    return found
+        found = _walk(file, found, na, dates=dates, texts=texts, is_open=footer is None)
+    return _asked_about_totals(found, records, head, file, whole=whole, is_open=footer is None)
+
+
+def _asked_about_totals(
+    form: CsvFormat,
+    records: list[tuple[int, list[str]]],
+    head: int,
+    file: Path,
+    *,
+    whole: bool,
+    is_open: bool,
+) -> CsvFormat:
+    """Return the format with what is asked about lines that seem to be totals.
+
+    Of a large file the head is looked at, and the last line.
+    """
+    missing = set(form.na) | {""}
+
+    def cells(fields: Sequence[str]) -> list[float | str | None]:
+        stripped = [field.strip() for field in fields]
+        return [
+            None if one in missing else _or_text(as_number(one, form.decimal, form.thousands), one)
+            for one in stripped
+        ]
+
+    body = [(line, cells(fields)) for line, fields in records[form.header : head]]
+    last, inside = find_totals(body, ends=whole, is_open=is_open)
+    if not whole and is_open and len(records) > head:
+        # Lines of later pieces are not numbered; whether the last one is a total shows beside them.
+        tail = [(place, cells(fields)) for place, (_, fields) in enumerate(records[-500:])]
+        if find_totals(tail)[0] is not None:
+            last = _last_filled(file, form.encoding)
+    below = _last_line(file, form.encoding, 0) - last + 1 if last else 0
+    asked = asked_about_totals((last, inside), "line", below)
+    return dataclasses.replace(form, questions=(*form.questions, *asked))
+
+
+def _or_text(number: float | None, text: str) -> float | str:
+    return text if number is None else number
+
+
+def _last_filled(file: Path, encoding: str) -> int:
+    lines = enumerate(csv_text.lines_of(file, encoding), start=1)
+    return max((number for number, line in lines if line.strip()), default=1)
 
 
 def _require_said(dates: str | None, skip: int | None, footer: int | None, file: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -22,7 +23,7 @@ UNDECIDED = "?"
 #: Settings that `read` takes under the same name where they are given.
 _READ = (
     *("engine", "format", "sheet", "delimiter", "encoding", "decimal", "thousands", "dates"),
-    *("skip", "footer", "header", "labels", "metadata"),
+    *("skip", "footer", "header", "labels", "metadata", "na", "quote"),
 )
 
 
@@ -73,7 +74,9 @@ class Source(Record):
         option="--role",
     )
     types: Mapping[str, Type] = parameter(
-        {}, help="COLUMN=TYPE, which is numeric, ordinal, nominal or date", option="--type"
+        {},
+        help="COLUMN=TYPE, which is numeric, ordinal, nominal or date",
+        option="--type/--types",
     )
     hierarchies: Mapping[str, HierarchySource | tuple[HierarchySource, ...]] = parameter(
         {},
@@ -125,6 +128,23 @@ class Source(Record):
         None, help="the .rda file that names the fields of a fixed-width file", file="read"
     )
 
+    na: tuple[str, ...] | None = parameter(
+        None, help='texts that mean "no value" in a CSV file or workbook, besides an empty field'
+    )
+    quote: str | None = parameter(
+        None, help="what stands around texts in a CSV file; empty if nothing does"
+    )
+    as_read: tuple[str, ...] | None = parameter(
+        None,
+        help="doubts about how the file is read that are settled, such as a column or 'line 62'; "
+        "where this is given, even empty, any other doubt stops every job",
+    )
+
+    @classmethod
+    def reading_options(cls) -> tuple[str, ...]:
+        """Return the names of what may be said about how a file is written."""
+        return tuple(name for name in _READ if name != "engine")
+
     @classmethod
     def declared_name(cls) -> str:
         """Return the name of the section."""
@@ -147,7 +167,7 @@ class Source(Record):
         given: dict[str, Any] = {
             name: value for name in _READ if (value := getattr(self, name)) is not None
         }
-        return read(
+        found = read(
             self.source,
             columns=self.read_columns,
             driver_limit=self.driver_limit,
@@ -163,3 +183,20 @@ class Source(Record):
             name=self.name,
             **given,
         )
+        self._require_settled(found)
+        return found
+
+    def _require_settled(self, found: Dataset) -> None:
+        """Refuse records of which it is not decided how they are to be read."""
+        if self.as_read is None or found.reading is None:
+            return
+        asked = [one for one in found.reading.questions if one.about not in self.as_read]
+        if asked:
+            names = json.dumps([one.about for one in asked], ensure_ascii=False)
+            raise InputError(
+                "it is not decided how the file is to be read",
+                code="undecided-reading",
+                hint="write the answers under `data:`; where it is right as it was read, name it: "
+                f"as_read: {names}",
+                mistakes=tuple(one.in_policy() for one in asked),
+            )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.data.canonical import canonical, canonical_rows
 from discreet.data.codes import code_text
-from discreet.data.csv_edges import asked_subtotals
 from discreet.data.engines.base import Engine, Relation, connect
 from discreet.data.engines.spelling import require_distinct
 from discreet.data.frames import Library
@@ -242,7 +241,10 @@ def _open_file(
     if kind == "csv":
         form = sniff(path, **given, texts=texts)
         found = {**given, "form": form, "texts": tuple(texts)}
-        return engine.scan(path, format="csv", options=found), csv_reading(form)
+        rows = engine.scan(path, format="csv", options=found)
+        if _shows_more(form, rows):
+            form = sniff(path, **given, texts=texts, thorough=True)
+        return rows, csv_reading(form)
     if kind in ("excel", "ods"):
         from discreet.data.workbook import read_workbook
 
@@ -263,14 +265,25 @@ def _open_file(
     return engine.load(canonical_rows(read_arrow(path, kind))), None
 
 
+def _shows_more(form: CsvFormat, rows: Relation) -> bool:
+    """Whether the file holds texts that the sample did not show, or showed without their line."""
+    from discreet.data.csv_fields import is_unplaced
+
+    if any(is_unplaced(question) for question in form.questions):
+        return True
+    fields = [field for field in rows.schema if field.name in form.names]
+    kinds = dict(zip(form.names, form.types, strict=True))
+    return any(kinds[f.name] != "text" and str(f.type) == "string" for f in fields)
+
+
 #: What may be said of each kind of file.
 _OPTIONS: dict[str, set[str]] = {
     "csv": {
         *("delimiter", "encoding", "decimal", "quote", "header", "na"),
         *("dates", "thousands", "skip", "footer"),
     },
-    "excel": {"sheet", "header", "skip", "footer", "dates", "decimal", "thousands"},
-    "ods": {"sheet", "header", "skip", "footer", "dates", "decimal", "thousands"},
+    "excel": {"sheet", "header", "skip", "footer", "dates", "decimal", "thousands", "na"},
+    "ods": {"sheet", "header", "skip", "footer", "dates", "decimal", "thousands", "na"},
     "spss": {"labels"},
     "stata": {"labels"},
     "sas": {"labels"},
@@ -301,11 +314,7 @@ def csv_reading(form: CsvFormat) -> Reading:
         Guess("dates", f"{_shown(pattern)}, as in {name}", "dates")
         for pattern, name in written.items()
     ]
-    questions = (*form.questions, *asked_subtotals(form.subtotals, "line"))
-    if form.total is not None:
-        asked = f"line {form.total:,}: a total of the records above? Read as a record; if it is one, say --footer {form.below}"
-        questions = (*questions, asked)
-    return Reading("csv", tuple(guesses), questions)
+    return Reading("csv", tuple(guesses), form.questions)
 
 
 def _shown(pattern: str) -> str:

@@ -16,7 +16,7 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
 
-__all__ = ["are_icd10", "suggest", "suggest_hierarchy"]
+__all__ = ["are_icd10", "like_icd10", "suggest", "suggest_hierarchy"]
 
 _ICD10 = re.compile(r"[A-Z]\d\d(\.?[\dA-Z]{0,4})?")
 _NACE = re.compile(r"\d{2}\.\d{1,2}")
@@ -107,6 +107,31 @@ def are_icd10(codes: Sequence[str]) -> bool:
     (True, False)
     """
     return all(_ICD10.fullmatch(code) for code in codes) and len(set(map(len, codes))) > 1
+
+
+#: With the marks that are written behind a code: dagger, asterisk, exclamation mark.
+_WRITTEN_ICD10 = re.compile(r"[A-Z]\d\d(\.?[\dA-Z]{0,4})?[-+*!†]?", re.IGNORECASE)
+#: Codes with a point, which hardly anything else has.
+_POINTED_ICD10 = re.compile(r"[A-Z]\d\d\.[\d-].*", re.IGNORECASE)
+#: A few other texts, such as "unknown", do not make codes of illnesses something else.
+_MOST = 0.8
+
+
+def like_icd10(texts: Sequence[str]) -> bool | None:
+    """Whether texts are codes of illnesses: None where they may be codes of something else as well.
+
+    Codes of several lengths, or with a point, are sure; E14 and W12 may also be places.
+
+    >>> like_icd10(["I25.1", "J18.9", "unknown", "B24.0", "C50.9"]), like_icd10(["a", "b"])
+    (True, False)
+    >>> like_icd10(["W12", "E14"])
+    """
+    codes = [text.strip() for text in texts if _WRITTEN_ICD10.fullmatch(text.strip())]
+    if not codes or len(codes) < _MOST * len(texts):
+        return False
+    pointed = sum(1 for code in codes if _POINTED_ICD10.fullmatch(code))
+    is_sure = pointed > len(codes) / 2 or len({len(code.rstrip("-+*!†")) for code in codes}) > 1
+    return True if is_sure else None
 
 
 def _are_dates(codes: Sequence[str]) -> bool:

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.data.codes import code_text
-from discreet.data.csv_edges import asked_subtotals, is_remark, is_total, subtotals
+from discreet.data.csv_edges import is_remark
 from discreet.data.csv_fields import (
     MISSING,
+    STRAY,
+    as_number,
     has_header,
     is_empty_column,
     question_about,
@@ -25,7 +27,8 @@ from discreet.data.csv_fields import (
     type_of,
 )
 from discreet.data.files import typed_column
-from discreet.data.reading import Guess, Reading, needs_extra
+from discreet.data.reading import Guess, Question, Reading, needs_extra
+from discreet.data.totals import asked_about_totals, find_totals, is_total
 from discreet.data.workbook_errors import refuse_errors
 from discreet.errors import InputError
 
@@ -56,6 +59,7 @@ def read_workbook(
     dates: str | None = None,
     decimal: str | None = None,
     thousands: str | None = None,
+    na: Sequence[str] | None = None,
     texts: Sequence[str] = (),
 ) -> tuple[pa.Table, Reading]:
     """Return the records of a workbook and what was guessed.
@@ -70,6 +74,8 @@ def read_workbook(
         "day" or "month": which comes first in dates that are written as texts.
     decimal, thousands
         The marks in numbers that are written as texts.
+    na
+        Texts that mean "no value", besides an empty cell.
     texts
         Columns to be read as texts whatever they look like.
     """
@@ -87,15 +93,21 @@ def read_workbook(
     top_row = len(grid) - len(body) + 1
     ends = len(body)
     body = body[: len(body) - below] if below else body
-    numbered = [(top_row + place, row) for place, row in enumerate(body) if any(map(_known, row))]
+    missing = MISSING if na is None else frozenset(na)
+    numbered = [
+        (top_row + place, [cell if _is_value(cell, missing) else None for cell in row])
+        for place, row in enumerate(body)
+        if any(map(_known, row))
+    ]
     body = [row for _, row in numbered]
     if not body:
         raise InputError(
             f"the sheet {name!r} has a header and no records", code="no-rows", file=file
         )
+    has_numbers = any(isinstance(cell, int | float) for row in body for cell in row)
     columns = {}
     for place, title in enumerate(names):
-        cells = [row[place] if _known(row[place]) else None for row in body]
+        cells = [row[place] for row in body]
         if is_empty_column(title, ["" if cell is None else "x" for cell in cells]):
             continue
         columns[title], question = _column(
@@ -103,8 +115,9 @@ def read_workbook(
             title,
             file,
             dates,
+            [line for line, _ in numbered],
             marks=(decimal, thousands),
-            as_text=title in texts,
+            as_text=title in texts or (has_numbers and _are_codes([row[place] for row in body])),
         )
         if question is not None:
             asked.append(question)
@@ -116,17 +129,37 @@ def read_workbook(
         guesses.append(Guess("names of columns", "none", "header"))
     if below:
         guesses.append(Guess("rows left out below", str(below), "footer"))
-    lines = [(line, _words(row)) for line, row in numbered]
-    last, lowest = lines[-1]
-    has_total = footer is None and len(lines) > 2 and is_total(lowest)
-    asked += asked_subtotals(subtotals(lines[:-1] if has_total else lines), "row")
-    if has_total:
-        rows = top_row + ends - last
-        asked.append(
-            f"row {last:,}: a total of the records above? Read as a record; if it is one, "
-            f"say --footer {rows}"
-        )
+    marked = (decimal or ("," if thousands == "." else "."), thousands or "")
+    lines = [(line, [_cell(cell, *marked) for cell in row]) for line, row in numbered]
+    totals = find_totals(lines, is_open=footer is None)
+    asked += asked_about_totals(totals, "row", top_row + ends - (totals[0] or 0))
     return pa.table(columns), Reading(kind, tuple(guesses), tuple(asked))
+
+
+#: Codes of a classification, such as 86.10, and numbers of equal length, such as 04711.
+_CODE = re.compile(r"\d{2}\.\d{1,2}|\d{4,}")
+
+
+def _are_codes(cells: Sequence[Any]) -> bool:
+    """Whether cells are codes that somebody wrote as texts: as numbers, 86.10 would be 86.1.
+
+    Asked where other cells of the sheet are numbers, so that whoever made it told the two apart.
+    """
+    known = [cell.strip() if isinstance(cell, str) else cell for cell in cells if cell is not None]
+    if not known or not all(isinstance(cell, str) and _CODE.fullmatch(cell) for cell in known):
+        return False
+    lengths = {len(cell) for cell in known}
+    return len(lengths) == 1 or all("." in cell for cell in known)
+
+
+def _cell(cell: Any, decimal: str, thousands: str) -> float | str | None:
+    """Return a cell as a number, a text or nothing; dates and truths are texts."""
+    if cell is None or (isinstance(cell, int | float) and not isinstance(cell, bool)):
+        return None if cell is None else float(cell)
+    if not isinstance(cell, str):
+        return "date"
+    number = as_number(cell.strip(), decimal, thousands)
+    return cell if number is None else number
 
 
 def _words(row: Sequence[Any]) -> list[str]:
@@ -347,10 +380,11 @@ def _column(
     name: str,
     file: Path,
     dates: str | None,
+    lines: Sequence[int],
     *,
     marks: tuple[str | None, str | None],
     as_text: bool,
-) -> tuple[pa.Array, str | None]:
+) -> tuple[pa.Array, Question | None]:
     """Return a column in its narrowest type, and what is to be asked about it."""
     import pyarrow as pa
 
@@ -378,16 +412,34 @@ def _column(
             decimal,
             name,
             0,
-            [],
+            [(line, [text]) for line, text in zip(lines, texts, strict=True) if text is not None],
             file,
             dates=dates,
             thousands=thousands,
             is_sure=marks != (None, None),
         )
-        if question := question_about(name, found):
+        if question := question_about(name, found, "row"):
             return pa.array(texts, pa.string()), question
         return typed_column(texts, found, decimal, thousands), None
-    return pa.array([None if c is None else code_text(c) for c in cells], pa.string()), None
+    question = question_about(name, _strays(cells, lines), "row")
+    texts = [None if cell is None else code_text(cell) for cell in cells]
+    return pa.array(texts, pa.string()), question
+
+
+def _strays(cells: Sequence[Any], lines: Sequence[int]) -> str:
+    """Return the type of a column of mixed cells: which row holds a text among numbers or dates."""
+    known = [(line, cell) for line, cell in zip(lines, cells, strict=True) if cell is not None]
+    odd = [line for line, cell in known if isinstance(cell, str)]
+    rest = len(known) - len(odd)
+    return f"{STRAY}{odd[0]}" if odd and rest >= max(10, 10 * len(odd)) else "text"
+
+
+def _is_value(cell: Any, missing: frozenset[str]) -> bool:
+    """Whether a cell holds a value, where some texts mean that it does not."""
+    if not isinstance(cell, str):
+        return cell is not None
+    text = cell.strip()
+    return text != "" and cell not in _ERRORS and text not in missing
 
 
 def _dates(cells: Sequence[Any]) -> pa.Array:

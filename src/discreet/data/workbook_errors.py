@@ -10,6 +10,7 @@ import re
 import zipfile
 from pathlib import Path
 
+from discreet.data.reading import Question
 from discreet.errors import InputError
 
 __all__ = ["refuse_errors"]
@@ -26,7 +27,7 @@ _ODS_SHEET = re.compile(rb"<table:table\s[^<>]*?\btable:name=[\"']([^\"'<>]*)[\"
 _ODS_FAILED = re.compile(rb"<table:table-cell\s[^<>]*?\bcalcext:value-type=[\"']error[\"']")
 
 
-def refuse_errors(file: Path, sheet: str) -> tuple[str, ...]:
+def refuse_errors(file: Path, sheet: str) -> tuple[Question, ...]:
     """Refuse a sheet with failed formulas; return what to ask about those that say "no value".
 
     Old binary workbooks (.xls, .xlsb) are not looked into.
@@ -51,10 +52,11 @@ def refuse_errors(file: Path, sheet: str) -> tuple[str, ...]:
     if not missing:
         return ()
     count = "1 cell" if len(missing) == 1 else f"{len(missing):,} cells"
-    return (
-        f"sheet {sheet!r}: {count} with #N/A ({_named(missing)}). Read as missing; "
-        "where there is a value, mend it in the workbook",
+    said = (
+        f"{count} with #N/A ({_named(missing)}). Read as missing; where there is a value, mend it in "
+        "the workbook"
     )
+    return (Question(f"sheet {sheet!r}", said),)
 
 
 def _named(places: list[str]) -> str:

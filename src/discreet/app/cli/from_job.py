@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import inspect
 import itertools
@@ -24,7 +25,7 @@ from discreet.registry import Member, Parameter, build, is_address
 if TYPE_CHECKING:
     from discreet.app.cli.glance import Glance
 
-__all__ = ["command"]
+__all__ = ["command", "with_reading"]
 
 _OUTPUT = ("--output", "-o")
 _METAVARS: dict[Any, str] = {int: "INTEGER", float: "FLOAT", str: "TEXT"}
@@ -60,6 +61,30 @@ def _arguments(job: type[Job]) -> Iterator[inspect.Parameter]:
     )
     yield _keyword("rows_out", Annotated[bool, _rows_out()], False)
     yield _keyword("as_json", console.JsonOption, False)
+
+
+def with_reading(run: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that also takes how a file is written, as commands of jobs do.
+
+    Its function receives `reading`: the values that were typed, by the names that `Source` has.
+    """
+    wanted = {item.name: item for item in Source.parameters()}
+    items = [wanted[name] for name in ("types", *Source.reading_options())]
+    plain = inspect.signature(run, eval_str=True)
+    own = [one for name, one in plain.parameters.items() if name != "reading"]
+    more = [_argument(item, "Data") for item in items]
+
+    @functools.wraps(run)
+    def command(**typed: Any) -> None:
+        # Any: what typer makes of each option.
+        given = [(item, typed.pop(item.name)) for item in items]
+        said = {i.name: _value(i, text) for i, text in given if text not in (None, [])}
+        run(**typed, reading=said)
+
+    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *more)]
+    command.__signature__ = plain.replace(parameters=parameters)  # type: ignore[attr-defined]  # read by typer
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
 
 
 def _rows_out() -> Any:

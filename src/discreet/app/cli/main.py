@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import pkgutil
 import signal
@@ -17,7 +18,7 @@ from discreet import __version__
 from discreet.app.cli import commands, console
 from discreet.app.cli.glance import Glance, glances, group_help
 from discreet.app.cli.groups import Group, add_group, markup, unmarked
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, InputError
 
 __all__ = ["build", "main"]
 
@@ -64,7 +65,9 @@ def build(words: Sequence[str] | None = None) -> typer.Typer:
     _add_jobs(app, wanted, is_stub=is_help or bool(words and not known))
     for name in sorted(item.name for item in pkgutil.iter_modules(commands.__path__)):
         if not known or name.partition("_")[0] == typed[0]:
-            importlib.import_module(f"{commands.__name__}.{name}").add(app)
+            module = importlib.import_module(f"{commands.__name__}.{name}")
+            is_other = words is not None and typed[:1] != [name]
+            (getattr(module, "add_stub", module.add) if is_other else module.add)(app)
     return app
 
 
@@ -106,9 +109,13 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _stop)
     try:
         # A shell that asks for completions does not say what was typed in the usual place.
-        build(None if "_DISCREET_COMPLETE" in os.environ else sys.argv[1:])()
+        app = build(None if "_DISCREET_COMPLETE" in os.environ else sys.argv[1:])
+        # On its own typer draws mistakes in typing for people; programs are given them as errors.
+        sys.exit(app(standalone_mode=False) if as_json else app())
     except DiscreetError as error:
         sys.exit(console.fail(error, as_json=as_json))
+    except typer.Abort:
+        sys.exit(1)
     except BrokenPipeError:
         # The reader went away (`discreet … | head`); nothing is wrong.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -119,10 +126,16 @@ def main() -> None:
         # A message of an unknown error may quote a record, so only its kind and place are shown.
         if os.environ.get("DISCREET_DEBUG"):
             raise
+        if as_json and hasattr(error, "format_message"):
+            said = InputError(error.format_message(), code="usage", hint="see --help")
+            sys.exit(console.fail(said, as_json=True))
         place = traceback.extract_tb(error.__traceback__)[-1]
-        console.note(
-            f"internal error: {type(error).__name__} in {place.name} ({place.filename.rsplit('/', 1)[-1]}:"
-            f"{place.lineno})\n  do:    run again with DISCREET_DEBUG=1 to see all of it, "
-            "and report it without your data"
-        )
+        file = place.filename.rsplit("/", 1)[-1]
+        where = f"{type(error).__name__} in {place.name} ({file}:{place.lineno})"
+        do = "run again with DISCREET_DEBUG=1 to see all of it, and report it without your data"
+        if as_json:
+            told = {"error": "internal", "message": f"internal error: {where}", "hint": do}
+            console.note(json.dumps(told, indent=2))
+        else:
+            console.note(f"internal error: {where}\n  do:    {do}")
         sys.exit(1)

@@ -228,13 +228,15 @@ def _unchanged(evidence: Evidence, promises: Sequence[Mapping[str, Any]]) -> lis
     if evidence.kind != "microdata":
         return []
     kept = [name for name, level in evidence.settings.get("levels", {}).items() if level == 0]
-    free = list(evidence.risk.get("not covered", {}).get("unchanged", ()))
+    not_covered = evidence.risk.get("not covered", {})
+    free = list(not_covered.get("unchanged", ()))
+    bare = [name for name in not_covered.get("unprotected", ()) if name not in free]
     coarser = evidence.settings.get("levels")
     held = [
         name
         for promise in promises
         for name in promise.get("columns", ())
-        if coarser and name not in coarser and name not in free
+        if coarser and name not in coarser and name not in (*free, *bare)
     ]
     lines = []
     if kept:
@@ -245,6 +247,11 @@ def _unchanged(evidence: Evidence, promises: Sequence[Mapping[str, Any]]) -> lis
     if held:
         lines.append(
             f"{', '.join(held)}: with the values that were recorded, under the promises below."
+        )
+    if bare:
+        lines.append(
+            f"{', '.join(bare)}: with the values that were recorded, within classes of people who look "
+            "alike; no promise says that values within a class differ."
         )
     if free:
         lines.append(

@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.data.addresses import without_passwords
 from discreet.data.describe import (
     ILLNESSES,
+    PERHAPS_ILLNESSES,
     PERSON_NAMES,
     ColumnDescription,
     Description,
@@ -58,6 +58,8 @@ _WIDEST = 2_000
 _MANY = 8
 #: Ways in which a name is known to say what a column holds.
 _NAMED = "the name says"
+#: Why a column is held back whose values, however often they repeat, tell no owner of records.
+_NO_OWNER = (PERSON_NAMES, PERHAPS_ILLNESSES)
 #: Why nothing is released before somebody says to whom records belong.
 _OWNER = (
     "it repeats like a number or code of persons, of whom each has several records: write it as "
@@ -102,7 +104,7 @@ class Start(Report):
         held = self.to_decide[:many]
         for title, listed in (
             (f"Held back until you decide ({many} column{'s' * (many != 1)}):", held),
-            ("To decide about how the file is read:", self.questions),
+            ("To decide about how the file is read (nothing is released before):", self.questions),
             ("Confidential columns that would leave unchanged:", self.cautions),
         ):
             lines += [title] if listed else []
@@ -110,6 +112,10 @@ class Start(Report):
                 lines += textwrap.wrap(
                     f"{name}: {why}", 80, initial_indent="  ", subsequent_indent="      "
                 )
+        if self.questions:
+            lines.append(
+                "Say it to init again (--dates day, --footer 1): what it guesses then fits."
+            )
         return "\n".join([*lines, "Roles are guesses: read the policy and correct it."])
 
 
@@ -160,6 +166,7 @@ def examine(source: Source) -> Examined:
     named = {column.name: column for column in found.columns}
     owned = found.unit is not None and _is_who(found.unit) and named[found.unit].uniqueness < 1
     owners = () if owned else unit_candidates(dataset, found)
+    owners = tuple(name for name in owners if name not in _doubts(found))
     roles, to_decide = _roles(found, owners)
     quasi = [name for name, role in roles.items() if role == Role.QUASI.value]
     trees = {name: suggest_hierarchy(dataset, name) for name in quasi}
@@ -173,17 +180,24 @@ def _owner(found: Description) -> str | None:
     such columns the one with the most values is taken; doctors and others who serve many people
     own no record.
     """
+    doubts = _doubts(found)
     several = {
         column.name: column.distinct
         for column in found.columns
-        if (_is_who(column.name) or (column.role == Role.IDENTIFIER.value and not _serves(column)))
+        if column.name not in doubts
+        and (_is_who(column.name) or (column.role == Role.IDENTIFIER.value and not _serves(column)))
         and 1 < column.distinct < found.records - column.missing
     }
     return max(several, key=lambda name: several[name]) if several else None
 
 
+def _doubts(found: Description) -> set[str]:
+    """Return what is asked about: a column that is a text by a doubt looks like names of somebody."""
+    return {one.about for one in found.reading.questions} if found.reading is not None else set()
+
+
 def _serves(column: ColumnDescription) -> bool:
-    return column.reason == PERSON_NAMES or meaning(column.name, "staff") is not None
+    return column.reason in _NO_OWNER or meaning(column.name, "staff") is not None
 
 
 def _is_who(name: str) -> bool:
@@ -216,22 +230,13 @@ def starting_policy(source: Source, policy: str | Path, *, kind: str | None = No
     return Start(text, chosen, (*looked.to_decide, *asked), shown, cautions, asked)
 
 
-#: How a question about reading ends: the option of the command line that answers it.
-_OPTION = re.compile(r"\bsay --(\w+) (.+)$")
-
-
 def _questions(found: Description) -> tuple[tuple[str, str], ...]:
     """Return what the file does not say, each with the key of the policy that says it."""
-    asked: list[tuple[str, str]] = []
+    asked = []
     for question in found.reading.questions if found.reading is not None else ():
-        option = _OPTION.search(question)
-        if option is None:
-            asked.append(("data", question))
-            continue
-        key, answers = option[1], option[2].split(" or ")
-        written = " or ".join(f"`{key}: {answer}`" for answer in answers)
-        text = f"{question[: option.start()]}write {written} under `data:`"
-        asked.append((f"data.{key}", text))
+        options = {option for option, _ in question.answers}
+        key = f"data.{options.pop()}" if len(options) == 1 else "data"
+        asked.append((key, question.in_policy()))
     return tuple(asked)
 
 
@@ -294,8 +299,7 @@ def _head(looked: Examined, policy: str | Path) -> list[str]:
         f"  source: {_quoted(_relative(source.source, policy))}",
         f"  name: {_quoted(found.name)}",
     ]
-    texts = ("format", "sheet", "delimiter", "encoding", "decimal", "thousands", "dates")
-    said = {name: getattr(source, name) for name in (*texts, "skip", "footer", "header", "labels")}
+    said = {name: getattr(source, name) for name in source.reading_options() if name != "metadata"}
     lines += [
         f"  {name}: {json.dumps(value, ensure_ascii=False)}"
         for name, value in said.items()
@@ -309,8 +313,16 @@ def _head(looked: Examined, policy: str | Path) -> list[str]:
     if found.reading is not None:
         told = "; ".join(f"{guess.what} {guess.found}" for guess in found.reading.guesses)
         lines += _comment(f"Read as {found.reading.format}: {told}.", "  ")
-        for _, question in _questions(found):
-            lines += _comment(f"TO DECIDE: {question}", "  ")
+        doubts = found.reading.questions
+        for question in doubts:
+            told = f"TO DECIDE, nothing is released before: {question.in_policy()}"
+            lines += _comment(f"{told}, here under `data:`.", "  ")
+        if doubts:
+            names = ", ".join(_quoted(question.about) for question in doubts)
+            lines += _comment(f"What is right as it was read is named here, of: {names}", "  ")
+        else:
+            lines += _comment("A doubt about how the file is read stops releases; none now.", "  ")
+        lines.append("  as_read: []")
     if owners:
         asked = f"TO DECIDE, nothing is released before: do records belong to {', '.join(owners)}?"
         lines += _comment(f"{asked} Write the column here, or delete the line.", "  ")
