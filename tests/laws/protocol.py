@@ -35,14 +35,18 @@ def inputs(protocol: Protocol, seed: int, large: bool = False):
             for one in owners
         }
     width = 1 if protocol.name == "scalar-product" else 2
+    rows = 8 if protocol.costly else 70
+    whose = rng.integers(0, len(owners), (rows, width))
     found = {}
-    for one in owners:
-        centres = rng.choice([1.0, 5.0, 9.0], (70, width))
-        values = np.round(np.abs(centres + rng.normal(0, 0.3, (70, width))), 2)
+    for place, one in enumerate(owners):
+        centres = rng.choice([1.0, 5.0, 9.0], (rows, width))
+        values = np.round(np.abs(centres + rng.normal(0, 0.3, (rows, width))), 2)
         if one == "b":
             values = values * (1.0 if large else 0.25)
         values[:5] = 12.0  # bounds are public, and the same whatever is hidden
         found[one] = values
+        if protocol.split == "arbitrary":
+            found[one] = np.where(whose == place, values, np.nan)
     return found
 
 

@@ -247,10 +247,11 @@ class Joint:
 
     def cluster(self, name: str | None = None) -> JointResult:
         """Return the clusters that the owners agreed on; by name where there are several."""
+        from discreet.protocols.joint.methods.arbitrary_k_means import ArbitraryKMeans
         from discreet.protocols.joint.methods.joint_k_means import JointKMeans
         from discreet.protocols.joint.methods.vertical_k_means import VerticalKMeans
 
-        return self.run(self._only((JointKMeans, VerticalKMeans), name))
+        return self.run(self._only((JointKMeans, VerticalKMeans, ArbitraryKMeans), name))
 
     def align(self, name: str | None = None) -> JointResult:
         """Align the persons of two owners; each keeps which of its own the other has too."""
