@@ -321,9 +321,13 @@ def test_killed_at_random_moments(seed):
     rng = np.random.default_rng(seed)
     with local(time_limit=4) as joint:
         parties, ended = joint._closing, 0
+        joint.ask(SQL)
+        began = time.monotonic()
+        joint.ask(SQL)
+        took = time.monotonic() - began
         for _ in range(10):
             victim = f"owner{rng.integers(1, 4)}"
-            moment = threading.Timer(rng.uniform(0, 0.6), parties.processes[victim].kill)
+            moment = threading.Timer(rng.uniform(0, took), parties.processes[victim].kill)
             moment.start()
             try:
                 answered = joint.ask(SQL)

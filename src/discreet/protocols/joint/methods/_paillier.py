@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Iterable
 
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -84,10 +83,16 @@ class PaillierKey:
         return int(a + (b - a) * pow(first, -1, second) % second * first)
 
     def decrypt(self, encrypted: int) -> int:
-        """Return the number between −n/2 and n/2."""
+        """Return the number between −n/2 and n/2.
+
+        Modulo p² the power p − 1 leaves 1 − mqp of (1 + mn)·rⁿ; so m is found modulo p, and modulo q.
+        """
         n = self.p * self.q
-        order = math.lcm(self.p - 1, self.q - 1)
-        found = (int(powmod(encrypted, order, n * n)) - 1) // n * pow(order, -1, n) % n
+        parts = []
+        for one, other in ((self.p, self.q), (self.q, self.p)):
+            raised = int(powmod(encrypted % one**2, one - 1, one**2))
+            parts.append((raised - 1) // one * pow(-other, -1, one) % one)
+        found = parts[0] + (parts[1] - parts[0]) * pow(self.p, -1, self.q) % self.q * self.p
         return found - n if found > n // 2 else found
 
 
