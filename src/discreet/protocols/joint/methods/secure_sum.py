@@ -168,7 +168,7 @@ class SecureSum(Protocol):
         collusion = (
             NO_TWO_NODES
             if self.needs_nodes
-            else "the aggregator and fewer owners than the threshold put their keys together"
+            else "the aggregator puts its messages together with fewer owners than the threshold"
         )
         return Leakage.of(
             nodes,
