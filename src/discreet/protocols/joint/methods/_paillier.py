@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -41,18 +42,22 @@ class PublicKey:
         """What encrypted numbers are reduced by."""
         return self.n * self.n
 
-    def weighted_sum(
-        self, encrypted: Iterable[int], weights: Iterable[int], rng: Randomness
-    ) -> int:
-        """Return Σ w·m encrypted anew: as uniform as any encryption of that sum."""
+    def weighted(self, encrypted: Iterable[int], weights: Iterable[int]) -> tuple[int, int]:
+        """Return Σ w·m of positive and of negative weights; the second is to be taken off."""
         square, positive, negative = self.square, 1, 1
         for one, weight in zip(encrypted, weights, strict=True):
             if weight > 0:
                 positive = positive * powmod(one, weight, square) % square
             elif weight < 0:
                 negative = negative * powmod(one, -weight, square) % square
+        return int(positive), int(negative)
+
+    def total(self, parts: Sequence[tuple[int, int]], rng: Randomness) -> int:
+        """Return the sum of weighted parts encrypted anew: as uniform as any encryption of it."""
+        square = self.square
+        positive, negative = (math.prod(side) % square for side in zip(*parts, strict=True))
         fresh = powmod(_below(self.n, rng), self.n, square)
-        return int(positive * pow(int(negative), -1, square) * fresh % square)
+        return int(positive * pow(negative, -1, square) * fresh % square)
 
 
 @dataclasses.dataclass(frozen=True)
