@@ -1,6 +1,7 @@
 """The rules of `joint.py` on the total alone, in MPyC: three parties on loopback, CPU seconds each.
 
     python benchmarks/joint_mpyc.py -M3 --cells 1000
+    python benchmarks/joint_mpyc.py -M3 --dot 100000
 
 MPyC (extra `smc`) starts the other parties itself. Each party has three contributions per cell; the
 two largest of all are found by four comparisons, then minimum frequency 3 and p % 15 are judged.
@@ -44,6 +45,22 @@ async def main(cells: int) -> None:
     await mpc.shutdown()
 
 
+async def dot(records: int) -> None:
+    """Multiply one column of each of two parties, as `scalar-product` does in 0.01 CPU seconds."""
+    secint = mpc.SecInt(64)
+    await mpc.start()
+    rng = np.random.default_rng(mpc.pid)
+    wall, cpu = time.monotonic(), time.process_time()
+    parts = mpc.input(secint.array(rng.integers(-(2**20), 2**20, records)))
+    await mpc.output(parts[0] @ parts[1])
+    wall, cpu = time.monotonic() - wall, time.process_time() - cpu
+    print(f"MPyC party {mpc.pid}: dot product of {records:,}  {cpu:.2f} CPU s  {wall:.2f} s wall")
+    await mpc.shutdown()
+
+
 if __name__ == "__main__":
+    if "--dot" in sys.argv:
+        mpc.run(dot(int(sys.argv[sys.argv.index("--dot") + 1])))
+        sys.exit()
     given = sys.argv[sys.argv.index("--cells") + 1] if "--cells" in sys.argv else "1000"
     mpc.run(main(int(given)))

@@ -1,10 +1,13 @@
 """Protocols of owners rehearsed in one process: CPU seconds of all parties together, and bytes.
 
-python benchmarks/joint_protocols.py
+    python benchmarks/joint_protocols.py [--curve 100000]
+
+With the package openmined-psi installed, the same alignment is made with it in the same run.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 
 import numpy as np
@@ -28,7 +31,26 @@ def measure(what, protocol, inputs, **options):
     return found
 
 
+def openmined(first, second) -> None:
+    """Print the CPU seconds of the same alignment in openmined-psi, which reveals the intersection."""
+    try:
+        import private_set_intersection.python as psi
+    except ImportError:
+        return
+    cpu = time.process_time()
+    client, server = (made.CreateWithNewKey(True) for made in (psi.client, psi.server))
+    rate, second = 1e-9, [one.decode() for one in second]
+    setup = server.CreateSetupMessage(rate, len(first), second, psi.DataStructure.RAW)
+    request = client.CreateRequest([one.decode() for one in first])
+    found = client.GetIntersection(setup, server.ProcessRequest(request))
+    cpu = time.process_time() - cpu
+    print(f"  openmined-psi: {cpu:.2f} CPU s, {len(found):,} in common")
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--curve", type=int, default=10_000, help="persons aligned on the curve")
+    curve = parser.parse_args().curve
     rng = np.random.default_rng(1)
     parts = {f"o{n}": rng.integers(0, 100, (1, 100_000)).astype(float) for n in range(5)}
     whole = measure(
@@ -45,8 +67,18 @@ def main() -> None:
     people = [b"person %d" % n for n in range(150_000)]
     lists = {"a": people[:100_000], "b": people[50_000:]}
     measure("alignment of 100,000 and 100,000, dealer", dc.Alignment(through="dealer"), lists)
-    some = {name: persons[::10] for name, persons in lists.items()}
-    measure("alignment of 10,000 and 10,000, curve", dc.Alignment(), some)
+    some = {name: persons[:: 100_000 // curve] for name, persons in lists.items()}
+    measure(f"alignment of {curve:,} and {curve:,}, curve", dc.Alignment(), some)
+    openmined(*some.values())
+    few = {"a": x[:1000], "b": y[:1000]}
+    measure("Paillier product 5 × 6, 1,000 records", dc.PaillierProduct(), few)
+    groups = rng.normal(rng.choice([1.0, 5.0, 9.0], (10_000, 1)), 0.5, (10_000, 4))
+    whose = rng.integers(0, 3, groups.shape)
+    scattered = {o: np.where(whose == n, groups, np.nan) for n, o in enumerate("abc")}
+    clusters = dc.ArbitraryKMeans()
+    found = measure("k-means of 10,000 × 4 scattered values, k = 3", clusters, scattered)
+    error = np.abs(found.shown["centres"] - clusters.plain(scattered)["centres"]).max()
+    print(f"  largest error {error:.2g}")
     z = rng.normal(size=(10_000, 6))
     target = (z @ rng.normal(size=6) + rng.normal(size=10_000))[:, None]
     split = {"a": z[:, :3], "b": z[:, 3:], "c": target}

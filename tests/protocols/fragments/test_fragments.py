@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import stat
 
 import numpy as np
@@ -59,9 +60,12 @@ STATEMENTS = [
 
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_answers_equal_the_central_ones(split, sql):
+    require_central(split[1], sql)
+
+
+def require_central(fragments, sql):
     import duckdb
 
-    _, fragments = split
     with duckdb.connect() as connection:
         connection.register("people", people())
         central = connection.execute(sql).fetch_df()
@@ -86,6 +90,45 @@ def test_no_cloud_holds_a_forbidden_pair(split):
         assert not {"zip", "debt"} <= set(columns)
     mode = stat.S_IMODE((folder / "keys.json").stat().st_mode)
     assert mode == 0o600
+
+
+@pytest.fixture
+def two_databases(postgres_url):
+    """Two databases of one server, as two clouds would have them."""
+    import psycopg
+
+    names = [f"cloud_{secrets.token_hex(4)}" for _ in range(2)]
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        for name in names:
+            server.execute(f'CREATE DATABASE "{name}"')
+        yield [f"{postgres_url.rpartition('/')[0]}/{name}" for name in names]
+        for name in names:
+            server.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def test_clouds_may_be_postgresql(two_databases, tmp_path):
+    import psycopg
+
+    data = dc.read(people(), name="people", roles=ROLES)
+    fragments = dc.fragment(
+        data,
+        [*two_databases, f"duckdb:///{tmp_path}/c.db"],
+        keys=tmp_path / "keys.json",
+        forbidden=[("zip", "age"), ("debt", "zip")],
+    )
+    for sql in STATEMENTS:
+        require_central(fragments, sql)
+    found = fragments.covariances(["age", "debt", "score"])
+    assert np.allclose(found.frame, people()[["age", "debt", "score"]].cov(), rtol=1e-4, atol=1e-3)
+    for address, columns in zip(two_databases, fragments.columns, strict=False):
+        with psycopg.connect(address) as cloud:
+            known = cloud.execute(
+                "SELECT table_name, column_name FROM information_schema.columns "
+                "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
+            ).fetchall()
+        assert set(known) == {("people", name) for name in (*columns, ROW_ID)}
+        assert not {"name", "debt"} <= set(columns)
+        assert not {"zip", "age"} <= set(columns)
 
 
 def test_lists_of_rows_hide_how_many_are_wanted(split):

@@ -30,13 +30,19 @@ def summary(part, tops=TOPS):
     return count, total, top
 
 
-def forms(rule, count, total, top):
+def asking(values):
+    """Contributions of those who asked for protection: by a public mark, here the odd ones."""
+    return values[values % 2 == 1]
+
+
+def forms(rule, count, total, top, asked=0):
     """Whether all inequalities of a rule hold, in Python's unbounded integers."""
     return all(
         form.constant
         + form.count * int(count)
         + form.total * int(total)
         + sum(c * int(x) for c, x in zip(form.largest, top, strict=False))
+        + form.requested * int(asked)
         < 0
         for form in rule.inequalities()
     )
@@ -53,6 +59,7 @@ def plain_flags(parts, rules, *, collusion=1, tops=TOPS):
                 rest = [parts[o][cell] for o in owners if o not in coalition]
                 values = np.sort(np.concatenate(rest))[::-1] if rest else np.array([])
                 top = [values[k] if len(values) > k else 0 for k in range(tops)]
-                found |= any(forms(rule, len(values), values.sum(), top) for rule in rules)
+                asked = max(asking(values), default=0)
+                found |= any(forms(rule, len(values), values.sum(), top, asked) for rule in rules)
         flags.append(found)
     return np.array(flags)

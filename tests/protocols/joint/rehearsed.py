@@ -32,14 +32,19 @@ def policy_for(owners, **stated):
     return build(JointPolicy, {**basic, **stated})
 
 
-def rehearse_table(frames, sql, policy, **wanted):
-    """Return the table that owners with these records open, and what they announced to open."""
+def rehearse_table(frames, sql, policy, *, views=None, rng=None, **wanted):
+    """Return the table that owners with these records open, and what they announced to open.
+
+    `views` is filled with what arrived at each party.
+    """
+    source = rng or Randomness.secure()
     demand = read_demand(sql, policy, **wanted)
     data = [dc.read(frame, name="stays") for frame in frames]
     names = list(dict.fromkeys([*policy.owners, *policy.nodes]))
     queues = {(a, b): queue.Queue() for a in names for b in names if a != b}
     wires = {name: QueueWire(name, queues, None) for name in names}
     results, announced, broken = {}, {name: [] for name in names}, []
+    sources = {name: source.spawn() for name in names}
 
     def work(name, own):
         try:
@@ -50,7 +55,7 @@ def rehearse_table(frames, sql, policy, **wanted):
                 name,
                 inputs=None if own is None else summarize(own, demand, policy),
                 withheld=lambda level, cells: summarize_withheld(own, demand, policy, level, cells),
-                rng=Randomness.secure(),
+                rng=sources[name],
                 before_opening=lambda meaning, cells: announced[name].append(meaning),
             ).run()
         except BaseException as error:
@@ -64,6 +69,8 @@ def rehearse_table(frames, sql, policy, **wanted):
     for thread in threads:
         thread.join(300)
     assert not broken, broken
+    if views is not None:
+        views.update({name: wire.view for name, wire in wires.items()})
     opened = results[policy.nodes[0]]
     transcripts = {name: wires[name].transcript.to_dict() for name in policy.nodes}
     table = assembled(demand, policy, opened.withheld, opened.values, transcripts)

@@ -97,6 +97,14 @@ def test_the_table_equals_the_central_one_where_it_is_safe(joint):
         assert f"{withheld:.2f}" not in str(table.to_dict())
 
 
+def test_rules_that_somebody_counts_on_are_those_agreed_on(joint):
+    with pytest.raises(InputError) as caught:
+        joint.table(["icd", "ward"], "cost", [dc.MinimumFrequency(2)], totals=False)
+    assert caught.value.code == "rules-differ"
+    found = joint.table(["icd", "ward"], "cost", RULES[::-1], totals=False)
+    assert found.frame["count"].equals(joint.ask(SQL).frame["n"].rename("count"))
+
+
 def test_later_questions_are_judged_with_earlier_ones(joint):
     joint.ask(SQL)
     assert joint.ask(SQL.replace("AVG(cost) AS mean", "AVG(cost) AS average")).withheld > 0
@@ -321,9 +329,13 @@ def test_killed_at_random_moments(seed):
     rng = np.random.default_rng(seed)
     with local(time_limit=4) as joint:
         parties, ended = joint._closing, 0
+        joint.ask(SQL)
+        began = time.monotonic()
+        joint.ask(SQL)
+        took = time.monotonic() - began
         for _ in range(10):
             victim = f"owner{rng.integers(1, 4)}"
-            moment = threading.Timer(rng.uniform(0, 0.6), parties.processes[victim].kill)
+            moment = threading.Timer(rng.uniform(0, took), parties.processes[victim].kill)
             moment.start()
             try:
                 answered = joint.ask(SQL)

@@ -72,6 +72,13 @@ class Node:
             own[part] = a[part] * (c[part] + d[part]) + b[part] * c[part] + plus - minus
         return Shares(own.reshape(shape), self._from_after(own, label).reshape(shape))
 
+    def matrix_product(self, x: Shares, y: Shares, label: str = "product") -> Shares:
+        """Return shares of the matrix product; one word per number of the result and node."""
+        own = x.own @ (y.own + y.next) + x.next @ y.own
+        plus, minus = (part.reshape(own.shape) for part in self._mask(own.size))
+        own = own + plus - minus
+        return Shares(own, self._from_after(own, label).reshape(own.shape))
+
     def both(self, x: BitShares, y: BitShares, label: str = "and") -> BitShares:
         """Return shares of the conjunctions."""
         shape = x.own.shape

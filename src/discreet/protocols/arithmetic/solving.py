@@ -12,7 +12,7 @@ from discreet.protocols.arithmetic.comparison import negative
 from discreet.protocols.arithmetic.node import Node
 from discreet.protocols.arithmetic.shares import BitShares, Shares
 
-__all__ = ["BITS", "LEAST_PIVOT", "solve"]
+__all__ = ["BITS", "LEAST_PIVOT", "reciprocal", "solve", "times"]
 
 #: Binary digits after the point. Products have twice as many, and are wrong with a chance of 2^-29.
 BITS = 17
@@ -21,15 +21,17 @@ LEAST_PIVOT = 1 / 32
 _STEPS = 9  # (1 - 1/32)^(2^9) is below 2^-23
 
 
-def _times(node: Node, x: Shares, y: Shares) -> Shares:
+def times(node: Node, x: Shares, y: Shares) -> Shares:
+    """Return products of numbers in fixed point."""
     return node.truncate(node.multiply(x, y, "product"), BITS)
 
 
-def _reciprocal(node: Node, x: Shares) -> Shares:
+def reciprocal(node: Node, x: Shares) -> Shares:
+    """Return 1/x of numbers between `LEAST_PIVOT` and 1 in fixed point."""
     two = node.constant(np.full(x.own.shape, 2 << BITS))
     found = two - x  # one step from 1
     for _ in range(_STEPS - 1):
-        found = _times(node, found, two - _times(node, x, found))
+        found = times(node, found, two - times(node, x, found))
     return found
 
 
@@ -45,7 +47,7 @@ def solve(node: Node, matrix: Shares, right: Shares) -> tuple[Shares, BitShares]
     for place in range(size):
         pivot = rows[place][place : place + 1]
         pivots.append(pivot)
-        rows[place] = _times(node, rows[place], _reciprocal(node, pivot))
+        rows[place] = times(node, rows[place], reciprocal(node, pivot))
         others = [one for one in range(size) if one != place]
         if not others:
             continue
@@ -53,7 +55,7 @@ def solve(node: Node, matrix: Shares, right: Shares) -> tuple[Shares, BitShares]
             np.stack([rows[one].own[place] for one in others])[:, None],
             np.stack([rows[one].next[place] for one in others])[:, None],
         )
-        taken = _times(node, factors, rows[place].reshape(1, -1))
+        taken = times(node, factors, rows[place].reshape(1, -1))
         for n, one in enumerate(others):
             rows[one] = rows[one] - taken[n]
     found = Shares(

@@ -3,70 +3,48 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InputError
+from discreet.protocols.arithmetic.shares import Words
 from discreet.protocols.fragments.clouds import ROW_ID, Clouds, order_of, selected
 from discreet.protocols.joint.learned import FOLLOW, Leakage
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat
-from discreet.protocols.joint.methods.matrix_product import product_in_parts, same_records
+from discreet.protocols.joint.methods._base import Outcome, Seat
+from discreet.protocols.joint.methods.matrix_product import MatrixProduct, summand
 from discreet.protocols.joint.rehearsal import rehearse_protocol
-from discreet.protocols.joint.seat import fraction_bits
 from discreet.report import Report, Rows
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Covariances", "covariances"]
+__all__ = ["ControlledProduct", "Covariances", "covariances"]
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclasses.dataclass(frozen=True)
-class _ControlledProduct(Protocol):
+class ControlledProduct(MatrixProduct):
     """Multiply columns of two clouds; the controller deals the masks and alone learns the sums."""
 
     name: ClassVar[str] = "controlled-product"
     reference: ClassVar[str] = "Du, Han and Chen (2004), Privacy-preserving multivariate analysis"
-    split: ClassVar[Literal["horizontal", "vertical", "persons"]] = "vertical"
-    most: ClassVar[int] = 2
 
-    @property
-    def needs_dealer(self) -> bool:
-        """The controller is the dealer."""
-        return True
-
-    def play(self, seat: Seat) -> Outcome:
-        """Return the product, at the controller."""
-        first, second = seat.cast.owners
-        rows = same_records(seat, first, second)
-        bits = fraction_bits(rows)
-        mine = seat.whole(bits) if seat.is_owner else None
-        part = product_in_parts(seat, first, second, mine, rows)
-        dealer = seat.cast.dealer
+    def added(self, seat: Seat, part: Words | None, rows: int, bits: int) -> Outcome:
+        """Add the summands of both clouds at the controller, who dealt the masks."""
+        dealer, clouds = seat.cast.dealer, seat.cast.owners
         assert dealer is not None
         if part is not None:
             seat.wire.send(dealer, "opened", part.astype("<u8").tobytes())
             return Outcome()
-        shape = tuple(len(seat.cast.bounds[owner]) for owner in (first, second))
-        meaning = f"sums of {shape[0] * shape[1]} products"
+        shape = tuple(len(seat.cast.bounds[cloud]) for cloud in clouds)
+        meaning = f"sums of {shape[0] * shape[1]} products over {rows} records"
         seat.announce(meaning, shape[0] * shape[1])
-        size = 8 * shape[0] * shape[1]
-        added = np.zeros(shape, dtype=np.uint64)
-        for owner in (first, second):
-            body = seat.wire.receive(owner, "opened", size=size)
-            added = added + np.frombuffer(body, dtype="<u8").reshape(shape).astype(np.uint64)
-        units = np.outer(*(np.array(seat.cast.bounds[owner]) for owner in (first, second)))
-        return Outcome({"product": added.view(np.int64) / 4.0**bits * units})
-
-    def plain(self, inputs: Inputs) -> Mapping[str, Floats]:
-        """Return X'Y."""
-        x, y = inputs.values()
-        return {"product": x.T @ y}
+        parts = [summand(seat, cloud, shape) for cloud in clouds]
+        return self.opened(seat, parts[0] + parts[1], bits, meaning)
 
     def leakage(self) -> Leakage:
         """Return what each party learns."""
@@ -116,7 +94,7 @@ def covariances(fragments: Clouds, columns: Sequence[str]) -> Covariances:
                 continue
             # Each cloud scales its columns to one and tells the controller by what.
             scales = [np.maximum(np.abs(one).max(axis=0), 1e-300) for one in (x, y)]
-            run = rehearse_protocol(_ControlledProduct(), {"a": x / scales[0], "b": y / scales[1]})
+            run = rehearse_protocol(ControlledProduct(), {"a": x / scales[0], "b": y / scales[1]})
             sent += 2 * 32 + sum(8 * one.size for one in scales)
             sent += sum(
                 way["bytes"]
@@ -126,7 +104,7 @@ def covariances(fragments: Clouds, columns: Sequence[str]) -> Covariances:
             found = run.shown["product"] * np.outer(*scales) / (fragments.records - 1)
             frame.loc[first, second] = found
             frame.loc[second, first] = found.T
-    return Covariances(frame, sent, _ControlledProduct().leakage())
+    return Covariances(frame, sent, ControlledProduct().leakage())
 
 
 def _centred(fragments: Clouds, place: int, names: list[str]) -> tuple[list[str], Floats]:

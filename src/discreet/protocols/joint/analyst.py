@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from sqlglot import exp
 
+from discreet.audit.rules import Rule
 from discreet.errors import EngineError, InputError
 from discreet.protocols.joint.computing import Opened
 from discreet.protocols.joint.contacts import Contacts
@@ -247,10 +248,11 @@ class Joint:
 
     def cluster(self, name: str | None = None) -> JointResult:
         """Return the clusters that the owners agreed on; by name where there are several."""
+        from discreet.protocols.joint.methods.arbitrary_k_means import ArbitraryKMeans
         from discreet.protocols.joint.methods.joint_k_means import JointKMeans
         from discreet.protocols.joint.methods.vertical_k_means import VerticalKMeans
 
-        return self.run(self._only((JointKMeans, VerticalKMeans), name))
+        return self.run(self._only((JointKMeans, VerticalKMeans, ArbitraryKMeans), name))
 
     def align(self, name: str | None = None) -> JointResult:
         """Align the persons of two owners; each keeps which of its own the other has too."""
@@ -276,11 +278,23 @@ class Joint:
         self,
         by: str | Sequence[str],
         measure: str | None = None,
+        rules: Sequence[Rule] | None = None,
         *,
         totals: bool = True,
         margins: bool = False,
     ) -> JointTable:
-        """Return counts, and sums of a measure, by some keys, with their totals or all margins."""
+        """Return counts, and sums of a measure, by some keys, with their totals or all margins.
+
+        The owners judge by the rules of their policy. Whoever counts on certain `rules` states them,
+        and nothing is asked where the owners agreed on others.
+        """
+        if rules is not None and set(rules) != set(self.policy.rules):
+            agreed = ", ".join(sorted(str(rule) for rule in self.policy.rules))
+            raise InputError(
+                "the owners agreed on other rules",
+                code="rules-differ",
+                hint=f"leave out rules, or ask for a policy with them; agreed are {agreed}",
+            )
         keys = ", ".join(quoted(key) for key in ([by] if isinstance(by, str) else by))
         what = f"{keys}, COUNT(*) AS count" + (
             "" if measure is None else f", SUM({quoted(measure)}) AS sum"

@@ -38,7 +38,7 @@ class Computation(Record):
     @property
     def listed(self) -> tuple[str, ...]:
         """The columns of the result: of all owners in turn, or of each where all have the same."""
-        if self.protocol.split == "horizontal":
+        if self.protocol.split in ("horizontal", "arbitrary"):
             return next(iter(self.columns.values()))
         return tuple(name for columns in self.columns.values() for name in columns)
 
@@ -82,11 +82,12 @@ class Computation(Record):
             missing = [one for one in self.listed if not self.bounds.get(one, 0) > 0]
             if missing:
                 raise wrong(f"{missing[0]!r} has no bound", "state it under bounds, above zero")
-        if protocol.split == "horizontal" and len(set(self.columns.values())) > 1:
+        alike = protocol.split in ("horizontal", "arbitrary")
+        if alike and len(set(self.columns.values())) > 1:
             raise wrong("owners offer different columns", "name the same columns for each")
         if protocol.split == "vertical" and len(set(self.listed)) < len(self.listed):
             raise wrong("two owners offer a column of one name", "rename one of them")
-        if policy.unit is not None and protocol.split == "horizontal" and not protocol.judges_parts:
+        if policy.unit is not None and alike and not protocol.judges_parts:
             raise wrong(
                 "it counts records, and contributors may have several",
                 "leave out unit where each record is one contributor",

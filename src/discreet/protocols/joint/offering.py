@@ -54,12 +54,15 @@ def numbers_of(
         try:
             values = found.astype(np.float64)
         except (TypeError, ValueError):
-            values = np.array([np.nan])
+            values = np.array([np.inf])
         bound = computation.bounds[name]
         least = 0.0 if protocol.judges_parts else -bound
         # Noisy sums clamp what is too large. Written so that NaN fits nowhere.
         most = np.inf if getattr(protocol, "epsilon", 0) else bound
-        if not ((values >= least) & (values <= most)).all():
+        fits = (values >= least) & (values <= most)
+        if protocol.split == "arbitrary":
+            fits |= np.isnan(values)  # another owner holds it
+        if not fits.all():
             raise InputError(
                 f"column {name!r} has a value that is missing, no number, or beyond its bound",
                 code="beyond-bound",

@@ -284,7 +284,7 @@ class Party:
             if entry.kind != "joint":
                 continue
             if details.get("stage") == "computing":
-                if details["split"] == "horizontal" and not details["noise"]:
+                if details["split"] in ("horizontal", "arbitrary") and not details["noise"]:
                     raise _told_before()  # a sum over all tells the one cell that is withheld
                 continue
             if details.get("stage") != "started":

@@ -272,7 +272,10 @@ class Player:
             details = entry.details
             if entry.kind != "joint":
                 continue
-            table = details.get("stage") == "started" and protocol.split == "horizontal"
+            table = details.get("stage") == "started" and protocol.split in (
+                "horizontal",
+                "arbitrary",
+            )
             known = details.get("inputs", {}) if details.get("stage") == "computing" else {}
             known = {} if details.get("noise") else known
             changed = any(known.get(name, mark) != mark for name, mark in prepared.marks.items())

@@ -112,8 +112,8 @@ def rehearse_protocol(
     dealer = "dealer" if protocol.needs_dealer else None
     persons = {o: tuple(v) for o, v in inputs.items()} if protocol.split == "persons" else {}
     numbers = {} if persons else {o: np.asarray(v, dtype=np.float64) for o, v in inputs.items()}
-    bounds = {o: tuple(np.abs(v).max(axis=0, initial=1e-9)) for o, v in numbers.items()}
-    if protocol.split == "horizontal":
+    bounds = {o: tuple(np.nanmax(np.abs(v), axis=0, initial=1e-9)) for o, v in numbers.items()}
+    if protocol.split in ("horizontal", "arbitrary"):
         widest = tuple(np.max(list(bounds.values()), axis=0))
         bounds = dict.fromkeys(bounds, widest)
     cast = Cast(owners, nodes, dealer, bounds, b"rehearsal")

@@ -14,7 +14,9 @@ from discreet.protocols.joint.learned import Leakage
 from discreet.protocols.joint.seat import Seat
 from discreet.registry import Member
 
-__all__ = ["Inputs", "Outcome", "Protocol", "Seat"]
+__all__ = ["Inputs", "Outcome", "Protocol", "Seat", "Split"]
+
+Split = Literal["horizontal", "vertical", "arbitrary", "persons"]
 
 Floats = npt.NDArray[np.float64]
 #: The records of each owner: one row for each, one column for each column that it offers.
@@ -33,8 +35,9 @@ class Outcome:
 class Protocol(Member):
     """Lets owners compute on all their records together and see only what was agreed."""
 
-    #: Whether owners hold other records, other columns of the same ones, or lists of persons.
-    split: ClassVar[Literal["horizontal", "vertical", "persons"]]
+    #: Whether owners hold other records, other columns of the same ones, any values of the same
+    #: records and columns, or lists of persons.
+    split: ClassVar[Split]
     #: What it gives away that others do not, in one sentence; empty where nothing.
     caution: ClassVar[str] = ""
     #: Whether the messages that arrive at one party, openings apart, tell nothing of the others.
@@ -42,6 +45,8 @@ class Protocol(Member):
     #: How many owners it takes.
     fewest: ClassVar[int] = 2
     most: ClassVar[int] = 16
+    #: Whether each record takes milliseconds of public-key encryption.
+    costly: ClassVar[bool] = False
     #: Whether each owner's sums must meet the rules by themselves, since nothing else judges them.
     judges_parts: ClassVar[bool] = False
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from discreet.errors import InputError, RefusedError
 from discreet.protocols.joint.learned import FOLLOW, Leakage
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat
+from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
 from discreet.protocols.joint.methods._curve import hashed_to_curve, multiplied, new_secret
 from discreet.registry import parameter
 
@@ -45,7 +45,7 @@ class Alignment(Protocol):
 
     name: ClassVar[str] = "alignment"
     reference: ClassVar[str] = "Meadows (1986); Huberman, Franklin and Hogg (1999)"
-    split: ClassVar[Literal["horizontal", "vertical", "persons"]] = "persons"
+    split: ClassVar[Split] = "persons"
     most: ClassVar[int] = 2
 
     through: Literal["owners", "dealer"] = parameter(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,8 @@ from discreet.errors import RefusedError
 from discreet.protocols.arithmetic.shares import Shares
 from discreet.protocols.joint.judging import judge, see
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat
-from discreet.protocols.joint.methods.vertical_k_means import moved, squares
+from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
+from discreet.protocols.joint.methods._clusters import even_start, moved, squares
 from discreet.registry import parameter
 
 __all__ = ["JointKMeans"]
@@ -43,7 +43,7 @@ class JointKMeans(Protocol):
 
     name: ClassVar[str] = "joint-k-means"
     reference: ClassVar[str] = "Jagannathan and Wright (2005), KDD; Vaidya and Clifton (2003), KDD"
-    split: ClassVar[Literal["horizontal", "vertical", "persons"]] = "horizontal"
+    split: ClassVar[Split] = "horizontal"
     caution: ClassVar[str] = (
         "nodes see the centres of every step: where one record changed its cluster, the difference "
         "of two steps is that record"
@@ -60,8 +60,7 @@ class JointKMeans(Protocol):
 
     def start(self, bounds: tuple[float, ...]) -> Floats:
         """Return the centres to begin with: evenly between 0 and the bounds, known to all."""
-        parts = (np.arange(self.k) + 0.5) / self.k
-        return np.asarray(parts[:, None] * np.array(bounds)[None, :])
+        return even_start(self.k, bounds)
 
     def play(self, seat: Seat) -> Outcome:
         """Return centres and sizes."""

@@ -14,7 +14,7 @@ from discreet.errors import InfeasibleError, InputError, RefusedError
 from discreet.protocols.arithmetic.shares import Shares
 from discreet.protocols.arithmetic.solving import BITS, solve
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat
+from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
 from discreet.protocols.joint.methods.matrix_product import product_in_parts
 from discreet.registry import parameter
 
@@ -52,7 +52,7 @@ class JointRegression(Protocol):
 
     name: ClassVar[str] = "joint-regression"
     reference: ClassVar[str] = "Du, Han and Chen (2004), SDM; Karr et al. (2009), JOS 25"
-    split: ClassVar[Literal["horizontal", "vertical", "persons"]] = "vertical"
+    split: ClassVar[Split] = "vertical"
 
     open: Literal["coefficients", "gram"] = parameter(
         "coefficients", help="open coefficients only, or all correlations"

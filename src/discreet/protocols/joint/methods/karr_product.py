@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import RefusedError
 from discreet.protocols.joint.learned import FOLLOW, Leakage
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat
+from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
 from discreet.registry import parameter
 
 __all__ = ["KarrProduct"]
@@ -38,7 +38,7 @@ class KarrProduct(Protocol):
     reference: ClassVar[str] = (
         "Karr, Lin, Sanil and Reiter (2009), Journal of Official Statistics 25"
     )
-    split: ClassVar[Literal["horizontal", "vertical", "persons"]] = "vertical"
+    split: ClassVar[Split] = "vertical"
     most: ClassVar[int] = 2
     caution: ClassVar[str] = (
         "the first owner sees the second's columns less a projection, and guesses values from it"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from discreet.errors import RefusedError
 from discreet.protocols.arithmetic.shares import Words, words
 from discreet.protocols.joint.learned import FOLLOW, Leakage
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat
+from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
 from discreet.protocols.joint.seat import fraction_bits
 from discreet.randomness import Randomness
 
@@ -41,8 +41,8 @@ def same_records(seat: Seat, first: str, second: str) -> int:
         assert seat.records is not None  # an owner
         mine, other = len(seat.records), second if seat.name == first else first
         for peer in (other, seat.cast.dealer):
-            assert peer is not None  # the protocol needs a dealer
-            seat.wire.send(peer, "records", np.array([mine], dtype="<u8").tobytes())
+            if peer is not None:
+                seat.wire.send(peer, "records", np.array([mine], dtype="<u8").tobytes())
         found = mine, _number(seat, other)
     if found[0] != found[1]:
         raise RefusedError(
@@ -85,6 +85,12 @@ def product_in_parts(
     return np.asarray(correction - seen.T @ mask)
 
 
+def summand(seat: Seat, owner: str, shape: tuple[int, ...]) -> Words:
+    """Return the summand of a product that an owner opens to this party."""
+    body = seat.wire.receive(owner, "opened", size=8 * shape[0] * shape[1])
+    return np.frombuffer(body, dtype="<u8").reshape(shape).astype(np.uint64)
+
+
 @dataclasses.dataclass(frozen=True)
 class MatrixProduct(Protocol):
     """Multiply the columns of two owners, record by record, and open the sums of the products.
@@ -105,7 +111,7 @@ class MatrixProduct(Protocol):
     reference: ClassVar[str] = (
         "Beaver (1997), Commodity-based cryptography; Du, Han and Chen (2004)"
     )
-    split: ClassVar[Literal["horizontal", "vertical", "persons"]] = "vertical"
+    split: ClassVar[Split] = "vertical"
     most: ClassVar[int] = 2
 
     @property
@@ -120,6 +126,11 @@ class MatrixProduct(Protocol):
         bits = fraction_bits(rows)
         mine = seat.whole(bits) if seat.is_owner else None
         part = product_in_parts(seat, first, second, mine, rows)
+        return self.added(seat, part, rows, bits)
+
+    def added(self, seat: Seat, part: Words | None, rows: int, bits: int) -> Outcome:
+        """Add the summands of both owners at the first."""
+        first, second = seat.cast.owners
         if part is None:
             return Outcome()
         if seat.name == second:
@@ -127,11 +138,14 @@ class MatrixProduct(Protocol):
             return Outcome()
         meaning = f"sums of {part.size} products over {rows} records"
         seat.announce(meaning, part.size)
-        body = seat.wire.receive(second, "opened", size=8 * part.size)
-        theirs = np.frombuffer(body, dtype="<u8").reshape(part.shape).astype(np.uint64)
-        found = (part + theirs).view(np.int64)
+        return self.opened(seat, part + summand(seat, second, part.shape), bits, meaning)
+
+    @staticmethod
+    def opened(seat: Seat, whole: Words, bits: int, meaning: str) -> Outcome:
+        """Note in the transcript what was opened, and return it in the units of the columns."""
+        found = np.asarray(whole).view(np.int64)
         seat.wire.transcript.open(meaning, found.tobytes(), cells=int(found.size))
-        units = np.outer(np.array(seat.cast.bounds[first]), np.array(seat.cast.bounds[second]))
+        units = np.outer(*(np.array(seat.cast.bounds[owner]) for owner in seat.cast.owners))
         return Outcome({"product": found / 4.0**bits * units})
 
     def plain(self, inputs: Inputs) -> Mapping[str, npt.NDArray[np.float64]]:

@@ -13,7 +13,7 @@ from discreet.errors import InputError
 from discreet.protocols.arithmetic.fixed_point import encode, require_room
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
 from discreet.protocols.joint.methods import _aggregation
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat
+from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
 from discreet.protocols.joint.noise import NoisePlan, shared_noise
 from discreet.registry import parameter
 
@@ -45,7 +45,7 @@ class SecureSum(Protocol):
 
     name: ClassVar[str] = "secure-sum"
     reference: ClassVar[str] = "Bonawitz et al. (2017), Practical secure aggregation, CCS"
-    split: ClassVar[Literal["horizontal", "vertical", "persons"]] = "horizontal"
+    split: ClassVar[Split] = "horizontal"
     judges_parts: ClassVar[bool] = True
 
     by: Literal["nodes", "aggregator"] = parameter(
@@ -168,7 +168,7 @@ class SecureSum(Protocol):
         collusion = (
             NO_TWO_NODES
             if self.needs_nodes
-            else "the aggregator and fewer owners than the threshold put their keys together"
+            else "the aggregator puts its messages together with fewer owners than the threshold"
         )
         return Leakage.of(
             nodes,

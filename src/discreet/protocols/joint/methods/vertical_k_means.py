@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import RefusedError
-from discreet.protocols.arithmetic.comparison import less, numbers
-from discreet.protocols.arithmetic.node import Node
-from discreet.protocols.arithmetic.shares import Shares
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat
+from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
+from discreet.protocols.joint.methods._clusters import (
+    even_start,
+    moved,
+    nearest_of,
+    same_rows,
+    squares,
+)
 from discreet.registry import parameter
 
-__all__ = ["VerticalKMeans", "smallest"]
+__all__ = ["VerticalKMeans"]
 
 Floats = npt.NDArray[np.float64]
 #: Binary digits of distances in units of the largest that bounds allow.
@@ -43,7 +47,7 @@ class VerticalKMeans(Protocol):
 
     name: ClassVar[str] = "vertical-k-means"
     reference: ClassVar[str] = "Vaidya and Clifton (2003), KDD"
-    split: ClassVar[Literal["horizontal", "vertical", "persons"]] = "vertical"
+    split: ClassVar[Split] = "vertical"
     caution: ClassVar[str] = (
         "owners and nodes see to which cluster each record belongs, in every step"
     )
@@ -59,13 +63,12 @@ class VerticalKMeans(Protocol):
 
     def start(self, bounds: Sequence[float]) -> Floats:
         """Return the centres to begin with: evenly between 0 and the bounds, known to all."""
-        parts = (np.arange(self.k) + 0.5) / self.k
-        return np.asarray(parts[:, None] * np.array(bounds)[None, :])
+        return even_start(self.k, bounds)
 
     def play(self, seat: Seat) -> Outcome:
         """Return centres and sizes, at the nodes."""
         cast = seat.cast
-        rows = self._rows(seat)
+        rows = same_rows(seat)
         unit = sum(4 * bound**2 for bounds in cast.bounds.values() for bound in bounds)
         centres = self.start(cast.bounds[seat.name]) if seat.is_owner else None
         nearest: npt.NDArray[np.int64] | None = None
@@ -78,7 +81,8 @@ class VerticalKMeans(Protocol):
             parts = seat.gather(own, (self.k, rows))
             found = None
             if parts:
-                place = smallest(seat.node, sum(parts[1:], parts[0]))
+                chosen = nearest_of(seat.node, sum(parts[1:], parts[0]))
+                place = chosen.times(np.arange(self.k)[:, None]).sum()
                 found = seat.open(place, f"the cluster of each record, step {step + 1}")
             found = seat.tell(found, (rows,), "opened clusters")
             if nearest is not None and np.array_equal(found, nearest):
@@ -89,29 +93,6 @@ class VerticalKMeans(Protocol):
                 centres = moved(seat.records, nearest, centres)
         assert nearest is not None
         return self._told(seat, centres, nearest)
-
-    @staticmethod
-    def _rows(seat: Seat) -> int:
-        """Return the number of records, which all owners must agree on."""
-        if seat.is_owner:
-            assert seat.records is not None
-            for peer in seat.cast.everybody:
-                if peer != seat.name:
-                    body = len(seat.records).to_bytes(8, "little")
-                    seat.wire.send(peer, "records", body)
-        found = {
-            len(seat.records)  # type: ignore[arg-type]  # an owner has them
-            if owner == seat.name
-            else int.from_bytes(seat.wire.receive(owner, "records", size=8), "little")
-            for owner in seat.cast.owners
-        }
-        if len(found) > 1:
-            raise RefusedError(
-                "the owners hold different numbers of records",
-                code="not-aligned",
-                hint="align the records of the owners first",
-            )
-        return found.pop()
 
     def _told(self, seat: Seat, centres: Floats | None, nearest: npt.NDArray[np.int64]) -> Outcome:
         """Tell the centres to everybody, unless a cluster is too small."""
@@ -166,35 +147,3 @@ class VerticalKMeans(Protocol):
             ("analyst", "the last centres and sizes", "what these say"),
             assumes=(FOLLOW, NO_TWO_NODES),
         )  # fmt: skip
-
-
-def squares(records: Floats, centres: Floats) -> Floats:
-    """Return the squared distance of each record to each centre."""
-    return np.asarray(((records[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2))
-
-
-def moved(records: Floats, nearest: npt.NDArray[np.int64], centres: Floats) -> Floats:
-    """Return the means of the clusters; an empty one stays where it is."""
-    return np.array(
-        [
-            records[nearest == place].mean(axis=0) if (nearest == place).any() else centre
-            for place, centre in enumerate(centres)
-        ]
-    )
-
-
-def smallest(node: Node, values: Shares) -> Shares:
-    """Return the place of the smallest of each column, the first of equal ones."""
-    best = values[0]
-    place = node.constant(np.zeros(best.own.shape, dtype=np.int64))
-    for row in range(1, len(values)):
-        nearer = numbers(node, less(node, values[row], best))
-        both = Shares(np.stack([nearer.own, nearer.own]), np.stack([nearer.next, nearer.next]))
-        here = node.constant(np.full(place.own.shape, row))
-        steps = Shares(
-            np.stack([(values[row] - best).own, (here - place).own]),
-            np.stack([(values[row] - best).next, (here - place).next]),
-        )
-        change = node.multiply(both, steps, "choose")
-        best, place = best + change[0], place + change[1]
-    return place
