@@ -231,7 +231,7 @@ def test_whole_numbers_that_come_back_as_fractions_are_written(tmp_path):
 
 def test_microhybrid_keeps_third_moments_and_links_few_on_census(data_folder):
     # Six columns are drawn anew beside three that are kept. That it links fewer than the mix, too, is so
-    # for these columns, whose kept ones explain much; in nine other sets that were tried it is not.
+    # for these columns, whose kept ones explain much; in most other sets that were tried it is not.
     rows = pd.read_csv(data_folder / "casc" / "census.csv").astype(float).iloc[:, :9]
     names = list(rows.columns[:6])
 
