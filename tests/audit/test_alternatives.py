@@ -7,6 +7,8 @@ import pytest
 from scipy import sparse
 
 from discreet.audit.alternatives import alternatives, bound, unmoved
+from discreet.audit.joint import require_space
+from discreet.errors import InfeasibleError
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -44,3 +46,28 @@ def test_no_amount_falls_below_zero() -> None:
     assert unmoved(told, there, cells, (few, few), loose, rng).tolist() == []
     assert unmoved(told, there, cells, (few, much), loose, rng).tolist() == [0]
     assert unmoved(told, there, cells, (few, np.array([1.0, 0.1])), loose, rng).tolist() == [1]
+
+
+def test_projection_ends_over_many_atoms_of_very_different_size() -> None:
+    # 30,000 people in three partitions that do not nest: the sum of squares left by the projection
+    # must be small for every told sum, not only in the mean.
+    rng = np.random.default_rng(3)
+    people = 30_000
+    rows = [rng.integers(0, 500, people) + 500 * part for part in range(3)]
+    told = sparse.csr_matrix(
+        (np.ones(3 * people), (np.concatenate(rows), np.tile(np.arange(people), 3))),
+        shape=(1_500, people),
+    )
+    there = rng.lognormal(8, 1.5, people)
+    moves = alternatives(
+        told, np.minimum(there, 4 * np.median(there)), rng.standard_normal((people, 2))
+    )
+    assert moves is not None
+    assert not bound(moves, pairs=False).any()
+
+
+def test_more_sums_than_memory_holds_are_refused_before_they_are_taken() -> None:
+    with pytest.raises(InfeasibleError) as error:
+        require_space(600_000, 32_000)
+    assert error.value.code == "too-many-atoms"
+    require_space(10_000, 10_000)

@@ -28,6 +28,8 @@ _STILL = 1e-5
 #: Draws of alternatives before cells that none of them moves far enough are left to the exact way.
 _ROUNDS = 4
 _TOGETHER = 3
+#: Amounts that may move as far as they can count as no more than this multiple of the middle one.
+_LARGER = 4.0
 #: Two atoms whose moves have directions that differ by less may be tied.
 _TIED = 1e-7
 #: A direction so close to a plane may be on either side of it.
@@ -75,13 +77,29 @@ def alternatives(told: sparse.csr_matrix, scale: Floats, wishes: Floats) -> Floa
     rows.data /= np.where(length > 0, length, 1.0)[rows.indices]
     across = rows.T  # the same entries, read the other way round
     move = wishes.astype(np.float64).copy()
-    left = across @ move
-    goal = np.linalg.norm(wishes, axis=0) * 1e-13
+    taken = 0
+    while taken < _STEPS:
+        # The residual is taken anew from the moves: what the steps carry along drifts from it.
+        left = across @ move
+        if not np.isfinite(left).all():
+            return None
+        if (np.abs(left) <= _BALANCE).all():
+            return move
+        taken += _steps(rows, across, move, left, _STEPS - taken)
+    return None
+
+
+def _steps(
+    rows: sparse.csr_matrix, across: sparse.csc_matrix, move: Floats, left: Floats, most: int
+) -> int:
+    """Take steps of conjugate gradients, changing `move`, until little is left; return how many."""
     step = left.copy()
     size = np.einsum("ij,ij->j", left, left)
-    for _ in range(_STEPS):
-        if (np.sqrt(size) <= goal).all():
-            break
+    # Half of what the comparison allows leaves room for the drift; rounding allows little more.
+    goal = (_BALANCE / 2) ** 2
+    taken = 0
+    while taken < most and (size > goal).any():
+        taken += 1
         change = rows @ step
         spread = np.einsum("ij,ij->j", change, change)
         by = np.where(spread > 0, size / np.where(spread > 0, spread, 1.0), 0.0)
@@ -89,11 +107,7 @@ def alternatives(told: sparse.csr_matrix, scale: Floats, wishes: Floats) -> Floa
         left -= (across @ change) * by
         before, size = size, np.einsum("ij,ij->j", left, left)
         step = left + step * np.where(before > 0, size / np.where(before > 0, before, 1.0), 0.0)
-    # Compared anew, with what is told: the steps above are not taken on trust.
-    residual = np.abs(across @ move)
-    if not np.isfinite(move).all() or (residual > _BALANCE).any():
-        return None
-    return move
+    return max(taken, 1)
 
 
 def bound(moves: Floats, *, pairs: bool) -> Bools:
@@ -146,11 +160,12 @@ def unmoved(
     array([0])
     """
     below, above = levels[0] <= 0, levels[1] <= 0
-    # Small steps of many others balance the cells; few large ones would end at zero soon.
+    # Small steps of many others balance the cells; few large ones would end at zero soon, and
+    # amounts of very different size make the projection slow.
     middle = float(np.median(there[there > 0])) if (there > 0).any() else 0.0
     scale = np.minimum(there, middle)
-    scale[cells.indices] = there[cells.indices]
-    scale[loose] = there[loose]
+    inside = np.union1d(cells.indices, loose)
+    scale[inside] = np.minimum(there[inside], _LARGER * middle)
     gain = np.ones(cells.shape[0])
     for _ in range(_ROUNDS):
         open_ = np.flatnonzero(~(below & above))

@@ -24,8 +24,9 @@ from discreet.data.engines.cell_codes import ancestors
 from discreet.data.facts import LinearFacts
 from discreet.data.roster import Roster, locate_marks
 from discreet.data.table import Table
+from discreet.errors import InfeasibleError
 
-__all__ = ["JointSets", "Remembers", "cell_pairs", "cells_over"]
+__all__ = ["JointSets", "Remembers", "cell_pairs", "cells_over", "require_space"]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -35,6 +36,8 @@ Bools = npt.NDArray[np.bool_]
 _MANY = 5_000
 #: Alternative databases that are drawn at a time.
 _DRAWS = 4
+#: Bytes that the exact way may need: one number for each told sum and atom.
+_MOST_BYTES = 8 * 2**30
 #: A sum that moves by less, of wishes around one, counts as told.
 _STILL = 1e-5
 
@@ -287,6 +290,7 @@ class JointSets:
     @functools.cached_property
     def _learned(self) -> tuple[Auditor, list[tuple[str, Ints]]]:
         """What was told, and the withheld sets that do not follow from it, with their releases."""
+        require_space(self.size, sum(int(told.shown.sum()) for told in self._told))
         k = max([self.facts.k, *(told.k for told in self._told)])
         # The auditor counts the sum over everybody as told; with somebody more it tells nothing.
         auditor = Auditor(np.append(self._weights, 4 * k * SCALE), k * SCALE)
@@ -341,6 +345,24 @@ class JointSets:
             share = mine.intersection(atoms.tolist())
             found[cell] = bool(share) and len(atoms) < total and len(atoms) <= 2 * len(mine)
         return found
+
+
+def require_space(atoms: int, told: int, *, most: int = _MOST_BYTES) -> None:
+    """Refuse to decide exactly on more told sums and atoms than memory holds.
+
+    >>> require_space(1_000, 1_000)
+    """
+    needed = 8 * atoms * min(atoms, told)
+    if needed > most:
+        raise InfeasibleError(
+            f"earlier releases tell {told:,} sums over {atoms:,} groups of records: too many to "
+            "decide exactly what they tell together with this one, and simpler ways did not show it",
+            code="too-many-atoms",
+            hint="tabulate by fewer or coarser attributes, withhold more cells (a higher minimum "
+            "frequency), or release with differential privacy",
+            atoms=atoms,
+            told=told,
+        )
 
 
 def _located(
