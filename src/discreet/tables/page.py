@@ -125,6 +125,12 @@ def _proof(release: ProtectedTable) -> list[Section]:
     lines = [
         ("the cheapest there is", "proven" if known["optimal"] else "not proven"),
         ("a cheaper one saves at most", "not known" if gap is None else f"{100 * gap:.1f} %"),
+        (
+            "tells no count to whoever has the program",
+            {True: "proven", False: "no: merge categories", None: "not judged"}[
+                known.get("deniable")
+            ],
+        ),
     ]
     return [Section("Cost of protection", table=(("", ""), lines))]
 

@@ -25,7 +25,7 @@ from discreet.audit.outsider.deviations import components
 from discreet.audit.sliding import audit_width
 from discreet.tables.assessment import assess
 from discreet.tables.methods.intervals import _first_widths
-from discreet.tables.suppression.deniability import Small
+from discreet.tables.suppression.deniability import Frequencies
 
 RULES = [dc.MinimumFrequency(3)]
 SUMS = np.kron([[1, 1], [1, 0], [0, 1]], [[1, 1], [1, 0], [0, 1]])
@@ -282,10 +282,10 @@ def interval_table(inner, done):
     ours, theirs = (_first_widths(one, groups)[hidden] for one in (marked, done.table))
     if (ours != theirs).any():
         return False
-    bounds, small = (done.lower, done.upper), Small.of(marked, "outsider")
+    bounds, known = (done.lower, done.upper), Frequencies.of(marked, "outsider")
     if not audit_width(marked, published=~hidden, bounds=bounds).safe:
         return False
-    if small is not None and small.denies(hidden) and not small.denies(hidden, bounds):
+    if known is not None and known.denies(hidden) and not known.denies(hidden, bounds):
         return False
     withheld = hidden_by(method, marked, coins=forced(hidden))
     return withheld is not None and (withheld == hidden).all()

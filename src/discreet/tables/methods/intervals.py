@@ -93,19 +93,22 @@ class Intervals(TableMethod):
         weight = self._weight(table) * (1 + draws(table, key, b"discreet weight", of="codes"))
         never = kept_cells(table) | grand_total(table)
 
-        def search(preferred: Bools | None) -> Pattern:
+        def search(
+            one: Table, *, never: Bools, withheld: Bools | None = None, quick: bool = False
+        ) -> Pattern:
             return suppress(
-                table.replace(cost=weight),
+                one.replace(cost=weight),
                 objective="cost",
+                effort="fast" if quick else "balanced",
                 attacker="outsider",
                 never=never,
-                prefer=() if preferred is None else preferred,
+                withheld=() if withheld is None else withheld,
                 key=key,
                 progress=progress,
             )
 
         # Which cells are intervals must not tell more of small counts than the intervals do.
-        pattern = choose(table, "outsider", never, search, tosses(table, key))
+        pattern = choose(table, "outsider", never, search, tosses(table, key), key)
         lower, upper = self._widened(table, pattern.withheld, key, progress)
         value = np.where(pattern.withheld, np.nan, table.value)
         return Protected(table, value, pattern.status, lower, upper, prints_intervals=True)
@@ -114,7 +117,7 @@ class Intervals(TableMethod):
         self, table: Table, hidden: Bools, key: bytes, progress: Progress
     ) -> tuple[Floats, Floats]:
         """Return the pieces, in each connected set of cells as narrow as is safe."""
-        from discreet.tables.suppression.deniability import Small
+        from discreet.tables.suppression.deniability import Frequencies
 
         groups = components(table.equations, np.flatnonzero(hidden))[0]
         wider = draws(table, key, b"discreet wider", of="codes")
@@ -122,16 +125,16 @@ class Intervals(TableMethod):
         for group in groups:
             width[group] *= 2.0 ** np.floor(-np.log(wider[group[0]]) / np.log(4))
         drawn = draws(table, key, b"discreet place", of="codes")
-        small = Small.of(table, "outsider")
-        if small is not None and not small.denies(hidden):
-            small = None  # whatever stands in place of the cells, the pattern itself tells more
+        counts = Frequencies.of(table, "outsider")
+        if counts is not None and not counts.denies(hidden):
+            counts = None  # whatever stands in place of the cells, the pattern itself tells more
         for _ in range(_DOUBLINGS):
             lower, upper = _pieces(table, width, drawn)
             lower, upper = (np.where(hidden, end, table.value) for end in (lower, upper))
             audit = audit_width(table, published=~hidden, bounds=(lower, upper), progress=progress)
             narrow = np.zeros(len(table), dtype=bool)
             if audit.safe:
-                if small is None or small.denies(hidden, (lower, upper)):
+                if counts is None or counts.denies(hidden, (lower, upper)):
                     return lower, upper
                 narrow = hidden  # some counts would have needed other intervals, and are told apart
             else:

@@ -101,7 +101,7 @@ class Suppression(TableMethod):
             numbers = self._pattern(counted(table), key, pattern.withheld, progress)
             pattern = pattern.widened(table, numbers.withheld)
         # Whether the pattern is the cheapest, and how nearly, would exclude other tables.
-        proof = {"optimal": pattern.optimal, "gap": pattern.gap}
+        proof = {"optimal": pattern.optimal, "gap": pattern.gap, "deniable": pattern.deniable}
         return Protected(
             table,
             np.where(pattern.withheld, np.nan, table.value),
@@ -124,15 +124,21 @@ class Suppression(TableMethod):
             wished |= table.status == Status.SECONDARY
         never = _cells(table, self.never) | kept_cells(table) | grand_total(table)
 
-        def search(preferred: npt.NDArray[np.bool_] | None) -> Pattern:
+        def search(
+            one: Table,
+            *,
+            never: npt.NDArray[np.bool_],
+            withheld: npt.NDArray[np.bool_] | None = withheld,
+            quick: bool = False,
+        ) -> Pattern:
             return suppress(
-                table,
+                one,
                 objective=self.objective,
-                effort=self.effort,
+                effort="fast" if quick else self.effort,
                 attacker=self.attacker,
                 time_limit=self.time_limit,
                 never=never,
-                prefer=wished if preferred is None else preferred,
+                prefer=wished,
                 withheld=() if withheld is None else withheld,
                 key=key,
                 progress=progress,
@@ -141,8 +147,8 @@ class Suppression(TableMethod):
         if (
             withheld is not None and withheld.any()
         ):  # another measure of the same cells decides with this one
-            return search(None)
-        return choose(table, self.attacker, never, search, tosses(table, key))
+            return search(table, never=never)
+        return choose(table, self.attacker, never, search, tosses(table, key), key)
 
 
 def _cells(table: Table, wanted: tuple[str, ...]) -> npt.NDArray[np.bool_]:

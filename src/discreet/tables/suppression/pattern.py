@@ -37,6 +37,8 @@ class Pattern(Report):
     work: int
     audit: Audit = dataclasses.field(repr=False)
     status: npt.NDArray[np.int8] = dataclasses.field(repr=False)
+    #: Whether it excludes no count also for whoever has the program; none where that is not judged.
+    deniable: bool | None = None
 
     @property
     def gap(self) -> float | None:
