@@ -187,6 +187,7 @@ def _fold(tree: exp.Query) -> None:
 
 def _folded(tree: exp.Expr) -> list[exp.Expr]:
     """Return the largest parts that are constant and have to be computed."""
+    constant = _constants(tree)
     found, left = [], [tree]
     while left:
         node = left.pop()
@@ -195,7 +196,7 @@ def _folded(tree: exp.Expr) -> list[exp.Expr]:
         if isinstance(node, exp.Window):  # what it computes is of many rows
             left.extend(node.this.iter_expressions())
             left.extend(part for part in node.iter_expressions() if part is not node.this)
-        elif isinstance(node, exp.Query | exp.Subquery | exp.If) or not _is_constant(node):
+        elif isinstance(node, exp.Query | exp.Subquery | exp.If) or id(node) not in constant:
             left.extend(node.iter_expressions())
         elif any(not isinstance(part, _PLAIN) or _zoned(part) for part in node.walk()):
             found.append(node)
@@ -210,11 +211,17 @@ def _zoned(node: exp.Expr) -> bool:
     )
 
 
-def _is_constant(node: exp.Expr) -> bool:
-    return isinstance(node, _CONSTANTS) and all(
-        isinstance(part, _CONSTANTS) and not isinstance(part, exp.AggFunc | exp.Anonymous)
-        for part in node.walk()
-    )
+def _constants(tree: exp.Expr) -> set[int]:
+    """Return the identities of nodes that read no column, each looked at once, its parts before it."""
+    found: set[int] = set()
+    for node in reversed(list(tree.walk())):
+        if (
+            isinstance(node, _CONSTANTS)
+            and not isinstance(node, exp.AggFunc | exp.Anonymous)
+            and all(id(part) in found for part in node.iter_expressions())
+        ):
+            found.add(id(node))
+    return found
 
 
 def _computed(node: exp.Expr) -> Any:
