@@ -19,6 +19,7 @@ from discreet.protocols.retrieval.lattice import (
     public_rows,
     sums_of,
 )
+from discreet.protocols.retrieval.matrix_shape import matrix_shape
 from discreet.protocols.retrieval.point_function import expand, make_keys
 from discreet.protocols.retrieval.schemes._base import Shape
 from discreet.protocols.retrieval.schemes._panels import matrix_of, panelled, panels_of, slot_in
@@ -237,6 +238,26 @@ def test_a_hint_patched_from_a_list_of_changes_is_the_one_built_again():
     ):
         with pytest.raises(RefusedError):
             patched(old, shape, wrong)
+
+
+@pytest.mark.slow
+def test_a_hint_of_a_million_rows_is_patched_from_two_megabytes():
+    shape = matrix_shape(1 << 20, 1024)
+    drawn = np.random.default_rng(4)
+    slots = drawn.integers(0, 256, (shape.slots, 1024), dtype=np.uint8)
+    before = public_of(matrix_of(shape, slots), bytes(16))
+    rows = np.sort(drawn.permutation(shape.slots)[:1000])
+    held = slots[rows]
+    slots[rows] = drawn.integers(0, 256, (1000, 1024))
+    old = np.zeros_like(slots)  # pages that are never written take no memory
+    new = np.zeros_like(slots)
+    old[rows], new[rows] = held, slots[rows]
+    changes = change_list(old, new)
+    del old, new
+    assert len(changes) <= 2_000_000
+    made = packed(patched(before, shape, changes))
+    del before
+    assert (made == packed(public_of(matrix_of(shape, slots), bytes(16)))).all()
 
 
 def test_noise_has_the_deviation_that_the_parameters_assume():
