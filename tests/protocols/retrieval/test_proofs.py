@@ -228,7 +228,7 @@ def test_every_lie_is_noticed(tmp_path, scheme):
 @pytest.mark.parametrize("scheme", LIED_TO, ids=str)
 def test_ten_thousand_lies_are_noticed(tmp_path, scheme):
     table = built(tmp_path / "right", rows=500, schemes=(scheme.name,), places=64)
-    assert lies(table, scheme, 10_000) == 10_000
+    assert lies(table, scheme, 2500) == 2500  # for each of four schemes
 
 
 @pytest.mark.slow
