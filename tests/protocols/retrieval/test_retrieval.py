@@ -455,24 +455,28 @@ def test_chor_counts_its_servers(table, tmp_path):
         asker(["a:1", "b:1"], ["sha256:0", "sha256:0"])
 
 
-def test_engines_agree_byte_for_byte(tmp_path, postgres_engine):
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param("postgres_engine", marks=pytest.mark.postgres),
+        pytest.param("spark_engine", marks=pytest.mark.spark),
+    ],
+)
+def test_engines_agree_byte_for_byte(tmp_path, request, other):
     import pyarrow as pa
 
-    frame = people(200)
-    rows = pa.Table.from_pandas(frame, preserve_index=False)
-    tables = []
-    for name, engine in (("duckdb", None), ("postgres", postgres_engine)):
-        data = read(rows, engine=engine, name="people")
-        tables.append(
-            RetrievalTable.build(
-                data,
-                key="id",
-                secondary={"city": 90},
-                folder=tmp_path / name,
-                publisher=PUBLISHER,
-                publishable=True,
-            )
+    rows = pa.Table.from_pandas(people(200), preserve_index=False)
+    tables = [
+        RetrievalTable.build(
+            read(rows, engine=engine, name="people"),
+            key="id",
+            secondary={"city": 90},
+            folder=tmp_path / name,
+            publisher=PUBLISHER,
+            publishable=True,
         )
+        for name, engine in (("duckdb", None), (other, request.getfixturevalue(other)))
+    ]
     assert tables[0].statement.root == tables[1].statement.root
     for file in tables[0].statement.files:
         assert (tables[0].folder / file).read_bytes() == (tables[1].folder / file).read_bytes()
