@@ -17,8 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
+from discreet.protocols.retrieval.hints import public_of
 from discreet.protocols.retrieval.kernels.xor import total
-from discreet.protocols.retrieval.lattice import DIMENSION, hint_of
+from discreet.protocols.retrieval.lattice import DIMENSION
 from discreet.protocols.retrieval.schemes._base import Public, Shape
 from discreet.protocols.retrieval.schemes.chor import Chor
 from discreet.protocols.retrieval.schemes.dpf import DPF
@@ -43,7 +44,11 @@ def kernels(rows: int) -> None:
     shape = Shape(columns=rows, width=WIDTH)
     side = max(round((rows / WIDTH) ** 0.5), 1)
     square = Shape(columns=rows // side, width=WIDTH, rows=side)
-    public = Public(bytes(16), np.zeros((square.rows * WIDTH, DIMENSION), np.uint32))
+    public = Public(
+        bytes(16),
+        np.zeros((square.rows * WIDTH, DIMENSION), np.uint32),
+        np.zeros(square.columns, np.uint32),
+    )
     chor = Chor().ask(shape, [rows // 3], rng=rng).questions[0]
     many = [Chor().ask(shape, [n], rng=rng).questions[0] for n in range(16)]
     dpf = DPF().ask(shape, [rows // 3], rng=rng).questions[0]
@@ -76,7 +81,7 @@ def hint(rows: int) -> None:
     side = max(round((rows / WIDTH) ** 0.5), 1)
     columns = rows // side
     matrix = np.frombuffer(Randomness.secure().bytes(side * WIDTH * columns), np.int8)
-    seconds = cpu(lambda: hint_of(matrix.reshape(side * WIDTH, columns), bytes(16)))
+    seconds = cpu(lambda: public_of(matrix.reshape(side * WIDTH, columns), bytes(16)))
     print(f"hint of {side * WIDTH:,} × {columns:,} = {seconds:.1f} CPU s, {peak():.2f} GB at most")
 
 
@@ -130,13 +135,25 @@ def keyword(rows: int) -> None:
         many = min(1000, rows // 2, part.delta)
         changed = people.head(many).assign(name="changed")
         key = folder / "publisher.key"
-        spent = cpu(lambda: table.update(changed, publisher=key))
-        print(f"update of {many:,} rows in {spent:.2f} CPU s")
         with service.asking(folder, name="people") as retrieval:
-            time.sleep(1.5)
-            for _ in range(2):
-                row = retrieval.get(7)
-            assert row["name"] == "changed"
+            assert retrieval.get(7)["name"] == "person 1"
+            before = [_spent(one.pid) for one in servers]
+            spent, looked, started = (
+                cpu(lambda: table.update(changed, publisher=key)),
+                0,
+                time.time(),
+            )
+            while retrieval.get(7)["name"] != "changed":
+                looked += 1
+                time.sleep(0.1)
+            served = [_spent(one.pid) - held for one, held in zip(servers, before, strict=True)]
+            print(
+                f"update of {many:,} rows in {spent:.2f} CPU s; seen {time.time() - started:.1f} s "
+                f"later, after {looked} look-ups of the old version through the switch, none failed; "
+                f"server {max(served):.2f} CPU s meanwhile"
+            )
+            for n in range(0, many, 50):
+                assert retrieval.get(7 * n)["name"] == "changed"
     finally:
         for one in servers:
             one.terminate()

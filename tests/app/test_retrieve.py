@@ -19,6 +19,7 @@ retrieval:
     key: id
     columns: [{columns}]
     secondary: {{city: 3}}
+    schemes: [dpf, simple-pir]
     servers: {{a: "127.0.0.1:{a}", b: "127.0.0.1:{b}"}}
 """
 
@@ -48,6 +49,10 @@ def test_a_table_is_built_served_asked_and_updated(policy):
     try:
         found = call("get", 1, "--policy", policy, "--json")
         assert json.loads(found.stdout) == [{"id": 1, "name": "Ana", "city": "TGN"}]
+        # A scheme for one server asks the first of those that the policy names.
+        for scheme in ("whole-table", "simple-pir"):
+            one = call("get", 1, "--policy", policy, "--json", "--scheme", scheme)
+            assert one.stdout == found.stdout, one.exception
         absent = call("get", 7, "--policy", policy)
         assert absent.exit_code == 1
         assert "proven absent" in absent.stderr
@@ -63,6 +68,7 @@ def test_a_table_is_built_served_asked_and_updated(policy):
     assert [one["scheme"] for one in json.loads(measured.stdout)["schemes"]] == [
         "chor",
         "dpf",
+        "simple-pir",
         "whole-table",
     ]
 

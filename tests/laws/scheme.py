@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InputError
-from discreet.protocols.retrieval.lattice import hint_of
+from discreet.protocols.retrieval.hints import public_of
 from discreet.protocols.retrieval.schemes._base import Asked, Public, Scheme, Shape
 from discreet.protocols.retrieval.schemes._panels import matrix_of
 from discreet.protocols.retrieval.schemes.chor import Chor
@@ -29,7 +29,7 @@ def held(scheme: Scheme, shape: Shape, seed: int = 1) -> tuple[np.ndarray, np.nd
 
 
 def published(scheme: Scheme, shape: Shape, slots: np.ndarray) -> Public | None:
-    return Public(SEED, hint_of(matrix_of(shape, slots), SEED)) if scheme.needs_hint else None
+    return public_of(matrix_of(shape, slots), SEED) if scheme.needs_hint else None
 
 
 def fetched(scheme: Scheme, shape: Shape, block, slots, rng, public) -> bytes:

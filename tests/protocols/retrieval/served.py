@@ -30,15 +30,18 @@ def people(rows, seed=1):
     )
 
 
-def built(folder, rows=300, **options):
+def built(folder, rows=300, data=None, **options):
     options = {"key": "id", "publishable": True, "name": "people"} | options
     return RetrievalTable.build(
-        people(rows), folder=folder / "people", publisher=PUBLISHER, **options
+        people(rows) if data is None else data,
+        folder=folder / "people",
+        publisher=PUBLISHER,
+        **options,
     )
 
 
 @contextlib.contextmanager
-def serving(folders, place, answer=None, rate=10_000.0):
+def serving(folders, place, answer=None, rate=10_000.0, idle=300.0):
     """Serve a folder at each of some servers; give addresses, pins and the servings."""
     with contextlib.ExitStack() as stack:
         addresses, pins, servings = [], [], []
@@ -54,7 +57,7 @@ def serving(folders, place, answer=None, rate=10_000.0):
                     address,
                     identity=identity,
                     clients=None,
-                    handle=answer_requests(said, limit=one.limit),
+                    handle=answer_requests(said, limit=one.limit, idle=idle),
                 )
             )
             addresses.append(address)

@@ -1,7 +1,7 @@
 """Large proofs: thousands of keys, thousands of lies, load, timing, crashes."""
 
-import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,78 +13,62 @@ import pytest
 
 from discreet.attacks.timing import Timing
 from discreet.errors import DiscreetError, RefusedError
-from discreet.protocols.retrieval.checking import aimed, find, is_proven, proven
+from discreet.protocols.retrieval.asking import Retrieval
+from discreet.protocols.retrieval.checking import find
 from discreet.protocols.retrieval.schemes.chor import Chor
 from discreet.protocols.retrieval.schemes.dpf import DPF
 from discreet.protocols.retrieval.schemes.simple_pir import SimplePIR
-from discreet.protocols.retrieval.statement import BLOCKS
+from discreet.protocols.retrieval.schemes.whole_table import WholeTable
+from discreet.protocols.retrieval.serving import Serving
+from discreet.protocols.transport import Message
 from discreet.randomness import Randomness
 from tests.protocols.retrieval.served import PUBLISHER, asker, built, people, serving
 from tests.protocols.transport.parties import free_ports
 
-READER = PUBLISHER.reader
+
+class Home(Retrieval):
+    """A user whose servers are in this process: the same messages and checks, without a network."""
+
+    def __init__(self, table, scheme):
+        addresses = [f"home:{n + 1}" for n in range(scheme.parties)]
+        public = PUBLISHER.reader.public
+        super().__init__(addresses, table="people", pins=addresses, publisher=public, scheme=scheme)
+        self.serving = Serving({"people": table.folder.parent}, rate=1e9, burst=10**9)
+        #: What becomes of an answer on the way: server, its message, and the answer.
+        self.spoil = unspoiled
+        #: Everything that the servers were sent.
+        self.seen = []
+
+    def _link(self, server):
+        return self._links.setdefault(server, Inside(self, server))
 
 
-class Home:
-    """Asks the servers of a table inside this process, many keys at a time."""
+def unspoiled(server, asked, body):
+    return body
 
-    def __init__(self, table, scheme, seed=1):
-        self.table, self.scheme = table, scheme
-        self.state, self.part = table.statement, table.statement.part("main")
-        self.shapes = self.part.shapes(scheme.arithmetic)
-        self.rng = Randomness.seeded(seed)
-        self.public = {
-            block: table.public(self.part, block) if scheme.needs_hint else None for block in BLOCKS
-        }
 
-    def fetch(self, keys):
-        """Return the targets, and for each key the answers of all servers by block."""
-        targets = [find(self.part, key, self.scheme.arithmetic, self.rng) for key in keys]
-        return targets, *self._answered(targets)
+class Inside:
+    """A link to a server in this process."""
 
-    def _answered(self, targets):
-        asked = [
-            {
-                block: self.scheme.ask(
-                    self.shapes[block], target.slots[block], rng=self.rng, public=self.public[block]
-                )
-                for block in BLOCKS
-            }
-            for target in targets
-        ]
-        answers = [{block: [] for block in BLOCKS} for _ in targets]
-        for block in BLOCKS:
-            held = self.table.block(self.part, block, self.scheme.arithmetic)
-            for server in range(self.scheme.parties):
-                given = [one[block].questions[server] for one in asked]
-                found = self.scheme.answer(self.shapes[block], held, given)
-                for one, answer in zip(answers, found, strict=True):
-                    one[block].append(answer)
-        return asked, answers
+    def __init__(self, home, server):
+        self.home, self.server = home, server
 
-    def read(self, target, asked, answers, spoil=lambda answers: answers):
-        """Return the value of a key; the second answers may be spoiled too."""
-        standing = is_proven(self.state, self.part, target, self.sums(asked, answers), READER)
-        aim = aimed(self.part, target, standing, self.scheme.arithmetic, self.rng)
-        if aim.slots != target.slots:
-            (asked,), (answers,) = self._answered([aim])
-            answers = spoil(answers)
-        record = self.sums(asked, answers)["filter"]
-        beside = self.scheme.beside(
-            self.shapes["filter"], asked["filter"], answers["filter"], self.public["filter"]
-        )
-        return proven(self.state, self.part, target, standing, aim, record, beside, READER)
+    def send(self, message):
+        home = self.home
+        home.seen.append((self.server, message.label, message.fields, len(message.body)))
+        self.reply = home.serving.answer("", message)
+        if message.label == "ask":
+            body = home.spoil(self.server, message, bytes(self.reply.body))
+            self.reply = Message(self.reply.label, self.reply.fields, body)
 
-    def sums(self, asked, answers):
-        return {
-            block: self.scheme.read(
-                self.shapes[block], asked[block], answers[block], self.public[block]
-            )
-            for block in BLOCKS
-        }
+    def receive(self, *, limit, time_limit=None):
+        assert len(self.reply.body) <= limit
+        return self.reply
 
-    def get_many(self, keys):
-        return [self.read(*one) for one in zip(*self.fetch(keys), strict=True)]
+    def abort(self):
+        pass
+
+    close = abort
 
 
 def right_on(home, rows, many, step=64):
@@ -96,123 +80,189 @@ def right_on(home, rows, many, step=64):
         keys = [
             int(n) * 7 + (3 if there else 4) for n, there in zip(numbers, is_there, strict=True)
         ]
-        for value, n, there in zip(home.get_many(keys), numbers, is_there, strict=True):
-            assert (value[0] == names[n]) if there else value is None
+        found = home.get_many(keys).set_index("id")["name"].to_dict()
+        wanted = {
+            key: names[n] for key, n, there in zip(keys, numbers, is_there, strict=True) if there
+        }
+        assert found == wanted
 
 
-@pytest.mark.parametrize("scheme", [DPF(), Chor(servers=3), SimplePIR()], ids=str)
+SCHEMES = [DPF(), *(Chor(servers=n) for n in (2, 3, 4, 5)), SimplePIR(), WholeTable()]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=str)
 def test_random_keys_present_and_absent(tmp_path, scheme):
-    table = built(tmp_path, rows=700, schemes=(scheme.name,))
-    right_on(Home(table, scheme), 700, 128)
+    table = built(tmp_path, rows=700, schemes=(scheme.name,), places=64)
+    right_on(Home(table, scheme), 700, 64)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("scheme", "many"), [(DPF(), 10_000), (Chor(), 10_000), (SimplePIR(), 1000)]
-)
-def test_ten_thousand_keys_of_65536(tmp_path, scheme, many):
-    table = built(tmp_path, rows=1 << 16, schemes=(scheme.name,))
-    right_on(Home(table, scheme), 1 << 16, many)
+@pytest.mark.parametrize("scheme", [DPF(), Chor(), Chor(servers=5), SimplePIR()], ids=str)
+def test_ten_thousand_keys_of_65536(tmp_path, scheme):
+    table = built(tmp_path, rows=1 << 16, schemes=(scheme.name,), places=256)
+    right_on(Home(table, scheme), 1 << 16, 10_000)
 
 
-def lies(home, keys, trials, drawn):
-    """Count lies that were noticed: one byte changed, another row's answer, a forged absence."""
-    rows = home.fetch(keys)
-    caught = 0
-    for trial in range(trials):
-        number = trial % len(keys)
-        target, asked, answers = (part[number] for part in rows)
-        changed = {block: list(found) for block, found in answers.items()}
-        kind = trial % 3
-        other = rows[2][(number + 1) % len(keys)]
-        if kind == 0:
-            block = BLOCKS[drawn.integers(3)]
-            body = bytearray(changed[block][0])
-            body[drawn.integers(len(body))] ^= int(drawn.integers(1, 256))
-            changed[block][0] = bytes(body)
-        elif kind == 1:  # the answer to somebody else's question
-            changed["filter"] = other["filter"]
-        else:  # "absent": a range that does not list the key, signed but of another number
-            changed["directory"] = other["directory"]
-        neighbour = rows[0][(number + 1) % len(keys)]
-        if kind == 2 and neighbour.slots["directory"] == target.slots["directory"]:
-            caught += 1  # two keys of one range: nothing was changed
-            continue
-        with contextlib.suppress(RefusedError):
-            home.read(target, asked, changed)
-            continue
-        caught += 1
+def other_servers(table, scheme):
+    """Return a server that stayed behind the version of a table, and one of another table."""
+    folder = table.folder.parent
+    rows = table.statement.rows
+    shutil.copytree(folder, folder.parent / "before")
+    changed = people(rows)[::9].assign(name="new")
+    table.update(changed, publisher=PUBLISHER)
+    other = people(rows).assign(name="somebody else")
+    made = built(folder.parent / "other", data=other, schemes=(scheme.name,), places=64)
+    made.update(changed, publisher=PUBLISHER)
+    places = {"older": folder.parent / "before", "another table": made.folder.parent}
+    return {
+        name: Serving({"people": place}, rate=1e9, burst=10**9) for name, place in places.items()
+    }
+
+
+def noticed(home, lie, key, others, drawn):
+    """Return whether a lie about a key was noticed; None if it changed nothing."""
+    turn, liar = (int(drawn.integers(n)) for n in (2, home.scheme.parties))
+    # By how much the sum of the answers changes: the shares of a right sum are not a lie.
+    moved = 0
+
+    def spoil(server, asked, body):
+        nonlocal moved
+        if asked.fields["r"] != turn:
+            return body
+        if lie == "a byte":
+            made = bytearray(body)
+            if server == liar:
+                made[drawn.integers(len(made))] ^= int(drawn.integers(1, 256))
+        elif lie == "another row":  # from all servers alike, so that it adds up
+            made = others[lie][turn, server]
+        else:
+            version = 1 if lie == "older" else 2
+            fields = {**asked.fields, "v": version}
+            made = others[lie].answer("", Message("ask", fields, asked.body)).body
+        moved ^= int.from_bytes(made) ^ int.from_bytes(body)
+        return bytes(made)
+
+    home.seen.clear()
+    home.spoil = spoil
+    try:
+        home.get(key)
+    except RefusedError as error:
+        return error.code == "bad-answer" and moved != 0
+    finally:
+        home.spoil = unspoiled
+    return None if moved == 0 else False
+
+
+def answers_about(home, key):
+    """Return the answers to an honest look-up, by round and server."""
+    kept = {}
+
+    def keep(server, asked, body):
+        kept[asked.fields["r"], server] = body
+        return body
+
+    home.spoil = keep
+    home.get(key)
+    home.spoil = unspoiled
+    return kept
+
+
+def lies(table, scheme, trials):
+    """Tell so many lies of four kinds; return how many were noticed."""
+    others = other_servers(table, scheme)
+    home, drawn = Home(table, scheme), np.random.default_rng(3)
+    # Rows that were changed, rows that were not, and keys that are absent.
+    keys = [3 + 7 * n for n in range(0, table.statement.rows, 5)] + [4, 11, 10**9]
+    assert home.get(3)["name"] == "new"
+    home.seen.clear()
+    home.get(3)
+    usual = list(home.seen)
+    told = caught = 0
+    for trial in range(10 * trials):
+        lie = ("a byte", "another row", "a byte", "older", "a byte", "another table")[trial % 6]
+        key, neighbour = (keys[int(n)] for n in drawn.choice(len(keys), 2, replace=False))
+        if lie == "another row":
+            others[lie] = answers_about(home, neighbour)
+        found = noticed(home, lie, key, others, drawn)
+        # What a user sends is the same after a lie as after the truth.
+        assert home.seen == usual
+        told += found is not None
+        caught += bool(found)
+        if told == trials:
+            break
+    assert told == trials
     return caught
 
 
 @pytest.mark.parametrize("scheme", [DPF(), SimplePIR()], ids=str)
-@pytest.mark.parametrize("block", BLOCKS)
-def test_a_spoiled_part_fails_alike_for_present_and_absent_keys(tmp_path, scheme, block):
+@pytest.mark.parametrize("turn", [0, 1])
+def test_a_spoiled_answer_fails_alike_for_present_and_absent_keys(tmp_path, scheme, turn):
     # Else the user's complaint, or silence, would tell the server whether the key is there.
-    home = Home(built(tmp_path, rows=200, schemes=(scheme.name,)), scheme)
+    home = Home(built(tmp_path, rows=200, schemes=(scheme.name,), places=64), scheme)
 
-    def spoil(answers):
-        body = bytearray(answers[block][0])
-        body[7::64] = bytes(one ^ 0x80 for one in body[7::64])
-        return {**answers, block: [bytes(body), *answers[block][1:]]}
+    def spoil(server, asked, body):
+        made = bytearray(body)
+        if server == 0 and asked.fields["r"] == turn:
+            made[7::64] = bytes(one ^ 0x80 for one in made[7::64])
+        return bytes(made)
 
     for key, is_there in ((3 + 7 * 50, True), (4 + 7 * 50, False), (10**9, False)):
-        (target,), (asked,), (answers,) = home.fetch([key])
-        assert (home.read(target, asked, answers) is not None) == is_there
+        home.spoil = unspoiled
+        assert (home.get(key) is not None) == is_there
+        home.spoil = spoil
         with pytest.raises(RefusedError) as failure:
-            home.read(target, asked, spoil(answers), spoil)
+            home.get(key)
         assert failure.value.code == "bad-answer"
 
 
-def test_every_lie_is_noticed(tmp_path):
-    table = built(tmp_path, rows=900)
-    keys = [3 + 7 * n for n in range(0, 900, 90)]
-    assert lies(Home(table, DPF()), keys, 300, np.random.default_rng(3)) == 300
+LIED_TO = [DPF(), Chor(servers=3), SimplePIR(), WholeTable()]
+
+
+@pytest.mark.parametrize("scheme", LIED_TO, ids=str)
+def test_every_lie_is_noticed(tmp_path, scheme):
+    table = built(tmp_path / "right", rows=300, schemes=(scheme.name,), places=64)
+    assert lies(table, scheme, 60) == 60
 
 
 @pytest.mark.slow
-def test_ten_thousand_lies_are_noticed(tmp_path):
-    table = built(tmp_path, rows=5000)
-    keys = [3 + 7 * n for n in range(0, 5000, 50)]
-    assert lies(Home(table, DPF()), keys, 10_000, np.random.default_rng(3)) == 10_000
-
-
-def test_rows_of_an_older_version_are_noticed(tmp_path):
-    first = built(tmp_path, rows=80)
-    second = first.update(people(80).head(1).assign(name="new"), publisher=PUBLISHER)
-    old, new = Home(first, DPF()), Home(second, DPF())
-    target, asked, answers = (part[0] for part in new.fetch([3]))
-    assert new.read(target, asked, answers)[0] == "new"
-    block = first.block(old.part, "delta", "xor")
-    stale = [
-        DPF().answer(new.shapes["delta"], block, [question])[0]
-        for question in asked["delta"].questions
-    ]
-    with pytest.raises(RefusedError):
-        new.read(target, asked, answers | {"delta": stale})
+@pytest.mark.parametrize("scheme", LIED_TO, ids=str)
+def test_ten_thousand_lies_are_noticed(tmp_path, scheme):
+    table = built(tmp_path / "right", rows=500, schemes=(scheme.name,), places=64)
+    assert lies(table, scheme, 2500) == 2500  # for each of four schemes
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", [Chor(), DPF(), SimplePIR()], ids=str)
 def test_the_time_of_a_server_does_not_depend_on_the_row(tmp_path, scheme):
     table = built(tmp_path, rows=20_000, schemes=(scheme.name,))
-    home = Home(table, scheme)
-    shape = home.shapes["filter"]
-    held = np.array(table.block(home.part, "filter", scheme.arithmetic))
+    part, rng = table.statement.part("main"), Randomness.seeded(1)
+    shape = part.shapes(scheme.arithmetic)["filter"]
+    public = table.public(part, "filter") if scheme.needs_hint else None
+    held = np.array(table.block(part, "filter", scheme.arithmetic))
+    drawn = np.random.default_rng(1)
+
+    def asked(number):
+        slots = [number]
+        if scheme.arithmetic == "xor":
+            slots = find(part, 3 + 7 * number, "xor", rng).slots["filter"]
+        return slots[0], scheme.ask(shape, slots, rng=rng, public=public).questions[0]
+
+    def seconds(question):
+        started = time.thread_time()
+        scheme.answer(shape, held, [question])
+        return time.thread_time() - started
+
+    places, questions = zip(*(asked(100 * n) for n in range(200)), strict=True)
     taken = np.full(200, np.inf)
-    keys = [3 + 7 * n for n in range(0, 20_000, 100)]
-    # In no order: where a question lies in memory shows in its time, and must not go with the row.
-    slots = [[100 * int(n)] for n in np.random.default_rng(2).permutation(200)]
-    if scheme.arithmetic == "xor":
-        slots = [find(home.part, key, "xor", home.rng).slots["filter"] for key in keys]
-    asked = [scheme.ask(shape, one, rng=home.rng, public=home.public["filter"]) for one in slots]
     for _ in range(9):
-        for n in np.random.default_rng(1).permutation(200):
-            started = time.thread_time()
-            scheme.answer(shape, held, [asked[n].questions[0]])
-            taken[n] = min(taken[n], time.thread_time() - started)
-    places = [one[0] for one in slots]
+        # Another order each time: when a question is measured in a round shows in its time.
+        for n in drawn.permutation(200):
+            taken[n] = min(taken[n], seconds(questions[n]))
     assert not Timing(level=0.001).run(taken.tolist(), places).succeeded
+    # Two rows, thousands of fresh questions in random order.
+    rows = drawn.integers(0, 2, 3000).tolist()
+    taken = [seconds(asked((5, 19_999)[row])[1]) for row in rows]
+    assert not Timing(level=0.001).run(taken, rows).succeeded
 
 
 @pytest.mark.slow
@@ -307,9 +357,6 @@ retrieval:
 
 @pytest.mark.slow
 def test_ten_thousand_fuzzed_messages_are_refused(tmp_path):
-    from discreet.protocols.retrieval.serving import Serving
-    from discreet.protocols.transport import Message
-
     table = built(tmp_path, rows=100, schemes=("dpf", "simple-pir"))
     one = Serving({"people": table.folder.parent}, rate=1e9, burst=10**9)
     drawn = np.random.default_rng(6)

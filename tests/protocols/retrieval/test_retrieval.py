@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import shutil
+import time
 
 import numpy as np
 import pandas as pd
@@ -82,7 +83,7 @@ def test_updates_are_seen_and_the_old_version_is_served_beside(tmp_path):
         asker(addresses, pins) as retrieval,
         asker(one_address, one_pin, scheme="simple-pir") as alone,
     ):
-        assert retrieval.get(3)["name"] == "person 0"
+        assert retrieval.get(3)["name"] == alone.get(3)["name"] == "person 0"
         assert retrieval.get(1) is None
         changed = pd.DataFrame(
             {"id": [3, 1], "name": ["new", "born"], "city": ["REU", "REU"], "pay": [1.0, 2.0]}
@@ -91,12 +92,16 @@ def test_updates_are_seen_and_the_old_version_is_served_beside(tmp_path):
         assert (second.statement.version, second.statement.rows) == (2, 200)
         for one in (*servings, *one_serving):
             one.look(force=True)
-        retrieval.get(3)  # the old version; its answer names the newer one
+        for client in (retrieval, alone):
+            client.get(3)  # the old version; its answer names the newer one
+        # Hints of what did not change are kept, and that of the delta table is patched.
+        before, whole = alone.received, second.statement.files["main-delta-add-2.hint"][1]
         for client in (retrieval, alone):
             assert client.get(3)["name"] == "new"
             assert client.get(1)["name"] == "born"
             assert client.get(10) is None
             assert client.get(17)["name"] == "person 2"
+        assert alone.received - before < whole // 2
         assert sorted(retrieval.where(city="REU")["id"]) == [1, 3]
         third = second.update(deleted=[1], publisher=PUBLISHER)
         assert third.lookup("main", 1) is None
@@ -276,6 +281,18 @@ def test_a_server_that_is_gone_is_named_and_may_come_back(table, tmp_path):
         retrieval.get(3)
 
 
+def test_a_user_who_was_silent_for_long_is_answered(table, tmp_path, monkeypatch):
+    # Servers end silent connections; a user who comes back must not get an error for it.
+    monkeypatch.setattr("discreet.protocols.retrieval.asking._IDLE", 0.1)
+    with (
+        serving([table.folder.parent] * 2, tmp_path, idle=0.2) as (addresses, pins, _),
+        asker(addresses, pins) as retrieval,
+    ):
+        assert retrieval.get(3)
+        time.sleep(0.5)
+        assert retrieval.get(10)
+
+
 @pytest.mark.parametrize(
     ("fields", "body"),
     [
@@ -438,24 +455,28 @@ def test_chor_counts_its_servers(table, tmp_path):
         asker(["a:1", "b:1"], ["sha256:0", "sha256:0"])
 
 
-def test_engines_agree_byte_for_byte(tmp_path, postgres_engine):
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param("postgres_engine", marks=pytest.mark.postgres),
+        pytest.param("spark_engine", marks=pytest.mark.spark),
+    ],
+)
+def test_engines_agree_byte_for_byte(tmp_path, request, other):
     import pyarrow as pa
 
-    frame = people(200)
-    rows = pa.Table.from_pandas(frame, preserve_index=False)
-    tables = []
-    for name, engine in (("duckdb", None), ("postgres", postgres_engine)):
-        data = read(rows, engine=engine, name="people")
-        tables.append(
-            RetrievalTable.build(
-                data,
-                key="id",
-                secondary={"city": 90},
-                folder=tmp_path / name,
-                publisher=PUBLISHER,
-                publishable=True,
-            )
+    rows = pa.Table.from_pandas(people(200), preserve_index=False)
+    tables = [
+        RetrievalTable.build(
+            read(rows, engine=engine, name="people"),
+            key="id",
+            secondary={"city": 90},
+            folder=tmp_path / name,
+            publisher=PUBLISHER,
+            publishable=True,
         )
+        for name, engine in (("duckdb", None), (other, request.getfixturevalue(other)))
+    ]
     assert tables[0].statement.root == tables[1].statement.root
     for file in tables[0].statement.files:
         assert (tables[0].folder / file).read_bytes() == (tables[1].folder / file).read_bytes()

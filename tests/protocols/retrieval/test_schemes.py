@@ -1,6 +1,7 @@
 """Private retrieval is right everywhere, and exact distributions of views are equal."""
 
 import itertools
+import zlib
 from collections import Counter
 
 import numpy as np
@@ -8,14 +9,17 @@ import pytest
 
 from discreet.errors import RefusedError
 from discreet.protocols.retrieval import plain
-from discreet.protocols.retrieval.hint_changes import change_list, patched_hint
+from discreet.protocols.retrieval.hints import change_list, packed, patched, public_of
 from discreet.protocols.retrieval.lattice import (
     DIMENSION,
+    check_weights,
     gaussian,
     hint_of,
     public_row,
     public_rows,
+    sums_of,
 )
+from discreet.protocols.retrieval.matrix_shape import matrix_shape
 from discreet.protocols.retrieval.point_function import expand, make_keys
 from discreet.protocols.retrieval.schemes._base import Shape
 from discreet.protocols.retrieval.schemes._panels import matrix_of, panelled, panels_of, slot_in
@@ -183,12 +187,33 @@ def test_an_answer_of_one_server_tells_the_whole_column():
     assert found == {n: slots[n].tobytes() for n in (5, 2 * 9 + 5, 3 * 9 + 5)}
 
 
+def test_every_byte_of_an_encrypted_answer_counts():
+    # Rounding takes a small change away: the row is right, and the change is noticed all the same.
+    scheme, shape = SimplePIR(), Shape(columns=40, width=64, rows=2)
+    block, slots = held(scheme, shape)
+    public = published(scheme, shape, slots)
+    asked = scheme.ask(shape, [45], rng=Randomness.seeded(1), public=public)
+    (answer,) = scheme.answer(shape, block, asked.questions)
+    assert scheme.is_untouched(shape, asked, [answer], public)
+    lost = 0
+    for place in range(len(answer)):
+        for bits in (0x01, 0x80, 0xFF):
+            changed = bytearray(answer)
+            changed[place] ^= bits
+            lost += scheme.read(shape, asked, [bytes(changed)], public) == slots[45].tobytes()
+            assert not scheme.is_untouched(shape, asked, [bytes(changed)], public)
+    assert lost > 100
+
+
 def test_the_hint_is_exact_at_the_ends_of_its_range():
     # All products as large as they get: float64 must not round.
     matrix = np.full((3, 4097), -128, np.int8)
     whole = np.concatenate([piece for _, piece in public_rows(bytes(16), 4097)])
     expected = matrix.astype(np.int64) @ whole.astype(np.int64)
     assert (hint_of(matrix, bytes(16)) == expected.astype(np.uint32)).all()
+    weights = check_weights(bytes(16), 4097).astype(np.int64)
+    sums = weights @ matrix.T.astype(np.int64)
+    assert (sums_of(matrix.T, bytes(16)) == sums.astype(np.uint32)).all()
     assert (public_row(bytes(16), 4096) == whole[4096]).all()
     assert whole.shape == (4097, DIMENSION)
 
@@ -203,11 +228,36 @@ def test_a_hint_patched_from_a_list_of_changes_is_the_one_built_again():
     after[rows] = drawn.integers(0, 256, (1000, 1024))
     changes = change_list(before, after)
     assert len(changes) <= 2_000_000
-    old, new = (hint_of(matrix_of(shape, slots), bytes(16)) for slots in (before, after))
-    assert (patched_hint(old, bytes(16), shape, changes) == new).all()
-    for wrong in (changes[:-1], b"\xff" * 1156):
+    old, new = (public_of(matrix_of(shape, slots), bytes(16)) for slots in (before, after))
+    assert (packed(patched(old, shape, changes)) == packed(new)).all()
+    for wrong in (
+        changes[:-1],
+        b"\xff" * 1156,
+        zlib.compress(b"\xff" * 1156),
+        change_list(before[:1], after[:1])[:-4],
+    ):
         with pytest.raises(RefusedError):
-            patched_hint(old, bytes(16), shape, wrong)
+            patched(old, shape, wrong)
+
+
+@pytest.mark.slow
+def test_a_hint_of_64_megabytes_is_patched_from_two():
+    shape = matrix_shape(1 << 18, 1024)
+    drawn = np.random.default_rng(4)
+    slots = drawn.integers(0, 256, (shape.slots, 1024), dtype=np.uint8)
+    before = public_of(matrix_of(shape, slots), bytes(16))
+    rows = np.sort(drawn.permutation(shape.slots)[:1000])
+    held = slots[rows]
+    slots[rows] = drawn.integers(0, 256, (1000, 1024))
+    old = np.zeros_like(slots)  # pages that are never written take no memory
+    new = np.zeros_like(slots)
+    old[rows], new[rows] = held, slots[rows]
+    changes = change_list(old, new)
+    del old, new
+    assert len(changes) <= 2_000_000
+    made = packed(patched(before, shape, changes))
+    del before
+    assert (made == packed(public_of(matrix_of(shape, slots), bytes(16)))).all()
 
 
 def test_noise_has_the_deviation_that_the_parameters_assume():
@@ -221,9 +271,10 @@ def test_noise_has_the_deviation_that_the_parameters_assume():
 
 @pytest.mark.slow
 def test_a_million_values_decode():
-    scheme, shape = SimplePIR(), Shape(columns=1024, width=1024, rows=1)
+    # As many columns as the matrix of 2²⁰ rows of 1 KiB has: the noise is as large.
+    scheme, shape = SimplePIR(), Shape(columns=32_768, width=8192)
     block, slots = held(scheme, shape)
     public = published(scheme, shape, slots)
     rng = Randomness.seeded(11)
-    for wanted in range(1000):
+    for wanted in range(0, 123 * 266, 266):  # 123 · 8192 values are more than a million
         assert fetched(scheme, shape, block, [wanted], rng, public) == slots[wanted].tobytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,12 @@ from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
 from discreet.protocols.retrieval.checking import Target, aimed, find, is_proven, proven
 from discreet.protocols.retrieval.choosing import chosen
 from discreet.protocols.retrieval.entries import decode_value, key_of
-from discreet.protocols.retrieval.lattice import DIMENSION
+from discreet.protocols.retrieval.hints import old_table, packed, packed_size, patched, unpacked
 from discreet.protocols.retrieval.schemes._base import Asked, Public, Scheme
 from discreet.protocols.retrieval.seen_version import SeenVersion
 from discreet.protocols.retrieval.serving import LARGEST_BATCH, MAIN
 from discreet.protocols.retrieval.signing import Reader
-from discreet.protocols.retrieval.statement import ROUNDS, Part, Statement, hint_file
+from discreet.protocols.retrieval.statement import ROUNDS, Part, Statement, changes_file, hint_file
 from discreet.protocols.transport import Link, Message, connect, request
 from discreet.protocols.transport.client import raise_error
 from discreet.randomness import Randomness
@@ -32,6 +33,8 @@ __all__ = ["Retrieval"]
 #: A statement lists up to 4,096 changed keys for each of its parts.
 _STATEMENT_LIMIT = 16 << 20
 _PIECE = 8 << 20
+#: Seconds after which a connection is made anew: servers end those that are silent for 300.
+_IDLE = 240.0
 
 
 class Retrieval:
@@ -97,8 +100,9 @@ class Retrieval:
         self._library = library
         self._time_limit = time_limit
         self._links: dict[int, Link] = {}
+        self._used: dict[int, float] = {}
         self._rng = Randomness.secure()
-        self._hints: dict[str, Public] = {}
+        self._hints: dict[tuple[str, str], _Hint] = {}
         self._state: Statement | None = None
         self._newest = 0
         self._seen = None if seen is None else SeenVersion(Path(seen))
@@ -199,6 +203,10 @@ class Retrieval:
         return to_library(pa.table(columns), self._library)
 
     def _link(self, server: int) -> Link:
+        now = time.monotonic()
+        if now - self._used.get(server, now) > _IDLE:
+            self._drop(server)
+        self._used[server] = now
         if server not in self._links:
             self._links[server] = connect(
                 self.servers[server],
@@ -257,13 +265,8 @@ class Retrieval:
                 states[number] = Statement.read(bytes(held.body), self.table, self._reader)
         if len({state.root for state in states}) != 1:
             raise _different(self.table)
-        if any(part.entries is None or part.decoys is None for part in states[0].parts):
-            raise RefusedError(
-                f"{self.table!r} was built by an older version, with which a server that lies can "
-                "find out what is looked for",
-                code="old-table",
-                hint="ask the publisher to build it again",
-            )
+        if any(part.is_old for part in states[0].parts):
+            raise old_table(repr(self.table))
         before = 0 if self._state is None else self._state.version
         if self._seen is not None:
             before = max(before, self._seen.read())
@@ -281,35 +284,53 @@ class Retrieval:
             self._seen.write(max(before, common))
         self._state = states[0]
         self._newest = common
-        self._hints.clear()
         self.scheme, self.why = chosen(self._wanted, len(self.servers), self._state)
 
     def _public(self, part: Part, block: str) -> Public | None:
-        """Return the hint of a block, fetched once for each version."""
+        """Return the hint of a block, fetched once for each version in which the block changed.
+
+        After an update it is patched from the list of changes, if the client holds that of the
+        version before; either way it must be the one that the publisher signed.
+        """
         if not self.scheme.needs_hint:
             return None
         state = self._state
         assert state is not None
-        file = part.file(block, "add", state.base, state.version)
-        if file not in self._hints:
-            name = hint_file(file)
-            digest, size = state.files[name]
-            held = bytearray()
-            while len(held) < size:
-                fields = {"t": self.table, "v": state.version, "f": name, "o": len(held)}
-                piece = self._request(0, "hint", fields, limit=_PIECE).body
-                if not piece:
-                    break
-                held += piece
-            if len(held) != size or hashlib.sha256(held).hexdigest() != digest:
-                raise RefusedError(
-                    "the hint is not the one that was published",
-                    code="bad-hint",
-                    hint="tell the publisher",
-                )
-            words = np.frombuffer(bytes(held), np.uint32).reshape(-1, DIMENSION)
-            self._hints[file] = Public(state.seed_of(file), words)
-        return self._hints[file]
+        file, shape = part.file(block, "add", state.base, state.version), part.shapes("add")[block]
+        digest, size = state.files[hint_file(file)]
+        if size != packed_size(shape):
+            raise old_table(repr(self.table))
+        held = self._hints.get((part.name, block))
+        if held is None or held.digest != digest:
+            public = None
+            changes = changes_file(file)
+            if held is not None and changes in state.files and held.precedes(state):
+                public = patched(held.public, shape, self._file(state, changes))
+            if public is None or not _is_file(packed(public).tobytes(), digest, size):
+                words = np.frombuffer(self._file(state, hint_file(file)), np.uint32)
+                public = unpacked(state.seed_of(part, block), words, shape)
+            held = _Hint(state.base, state.version, digest, public)
+        self._hints[part.name, block] = dataclasses.replace(held, version=state.version)
+        return held.public
+
+    def _file(self, state: Statement, name: str) -> bytes:
+        """Fetch a file of hints or changes, in pieces; it must be the one that was published."""
+        digest, size = state.files[name]
+        held = bytearray()
+        while len(held) < size:
+            fields = {"t": self.table, "v": state.version, "f": name, "o": len(held)}
+            piece = self._request(0, "hint", fields, limit=_PIECE).body
+            if not piece:
+                break
+            held += piece
+            self.received += len(piece)
+        if not _is_file(bytes(held), digest, size):
+            raise RefusedError(
+                "the hint is not the one that was published",
+                code="bad-hint",
+                hint="tell the publisher",
+            )
+        return bytes(held)
 
     def _fetch(self, part: Part, keys: Sequence[Any], many: int) -> list[Any]:
         """Fetch keys with exactly so many questions; return the proven value of each.
@@ -388,7 +409,10 @@ class Retrieval:
                 told.sums[block] = self.scheme.read(*given)
                 told.beside.update(self.scheme.beside(*given))
                 file = part.file(block, self.scheme.arithmetic, state.base, state.version)
-                if self.scheme.sends_block and not _is_file(parts[0], *state.files[file]):
+                is_right = self.scheme.is_untouched(*given) and (
+                    not self.scheme.sends_block or _is_file(parts[0], *state.files[file])
+                )
+                if not is_right:
                     told.sums[block] = bytes(shapes[block].width)  # which nobody signed
                 start = end
             found.append(told)
@@ -430,6 +454,20 @@ class Retrieval:
         if failed is not None:
             raise failed
         return replies
+
+
+@dataclasses.dataclass(frozen=True)
+class _Hint:
+    """The hint of a block, and of which version it is."""
+
+    base: int
+    version: int
+    digest: str
+    public: Public
+
+    def precedes(self, state: Statement) -> bool:
+        """Whether the changes of a version are those since this hint."""
+        return (self.base, self.version + 1) == (state.base, state.version)
 
 
 @dataclasses.dataclass(frozen=True)

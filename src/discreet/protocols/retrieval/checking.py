@@ -73,7 +73,15 @@ def is_proven(
     (number,), (place,) = target.slots["directory"], target.slots["delta"]
 
     def of_range(number: int, content: bytes, signature: bytes) -> bool:
-        signed = message("range", statement.table, part.name, statement.base, number, content)
+        signed = message(
+            "range",
+            statement.table,
+            part.name,
+            statement.base,
+            number,
+            content,
+            edition=part.edition or "",
+        )
         return reader.is_signed(signed, signature)
 
     known = listed(sums["directory"], number, of_range)
@@ -82,7 +90,15 @@ def is_proven(
         return Standing()
     fingerprint, entry, signature = delta
     wanted = part.changed[place] if place < len(part.changed) else 0
-    signed = message("delta", statement.table, part.name, statement.version, place, entry)
+    signed = message(
+        "delta",
+        statement.table,
+        part.name,
+        statement.version,
+        place,
+        entry,
+        edition=part.delta_edition or "",
+    )
     if fingerprint != wanted or not reader.is_signed(signed, signature):
         return Standing()
     changed = None
@@ -148,7 +164,15 @@ def _entry(statement: Statement, part: Part, number: int, record: bytes, reader:
     if found is None:
         return None
     fingerprint, entry, signature = found
-    signed = message("entry", statement.table, part.name, statement.base, number, entry)
+    signed = message(
+        "entry",
+        statement.table,
+        part.name,
+        statement.base,
+        number,
+        entry,
+        edition=part.edition or "",
+    )
     if not reader.is_signed(signed, signature):
         return None
     key, value = json.loads(entry)

@@ -11,7 +11,7 @@ from discreet.protocols.retrieval.schemes.simple_pir import SimplePIR
 from discreet.protocols.retrieval.schemes.whole_table import WholeTable
 from discreet.protocols.retrieval.statement import Statement
 
-__all__ = ["chosen"]
+__all__ = ["asked_servers", "chosen"]
 
 #: Up to here fetching everything costs less than a hint.
 _SMALL = 4 << 20
@@ -41,6 +41,20 @@ def chosen(wanted: Scheme | str, servers: int, statement: Statement) -> tuple[Sc
             hint="name the scheme under `schemes` of the table and build it again",
         )
     return scheme, why
+
+
+def asked_servers(wanted: str, named: int) -> int:
+    """Return how many of the named servers a scheme asks: all that it can use.
+
+    >>> asked_servers("simple-pir", 2), asked_servers("chor", 3), asked_servers("auto", 2)
+    (1, 3, 2)
+    """
+    if wanted == "auto":
+        return named
+    scheme = FAMILY.get(wanted)
+    if "servers" in {item.name for item in scheme.parameters()}:
+        return named
+    return min(named, scheme().parties)
 
 
 def _automatic(servers: int, statement: Statement) -> tuple[Scheme, str]:

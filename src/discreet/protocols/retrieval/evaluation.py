@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.protocols.retrieval.lattice import hint_of
+from discreet.protocols.retrieval.hints import packed_size, public_of
 from discreet.protocols.retrieval.published import Published
 from discreet.protocols.retrieval.schemes import FAMILY
 from discreet.protocols.retrieval.schemes._base import Public, Scheme, Shape
@@ -142,7 +142,7 @@ def _measured(table: Published, scheme: Scheme, views: int, rng: Randomness) -> 
         test = view_test(
             scheme, _TRIED, ([5], [150]), views=views, rng=rng, public=_tried_public(scheme)
         )
-    hint = sum(4096 * shapes[b].rows * shapes[b].width for b in BLOCKS) if scheme.needs_hint else 0
+    hint = sum(packed_size(shapes[b]) for b in BLOCKS) if scheme.needs_hint else 0
     alone = scheme.parties == 1
     return SchemeRisk(
         scheme=scheme.name,
@@ -166,7 +166,7 @@ def _some(shape: Shape) -> Sequence[int]:
 def _tried_public(scheme: Scheme) -> Public | None:
     if not scheme.needs_hint:
         return None
-    return Public(bytes(16), hint_of(np.zeros((_TRIED.width, _TRIED.columns), np.int8), bytes(16)))
+    return public_of(np.zeros((_TRIED.width, _TRIED.columns), np.int8), bytes(16))
 
 
 def _seconds(table: Published, scheme: Scheme, questions: dict[str, bytes]) -> float:

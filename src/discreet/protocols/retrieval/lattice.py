@@ -22,11 +22,13 @@ __all__ = [
     "MOST_COLUMNS",
     "SCALE",
     "Integers",
+    "check_weights",
     "gaussian",
     "hint_of",
     "product",
     "public_row",
     "public_rows",
+    "sums_of",
 ]
 
 #: Length of a secret.
@@ -84,6 +86,37 @@ def public_row(seed: bytes, row: int) -> Integers:
     counter = (row * 4 * DIMENSION // 16).to_bytes(16, "big")
     stream = Cipher(algorithms.AES(seed), modes.CTR(counter)).encryptor()
     return np.frombuffer(stream.update(bytes(4 * DIMENSION)), np.uint32)
+
+
+def check_weights(seed: bytes, rows: int) -> Integers:
+    """Return a public weight for each row of a matrix, all odd.
+
+    An odd number times a change is zero modulo 2³² only if there is no change: a weighted sum shows
+    every change of one word.
+
+    >>> bool((check_weights(bytes(16), 100) % 2 == 1).all())
+    True
+    """
+    # The public matrix never counts this far.
+    stream = Cipher(algorithms.AES(seed), modes.CTR(b"\xff" * 8 + bytes(8))).encryptor()
+    return np.frombuffer(stream.update(bytes(4 * rows)), np.uint32) | np.uint32(1)
+
+
+def sums_of(matrix: npt.NDArray[np.int8], seed: bytes) -> Integers:
+    """Return the weighted sum of each column of a matrix modulo 2³², exact in float64 as the hint.
+
+    >>> sums_of(np.zeros((3, 2), np.int8), bytes(16))
+    array([0, 0], dtype=uint32)
+    """
+    rows, columns = matrix.shape
+    weights = check_weights(seed, rows).astype(np.float64)
+    sums = np.zeros(columns, np.uint32)
+    for row in range(0, rows, _EXACT):
+        for first in range(0, columns, _EXACT):
+            block = matrix[row : row + _EXACT, first : first + _EXACT].astype(np.float64)
+            added = (weights[row : row + _EXACT] @ block).astype(np.int64)
+            sums[first : first + _EXACT] += added.astype(np.uint32)
+    return sums
 
 
 def product(matrix: Integers, vector: Integers) -> Integers:

@@ -13,6 +13,7 @@ import numpy as np
 from discreet.errors import EngineError, InputError
 from discreet.protocols.retrieval.digests import Digests
 from discreet.protocols.retrieval.directory import listed
+from discreet.protocols.retrieval.hints import unpacked
 from discreet.protocols.retrieval.records import unpack_record
 from discreet.protocols.retrieval.schemes._base import Bytes, Public
 from discreet.protocols.retrieval.schemes._panels import slot_in
@@ -68,8 +69,8 @@ class Published:
         """Return seed and hint of a block, for a scheme with one server."""
         state = self.statement
         file = part.file(block, "add", state.base, state.version)
-        held = self.map(hint_file(file)).view(np.uint32).reshape(-1, 1024)
-        return Public(state.seed_of(file), held)
+        words = self.map(hint_file(file)).view(np.uint32)
+        return unpacked(state.seed_of(part, block), words, part.shapes("add")[block])
 
     def lookup(self, part_name: str, key: Any) -> Any:
         """Return the value of a key, read at home. Any: a row, or a list of keys."""

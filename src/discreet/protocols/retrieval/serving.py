@@ -286,7 +286,7 @@ class Serving:
     def _hint(self, message: Message) -> Message:
         version = self._version(message)
         file, start = message.fields.get("f"), message.fields.get("o")
-        known = isinstance(file, str) and file.endswith(".hint")
+        known = isinstance(file, str) and file.endswith((".hint", ".changes"))
         if not known or file not in version.statement.files or not isinstance(start, int):
             raise InputError("there is no such hint", code="unknown-hint")
         size = version.statement.files[cast("str", file)][1]

@@ -27,9 +27,16 @@ def message(
     version: int,
     place: int,
     content: bytes,
+    *,
+    edition: str = "",
 ) -> bytes:
-    """Return what is signed: nothing signed for one purpose can stand for another."""
-    names = [b"discreet retrieval", what.encode(), table.encode(), part.encode()]
+    """Return what is signed: nothing signed for one purpose can stand for another.
+
+    `edition` is the digest of everything signed beside it: a publisher who begins a table anew, under
+    the same name and from version 1, signs no row that could be shown as one of the first table.
+    """
+    words = ("discreet retrieval", what, table, part, edition)
+    names = [word.encode() for word in words]
     lengths = b"".join(struct.pack("<I", len(name)) + name for name in names)
     return lengths + struct.pack("<QQ", version, place) + content
 

@@ -12,7 +12,7 @@ from discreet.errors import RefusedError
 from discreet.protocols.retrieval.schemes._base import Shape
 from discreet.protocols.retrieval.signing import Publisher, Reader, message
 
-__all__ = ["BLOCKS", "ROUNDS", "Part", "Statement", "hint_file"]
+__all__ = ["BLOCKS", "ROUNDS", "Part", "Statement", "changes_file", "hint_file", "seed_for"]
 
 #: The blocks that every look-up by key reads.
 BLOCKS = ("filter", "directory", "delta")
@@ -41,8 +41,16 @@ class Part:
     entries: int | None = None
     #: Fingerprints of the changed keys, in the order of their places in the delta table.
     changed: tuple[int, ...] = ()
+    #: Digests of all entries, and of all changes since: what every signature belongs to.
+    edition: str | None = None
+    delta_edition: str | None = None
     #: The key of entry 0, fetched in place of one that is not there. Any: a key, as published.
     decoys: tuple[Any, ...] | None = None
+
+    @property
+    def is_old(self) -> bool:
+        """Whether an older version wrote it, so that not everything about it can be checked."""
+        return None in (self.entries, self.decoys, self.edition, self.delta_edition)
 
     def shapes(self, arithmetic: Arithmetic) -> dict[str, Shape]:
         """Return the shapes of the blocks that a look-up reads."""
@@ -147,11 +155,21 @@ class Statement:
         files = {name: (digest, size) for name, (digest, size) in found["files"].items()}
         return cls(**{**found, "parts": parts, "columns": columns, "files": files})
 
-    def seed_of(self, file: str) -> bytes:
-        """Return the seed of the public matrix for a block: each has its own."""
-        return hashlib.sha256(bytes.fromhex(self.seed) + file.encode()).digest()[:16]
+    def seed_of(self, part: Part, block: str) -> bytes:
+        """Return the seed of the public matrix for a block."""
+        return seed_for(bytes.fromhex(self.seed), part, block, self.base)
+
+
+def seed_for(seed: bytes, part: Part, block: str, base: int) -> bytes:
+    """Return the seed of the public matrix for a block: each has its own, and keeps it with updates."""
+    return hashlib.sha256(seed + part.file(block, "add", base, base).encode()).digest()[:16]
 
 
 def hint_file(file: str) -> str:
     """Return the name of the hint that belongs to a block's file."""
     return file.removesuffix(".bin") + ".hint"
+
+
+def changes_file(file: str) -> str:
+    """Return the name of the list of what changed in a block since the version before."""
+    return file.removesuffix(".bin") + ".changes"

@@ -15,8 +15,11 @@ from discreet.errors import InfeasibleError, InputError
 from discreet.protocols.retrieval.building import MAIN, require_limit
 from discreet.protocols.retrieval.digests import Digests
 from discreet.protocols.retrieval.entries import encode_entry, key_of, kind_of, plain_rows
+from discreet.protocols.retrieval.hints import old_table
 from discreet.protocols.retrieval.published import STATEMENT, Published, versions
 from discreet.protocols.retrieval.records import unpack_record, width_for
+from discreet.protocols.retrieval.schemes._base import Bytes
+from discreet.protocols.retrieval.schemes._panels import slots_in
 from discreet.protocols.retrieval.signing import Publisher
 from discreet.protocols.retrieval.statement import Arithmetic, Part, hint_file
 from discreet.protocols.retrieval.writing import Writer
@@ -38,6 +41,8 @@ def update(
             code="publisher-key",
             hint="use the key file that the table was built with",
         )
+    if any(part.is_old for part in state.parts):
+        raise old_table(repr(state.table))
     newest = max(versions(table.folder.parent))
     if newest != state.version:
         raise InputError(
@@ -59,8 +64,7 @@ def update(
         parts = []
         for part in state.parts:
             entries = _merged(table, part, by_part[part.name])
-            writer.delta(part, entries, state.base)
-            parts.append(dataclasses.replace(part, changed=tuple(entries)))
+            parts.append(writer.delta(part, entries, state.base, _before(table, part)))
             for block in ("filter", "directory"):
                 for arithmetic in arithmetics:
                     file = part.file(block, arithmetic, state.base, version)
@@ -81,6 +85,13 @@ def update(
         )
         (stage / STATEMENT).write_bytes(made.signed(publisher))
     return Published(table.folder.parent / f"v{version}", made)
+
+
+def _before(table: Published, part: Part) -> Bytes | None:
+    """Return the delta table of this version, where clients keep a hint of it."""
+    if "add" not in part.filters:
+        return None
+    return slots_in(part.shapes("add")["delta"], table.block(part, "delta", "add"))
 
 
 def _link(table: Published, file: str, target: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,20 @@ from discreet.progress import Progress, silent
 from discreet.protocols.retrieval.digests import Digests, salt_of
 from discreet.protocols.retrieval.directory import directory_of, in_order, ranges_for
 from discreet.protocols.retrieval.entries import encode_entry
+from discreet.protocols.retrieval.hints import change_list, packed, public_of
 from discreet.protocols.retrieval.keyword_filter import fill, placed, shape_for
-from discreet.protocols.retrieval.lattice import hint_of
 from discreet.protocols.retrieval.matrix_shape import Layout, matrix_shape
 from discreet.protocols.retrieval.records import as_rows, pack_record, width_for
 from discreet.protocols.retrieval.schemes._base import Bytes, Shape
 from discreet.protocols.retrieval.schemes._panels import matrix_of, panelled
 from discreet.protocols.retrieval.signing import Publisher, message
-from discreet.protocols.retrieval.statement import Arithmetic, Part, hint_file
+from discreet.protocols.retrieval.statement import (
+    Arithmetic,
+    Part,
+    changes_file,
+    hint_file,
+    seed_for,
+)
 
 __all__ = ["Entries", "Writer"]
 
@@ -95,9 +101,10 @@ class Writer:
         # Nothing of the files depends on the engine's order.
         order = in_order(digests, ranges)
         digests = Digests(digests.words[order])
+        edition = _edition(entries.read(order.tolist()))
         spool = self.folder / "records"
         with spool.open("wb") as out:
-            out.writelines(self._records(name, entries, digests, order.tolist(), made))
+            out.writelines(self._records(name, entries, digests, order.tolist(), made, edition))
         signed = np.memmap(spool, np.uint8, "r").reshape(-1, made)
         part = Part(
             name=name,
@@ -111,17 +118,18 @@ class Writer:
             filters=fitted,
             entries=len(order),
             decoys=(entries.keys[order[0]],),
+            edition=edition,
         )
         for arithmetic in self.arithmetics:
             file = part.file("filter", arithmetic, self.version, self.version)
             if arithmetic == "xor":
                 self._filter(file, fitted[arithmetic], digests, signed)
             else:
-                self._matrix(file, signed, fitted[arithmetic])
+                seed = seed_for(self.seed, part, "filter", self.version)
+                self._matrix(file, signed, fitted[arithmetic], seed)
         spool.unlink()
         self._directory(part, digests)
-        self.delta(part, {}, self.version)
-        return part
+        return self.delta(part, {}, self.version)
 
     def _placed(
         self, name: str, column: str, keys: Sequence[Any], width: int
@@ -143,7 +151,13 @@ class Writer:
         raise InfeasibleError("no filter was found for these keys", code="no-filter")
 
     def _records(
-        self, name: str, entries: Entries, digests: Digests, order: list[int], width: int
+        self,
+        name: str,
+        entries: Entries,
+        digests: Digests,
+        order: list[int],
+        width: int,
+        edition: str,
     ) -> Iterator[bytes]:
         """Give the signed records in the order of the digests."""
         prints = digests.fingerprints.tolist()
@@ -151,7 +165,7 @@ class Writer:
         for number, entry in enumerate(entries.read(order)):
             if number % _PIECE == 0:
                 self.progress(f"sign {name}", number, len(order))
-            said = message("entry", self.table, name, self.version, number, entry)
+            said = message("entry", self.table, name, self.version, number, entry, edition=edition)
             yield pack_record(prints[number], entry, sign(said), width)
 
     def _filter(self, file: str, shape: Shape, digests: Digests, records: Bytes) -> None:
@@ -170,20 +184,46 @@ class Writer:
 
     def _directory(self, part: Part, digests: Digests) -> None:
         def sign(number: int, content: bytes) -> bytes:
-            said = message("range", self.table, part.name, self.version, number, content)
+            said = message(
+                "range",
+                self.table,
+                part.name,
+                self.version,
+                number,
+                content,
+                edition=part.edition or "",
+            )
             return self.publisher.sign(said)
 
         self._block(part, "directory", directory_of(digests, part.ranges, sign), self.version)
 
-    def delta(self, part: Part, changed: Mapping[int, bytes], base: int) -> None:
-        """Write the delta table of a part: fingerprints and entries; the other places are empty."""
+    def delta(
+        self, part: Part, changed: Mapping[int, bytes], base: int, before: Bytes | None = None
+    ) -> Part:
+        """Write the delta table of a part: fingerprints and entries; the other places are empty.
+
+        Return the part with it.
+
+        Where the slots of the version before are given, also what changed since, if that is less
+        than the hint.
+        """
         records = []
         given = list(changed.items())
+        edition = _edition([(part.edition or "").encode(), *changed.values()])
         for place in range(part.delta):
             fingerprint, entry = given[place] if place < len(given) else (0, b"")
-            said = message("delta", self.table, part.name, self.version, place, entry)
+            said = message(
+                "delta", self.table, part.name, self.version, place, entry, edition=edition
+            )
             records.append(pack_record(fingerprint, entry, self.publisher.sign(said), part.width))
-        self._block(part, "delta", as_rows(records, part.width), base)
+        rows = as_rows(records, part.width)
+        self._block(part, "delta", rows, base)
+        if before is not None:
+            file = part.file("delta", "add", base, self.version)
+            changes = change_list(before, rows)
+            if len(changes) < self.files[hint_file(file)][1]:
+                self._write(changes_file(file), np.frombuffer(changes, np.uint8))
+        return dataclasses.replace(part, changed=tuple(changed), delta_edition=edition)
 
     def _block(self, part: Part, block: str, rows: Bytes, base: int) -> None:
         for arithmetic in self.arithmetics:
@@ -191,17 +231,17 @@ class Writer:
             if arithmetic == "xor":
                 self._write(file, rows)
             else:
-                self._matrix(file, rows, part.shapes("add")[block])
+                seed = seed_for(self.seed, part, block, base)
+                self._matrix(file, rows, part.shapes("add")[block], seed)
 
-    def _matrix(self, file: str, rows: Bytes, shape: Shape) -> None:
+    def _matrix(self, file: str, rows: Bytes, shape: Shape, seed: bytes) -> None:
         """Write slots as the matrix of a scheme with one server, and its hint."""
         slots = np.zeros((shape.slots, shape.width), np.uint8)
         slots[: len(rows)] = rows
         matrix = matrix_of(shape, slots)
         del slots
-        seed = hashlib.sha256(self.seed + file.encode()).digest()[:16]
-        hint = hint_of(matrix, seed, progress=self.progress)
-        self._write(hint_file(file), hint.view(np.uint8))
+        public = public_of(matrix, seed, progress=self.progress)
+        self._write(hint_file(file), packed(public).view(np.uint8))
         self._write(file, panelled(matrix))
 
     def _write(self, file: str, content: Bytes) -> None:
@@ -211,6 +251,14 @@ class Writer:
 
     def _note(self, file: str, content: Bytes) -> None:
         self.files[file] = (hashlib.sha256(content.data).hexdigest(), content.nbytes)
+
+
+def _edition(entries: Iterable[bytes]) -> str:
+    """Return one digest of entries in their order."""
+    digest = hashlib.sha256()
+    for entry in entries:
+        digest.update(len(entry).to_bytes(4, "little") + entry)
+    return digest.hexdigest()
 
 
 def _require_unique(keys: Sequence[Any], column: str) -> None:

@@ -14,6 +14,7 @@ from discreet.data.service import Service
 from discreet.errors import InputError
 from discreet.protocols.retrieval.asking import Retrieval
 from discreet.protocols.retrieval.building import chosen_columns, require_publishable
+from discreet.protocols.retrieval.choosing import asked_servers
 from discreet.protocols.retrieval.published import versions
 from discreet.protocols.retrieval.serving import Serving
 from discreet.protocols.retrieval.signing import Publisher
@@ -139,9 +140,11 @@ class RetrievalTableService(Service):
                 code="retrieval-servers",
                 hint="write servers: {a: 'localhost:7001', b: 'localhost:7002'}",
             )
+        # A scheme for one server asks the first: it need not trust any of them.
+        chosen = list(self.servers)[: asked_servers(scheme, len(self.servers))]
         pins = [
             certificate_pin(read_certificate(Path(folder) / self.certificates / f"{server}.crt"))
-            for server in self.servers
+            for server in chosen
         ]
         public = self.place(folder, name) / _PUBLIC
         if not public.is_file():
@@ -152,7 +155,7 @@ class RetrievalTableService(Service):
                 file=public,
             )
         with Retrieval(
-            list(self.servers.values()),
+            [self.servers[server] for server in chosen],
             table=name,
             pins=pins,
             publisher=public.read_text(encoding="ascii").strip(),

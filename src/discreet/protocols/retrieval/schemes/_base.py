@@ -56,10 +56,12 @@ class Shape:
 
 @dataclasses.dataclass(frozen=True)
 class Public:
-    """What a client fetches once for each version: the seed of a matrix and the hint made with it."""
+    """What a client fetches once for each version: the seed of a matrix, and what was made with it."""
 
     seed: bytes
     hint: npt.NDArray[np.uint32]
+    #: Weighted sums of the columns, against which answers are checked.
+    sums: npt.NDArray[np.uint32]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,6 +135,15 @@ class Scheme(Member):
         client complains where the selected slot lies.
         """
         return {}
+
+    def is_untouched(
+        self, shape: Shape, asked: Asked, answers: Sequence[bytes], public: Public | None = None
+    ) -> bool:
+        """Whether answers are what right servers send, also where reading would not notice.
+
+        By default every byte of an answer is a byte of what is read, which is signed.
+        """
+        return True
 
 
 def require_slots(shape: Shape, slots: Sequence[int]) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from discreet.protocols.retrieval.schemes._base import Bytes, Shape
 
-__all__ = ["matrix_of", "panelled", "panels_of", "slot_in"]
+__all__ = ["matrix_of", "panelled", "panels_of", "slot_in", "slots_in"]
 
 _ROWS, _COLUMNS = 16, 4
 
@@ -41,6 +41,15 @@ def panels_of(shape: Shape, block: Bytes) -> Bytes:
     """Return a block as (panels, lines, 64)."""
     rows, lines = -(-shape.rows * shape.width // _ROWS), -(-shape.columns // _COLUMNS)
     return block.reshape(rows, lines, _ROWS * _COLUMNS)
+
+
+def slots_in(shape: Shape, block: Bytes) -> Bytes:
+    """Return all slots of a block in panels: (slots, width)."""
+    panels = panels_of(shape, block)
+    lines = panels.reshape(*panels.shape[:2], _ROWS, _COLUMNS).transpose(0, 2, 1, 3)
+    whole = lines.reshape(_ROWS * len(panels), -1)[: shape.rows * shape.width, : shape.columns]
+    by_row = whole.reshape(shape.rows, shape.width, shape.columns).transpose(0, 2, 1)
+    return np.ascontiguousarray(by_row).reshape(shape.slots, shape.width)
 
 
 def slot_in(shape: Shape, block: Bytes, slot: int) -> Bytes:

@@ -9,7 +9,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.protocols.retrieval.lattice import DIMENSION, SCALE, gaussian, product, public_rows
+from discreet.protocols.retrieval.lattice import (
+    DIMENSION,
+    SCALE,
+    check_weights,
+    gaussian,
+    product,
+    public_rows,
+)
 from discreet.protocols.retrieval.lengths import require_length
 from discreet.protocols.retrieval.schemes._base import (
     Asked,
@@ -37,11 +44,12 @@ class SimplePIR(Scheme):
     Examples
     --------
     >>> import numpy as np
-    >>> from discreet.protocols.retrieval.lattice import hint_of
+    >>> from discreet.protocols.retrieval.lattice import hint_of, sums_of
     >>> from discreet.randomness import Randomness
     >>> from discreet.protocols.retrieval.schemes._panels import matrix_of
     >>> shape, slots = Shape(columns=5, width=8), np.arange(40, dtype=np.uint8).reshape(5, 8)
-    >>> public = Public(bytes(16), hint_of(matrix_of(shape, slots), bytes(16)))
+    >>> matrix = matrix_of(shape, slots)
+    >>> public = Public(bytes(16), hint_of(matrix, bytes(16)), sums_of(matrix, bytes(16)))
     >>> scheme = SimplePIR()
     >>> block = scheme.arrange(shape, slots)
     >>> asked = scheme.ask(shape, [3], rng=Randomness.secure(), public=public)
@@ -131,6 +139,19 @@ class SimplePIR(Scheme):
             if n != row
         }
 
+    def is_untouched(
+        self, shape: Shape, asked: Asked, answers: Sequence[bytes], public: Public | None = None
+    ) -> bool:
+        """Compare the weighted sum of the answer with that of the columns times the question.
+
+        Rounding takes small changes away, so the records alone would not show them. The comparison
+        does not depend on what is selected: it uses the question as the server got it.
+        """
+        known = _required(public, shape)
+        answer = np.frombuffer(answers[0], np.uint32)
+        expected = product(known.sums, np.frombuffer(asked.questions[0], np.uint32))
+        return bool(product(check_weights(known.seed, answer.size), answer) == expected)
+
     def _records(
         self,
         shape: Shape,
@@ -149,7 +170,10 @@ class SimplePIR(Scheme):
 
 
 def _required(public: Public | None, shape: Shape) -> Public:
-    if public is None or public.hint.shape != (shape.rows * shape.width, DIMENSION):
+    if public is None or (public.hint.shape, public.sums.shape) != (
+        (shape.rows * shape.width, DIMENSION),
+        (shape.columns,),
+    ):
         raise InputError(
             "the hint of this version is missing or belongs to another table",
             code="retrieval-hint",
