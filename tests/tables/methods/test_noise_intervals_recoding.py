@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.laws.table_method import table as small_table
 from tests.tables.instances import random_table, salaries
 
 import discreet as dc
@@ -117,6 +118,14 @@ def test_intervals_hold_the_truth_and_protect(seed):
     assert release.audit(exact=True).safe
     withheld = done.withheld
     assert (done.lower[~withheld] == done.value[~withheld]).all()
+
+
+@pytest.mark.parametrize("seed", [1, 5, 7, 10])
+def test_no_interval_is_a_single_value(seed):
+    # One more withheld cell of a pattern may follow from published ones: it is printed.
+    marked = mark(small_table(4, "count"), [dc.MinimumFrequency(3)])
+    done = dc.Intervals().hide(marked, rng=SEEDED(seed))
+    assert (done.lower < done.upper)[done.withheld].all()
 
 
 def test_the_middle_of_an_interval_is_not_the_value():

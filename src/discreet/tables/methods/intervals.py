@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.audit.outsider.deviations import components
 from discreet.audit.sliding import audit_width, holds_whole_numbers, needed_width
-from discreet.data.table import Bools, Floats, Ints, Table
+from discreet.data.table import Bools, Floats, Ints, Status, Table
 from discreet.errors import InfeasibleError
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
@@ -109,9 +109,14 @@ class Intervals(TableMethod):
 
         # Which cells are intervals must not tell more of small counts than the intervals do.
         pattern = choose(table, "outsider", never, search, tosses(table, key), key)
-        lower, upper = self._widened(table, pattern.withheld, key, progress)
-        value = np.where(pattern.withheld, np.nan, table.value)
-        return Protected(table, value, pattern.status, lower, upper, prints_intervals=True)
+        status = pattern.status.copy()
+        # What follows from published cells is no interval, whoever withheld it.
+        follows = components(table.equations, np.flatnonzero(pattern.withheld))[1]
+        status[follows[status[follows] == Status.SECONDARY]] = Status.SAFE
+        hidden = pattern.withheld & (status != Status.SAFE)
+        lower, upper = self._widened(table, hidden, key, progress)
+        value = np.where(hidden, np.nan, table.value)
+        return Protected(table, value, status, lower, upper, prints_intervals=True)
 
     def _widened(
         self, table: Table, hidden: Bools, key: bytes, progress: Progress
@@ -176,7 +181,9 @@ def _first_widths(table: Table, groups: Sequence[Ints]) -> Floats:
         need = 2.0 ** np.ceil(np.log2(np.maximum(need, np.finfo(float).tiny)) - 1e-9)
     width = np.where(marked, need, 1.0)
     for group in groups:
-        width[group] = need[group][marked[group]].max(initial=1.0)
+        # Cells may be withheld so that the pattern tells no count: theirs look like the others.
+        ours = group[marked[group]]
+        width[group] = need[ours if len(ours) else marked].max(initial=1.0)
     return width
 
 
