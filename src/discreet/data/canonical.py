@@ -44,7 +44,7 @@ def canonical(relation: Relation) -> Relation:
     if all(isinstance(value, exp.Column) for value in values):
         return relation
     query = sql.select(sql.subquery(relation.query, "t"), values)
-    return Relation(relation.engine, query, relation.schema, relation.rows)
+    return Relation(relation.engine, query, relation.schema, relation.rows, relation.most)
 
 
 def canonical_rows(rows: pa.Table) -> pa.Table:

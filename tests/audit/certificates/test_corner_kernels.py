@@ -22,7 +22,7 @@ SHAPES = (
 )
 
 
-def both(task):
+def both(task, **log):
     size = len(task.value)
     # Powers of two add up exactly in any order.
     given = {
@@ -33,7 +33,7 @@ def both(task):
         "knowledge": task.knowledge,
     }
     asked = (task.table, (task.target, task.amount), (task.down, task.up))
-    return corners(*asked, **given), Search(*asked, **given).run()
+    return corners(*asked, **given, **log), Search(*asked, **given).run()
 
 
 @pytest.mark.parametrize("attacker", ["outsider", "contributors"])
@@ -47,6 +47,17 @@ def test_kernels_find_what_the_plain_search_finds(seed, shape, attacker):
     assert found.met.tolist() == plain.met
     told = [list(zip(c.tolist(), m.tolist(), strict=True)) for c, m in found.certificates]
     assert told == plain.certificates
+
+
+@pytest.mark.parametrize("log", [(1, 1 << 20), (2, 1 << 20), (4096, 2 * 4096 + 9)])
+@pytest.mark.parametrize("attacker", ["outsider", "contributors"])
+def test_a_log_that_is_full_is_emptied_and_the_search_goes_on(attacker, log):
+    given = table(3, records=16, shape=SHAPES[3])
+    found, plain = both(Task.of(given, attacker=attacker), log=log)
+    assert found.met.tolist() == plain.met
+    told = [list(zip(c.tolist(), m.tolist(), strict=True)) for c, m in found.certificates]
+    assert told == plain.certificates
+    assert len(told) > log[0] or sum(map(len, told)) > log[1] - 2 * 4096
 
 
 def test_the_cases_hold_certificates_and_contributors_who_refute_some():

@@ -26,8 +26,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: Demands between two reports of progress, and room of the log for them.
-_CHUNK, _ROOM = 4096, 1 << 20
+#: Demands between two reports of progress, and cells of certificates that the log holds meanwhile.
+_LOG = 4096, 1 << 20
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -50,6 +50,7 @@ def corners(
     free: Floats,
     knowledge: Contributors | None = None,
     progress: Progress = silent,
+    log: tuple[int, int] = _LOG,
 ) -> Corners | None:
     """Meet demands by corners; none where an attribute has several hierarchies.
 
@@ -63,6 +64,8 @@ def corners(
         Cells that are withheld anyway, and cells that are or may be.
     price, free
         What withholding each cell costs, and what using it costs where it is withheld.
+    log
+        Demands met between two reports of progress, and cells kept meanwhile (over 8,192).
     """
     if any(len(dimension.parents) != 1 for dimension in table.dimensions):
         return None
@@ -85,15 +88,16 @@ def corners(
         kernels.hashed(table.keys),
         *(withheld, free, (*room, rate, live, same), owner, known),
     )
-    log = np.zeros(_CHUNK + 2, np.int64), np.zeros(_ROOM, np.int64), np.zeros(_ROOM)
+    chunk, cells = log
+    kept = np.zeros(chunk + 2, np.int64), np.zeros(cells, np.int64), np.zeros(cells)
     found = Certificates.of([])
     logs, done = [found], 0
     while done < len(order):
         progress("protecting", done, len(order))
-        stop = min(done + _CHUNK, len(order))
-        done, count, used = kernels.protect(order, done, stop, *arguments, *log)
-        start = np.append(log[0][:count], used)
-        logs.append(Certificates(start, log[1][:used].copy(), log[2][:used].copy()))
+        stop = min(done + chunk, len(order))
+        done, count, used = kernels.protect(order, done, stop, *arguments, *kept)
+        start = np.append(kept[0][:count], used)
+        logs.append(Certificates(start, kept[1][:used].copy(), kept[2][:used].copy()))
     return Corners(withheld, met, Certificates.joined(logs))
 
 

@@ -43,6 +43,8 @@ class Relation:
     schema: pa.Schema
     #: How many rows there are, where that is known without asking the engine.
     rows: int | None = None
+    #: No more rows than this, where only that is known.
+    most: int | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -255,7 +257,8 @@ class Engine(abc.ABC):
         """
         if not columns:
             return
-        most, size = self.room_needed(relation, columns, rows=rows)
+        known = relation.most if rows is None and relation.rows is None else rows
+        most, size = self.room_needed(relation, columns, rows=known)
         if size + 8 * most > self.driver_limit:
             counted = self.combinations(relation, columns)
             found, size = self.room_needed(relation, columns, rows=counted)
@@ -335,14 +338,14 @@ class Engine(abc.ABC):
         relation.require(*columns)
         query = sql.select(sql.subquery(relation.query, "t"), map(sql.column, columns))
         fields = [relation.schema.field(name) for name in columns]
-        return Relation(self, query, pa.schema(fields), relation.rows)
+        return Relation(self, query, pa.schema(fields), relation.rows, relation.most)
 
     def filter(self, relation: Relation, predicate: exp.Expr) -> Relation:
         """Return the rows for which a predicate, given as a tree, is true."""
         query = sql.select(
             sql.subquery(relation.query, "t"), map(sql.column, relation.columns)
         ).where(predicate.copy(), copy=False)
-        return Relation(self, query, relation.schema)
+        return Relation(self, query, relation.schema, most=relation.rows or relation.most)
 
     def write(self, relation: Relation, target: str | Path, *, format: str | None = None) -> None:
         """Write rows to a file (csv, parquet, arrow), atomically, or to a table of the engine.

@@ -52,7 +52,7 @@ def recode(relation: Relation, maps: Mapping[str, pa.Table]) -> Relation:
         fields[name] = pa.field(name, kind)
     values = [replaced.get(name, sql.column(name, "t")) for name in relation.columns]
     query.set("expressions", values)
-    return Relation(engine, query, pa.schema(list(fields.values())))
+    return Relation(engine, query, pa.schema(list(fields.values())), relation.rows, relation.most)
 
 
 def _pairs(
@@ -171,7 +171,7 @@ def joined(relation: Relation, found: Relation) -> Relation:
         sql.subquery(found.query, "a"), on=same, join_type="left"
     )
     fields = [(found if name in new else relation).schema.field(name) for name in order]
-    return Relation(relation.engine, query, pa.schema(fields), relation.rows)
+    return Relation(relation.engine, query, pa.schema(fields), relation.rows, relation.most)
 
 
 def sample(

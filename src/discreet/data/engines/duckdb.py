@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -226,7 +227,9 @@ class DuckDB(Engine):
         self.execute(_create(held, relation.query, temporary=True))
         columns = [sql.column(column) for column in relation.columns]
         query = sql.select(sql.named(held), columns)
-        return Relation(self, query, relation.schema, relation.rows)
+        kept = Relation(self, query, relation.schema, relation.rows)
+        # A table knows how many rows it has; a query would have to be run.
+        return kept if kept.rows is not None else dataclasses.replace(kept, rows=self.count(kept))
 
     def drop(self, relation: Relation) -> None:
         """Let go of what `materialize` or `load` kept."""
