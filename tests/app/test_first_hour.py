@@ -742,3 +742,17 @@ def test_levels_of_intervals_are_counted_from_the_numbers():
     )
     release = dc.anonymize(data, [dc.KAnonymity(50)], method=dc.Generalization(suppression=0))
     assert release.levels["age"] == release._height("age") == 3
+
+
+def test_a_policy_without_a_release_says_so_and_hides_no_doubt(tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("trade;umsatz\n10.11;1,5\n25.62;2,5\n")
+    policy = tmp_path / "p.yaml"
+    start = starting_policy(Source(str(tmp_path / "a.csv")), policy)
+    assert "releases:" not in start.policy
+    policy.write_text(start.policy)
+    with pytest.raises(dc.InputError) as refused:
+        run_policy(policy, tmp_path / "out")
+    assert refused.value.code == "undecided-reading"
+    policy.write_text(start.policy.replace("as_read: []", 'as_read: ["trade"]'))
+    record = run_policy(policy, tmp_path / "out")
+    assert any("nothing was released" in caution for caution in record.cautions)

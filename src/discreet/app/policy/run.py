@@ -200,6 +200,8 @@ def run_policy(
     records = _Records(policy)
     for job in chosen.values():
         _require_files(job)
+    if policy.data.as_read is not None:
+        _ = records.dataset  # a doubt is told even where there is nothing to release
     opened = {name: records.of(job) for name, job in chosen.items()}
     for name, job in chosen.items():  # every mistake shows before anything is released
         job.check(opened[name])
@@ -225,6 +227,11 @@ def run_policy(
         record = _record(path, access, used, done, key=fingerprint_key)
         warnings += _judged_alone(chosen)
         warnings += _without_pdf(policy, done)
+        if not policy.releases and policy.about is not None:
+            warnings.append(
+                "nothing was released: the policy names no release. Decide on its columns, then "
+                "add one, or run `discreet init` again"
+            )
         record = dataclasses.replace(record, cautions=(*record.cautions, *warnings))
         record = _with_earlier(record, kept, policy)
         (stage / _COPY).write_text(published_text(read_policy(path)), encoding="utf-8")
