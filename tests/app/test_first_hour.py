@@ -85,8 +85,7 @@ def run(
 def filled_in(policy: Path) -> None:
     """Write what the release is about, as the comments in the policy ask for."""
     text = policy.read_text(encoding="utf-8")
-    text = re.sub(r"(?m)^# (about:)$", r"\1", text)
-    text = re.sub(r'(?m)^#   (\w+): ""$', r'  \1: "as agreed"', text)
+    text = re.sub(r'(?m)^  (\w+): ""$', r'  \1: "as agreed"', text)
     policy.write_text(text, encoding="utf-8")
 
 
@@ -680,3 +679,80 @@ def test_the_hint_for_too_large_classes_can_be_followed(tmp_path):
         )
     assert "add records" in refused.value.hint
     assert "at most 1" not in refused.value.hint
+
+
+def test_every_started_release_comes_with_its_document(tmp_path, monkeypatch):
+    patients(tmp_path)
+    run(tmp_path, monkeypatch, "discreet init patients.csv -o p.yaml")
+    told, _ = run(tmp_path, monkeypatch, "discreet release p.yaml -o out")
+    assert "to hand over: out/handover/records.pdf" in told
+    assert (tmp_path / "out/handover/records.pdf").exists()
+    assert "not stated" in (tmp_path / "out/handover/records.html").read_text()
+
+
+def test_without_the_extra_the_page_is_handed_over(tmp_path, monkeypatch):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(starting_policy(Source(str(patients(tmp_path))), policy).policy)
+    monkeypatch.setitem(sys.modules, "weasyprint", None)
+    record = run_policy(policy, tmp_path / "out")
+    assert record.done[0].document.endswith("handover/records.html")
+    assert any("discreet[documents]" in caution for caution in record.cautions)
+    policy.write_text(policy.read_text() + "  pdf: true\n")
+    with pytest.raises(dc.EngineError, match="documents"):
+        run_policy(policy, tmp_path / "next")
+
+
+def test_what_is_guessed_of_a_doubtful_column_decides_nothing(tmp_path):
+    lines = [f"{10 + n % 20}.11;{n},5;{'mf'[n % 2]}" for n in range(60)]
+    (tmp_path / "a.csv").write_text("\n".join(["trade;umsatz;sex", *lines]) + "\n")
+    start = starting_policy(Source(str(tmp_path / "a.csv")), tmp_path / "policy.yaml")
+    (tmp_path / "policy.yaml").write_text(start.policy)
+    assert '"trade": identifier' in start.policy
+    assert "standard" not in start.policy
+    with pytest.raises(dc.InputError) as refused:
+        run_policy(tmp_path / "policy.yaml", tmp_path / "out")
+    assert refused.value.code == "undecided-reading"
+
+
+@pytest.mark.parametrize("name", ["WZ", "wz_08", "CNAE", "NAF"])
+def test_codes_of_activities_are_no_illnesses(name, tmp_path):
+    file = patients(tmp_path, **{name: ["C10", "F41", "G47", "J62"]})
+    start = starting_policy(Source(str(file)), tmp_path / "policy.yaml")
+    assert f'"{name}": quasi' in start.policy
+
+
+def test_a_table_in_which_nothing_is_withheld_says_so():
+    rows = pd.DataFrame({"a": ["x", "y"] * 50, "b": ["u", "u", "v", "v"] * 25, "n": [5.0] * 100})
+    data = dc.read(rows, roles={"a": "quasi", "b": "quasi", "n": "confidential"})
+    release = dc.tabulate(data, by=["a", "b"], measure="n").protect([dc.MinimumFrequency(3)])
+    page = release._repr_html_()
+    from discreet.tables.page import release_page
+
+    page = release_page(release).html()
+    assert "All 9 cells are published, as they are" in page
+    assert "Where cells are withheld" not in page
+
+
+def test_levels_of_intervals_are_counted_from_the_numbers():
+    rows = pd.DataFrame({"age": [20 + n % 50 for n in range(100)], "sex": ["m", "f"] * 50})
+    data = dc.read(
+        rows,
+        roles={"age": "quasi", "sex": "quasi"},
+        hierarchies={"age": {"widths": [10, 20]}, "sex": {"rare": 3}},
+    )
+    release = dc.anonymize(data, [dc.KAnonymity(50)], method=dc.Generalization(suppression=0))
+    assert release.levels["age"] == release._height("age") == 3
+
+
+def test_a_policy_without_a_release_says_so_and_hides_no_doubt(tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("trade;umsatz\n10.11;1,5\n25.62;2,5\n")
+    policy = tmp_path / "p.yaml"
+    start = starting_policy(Source(str(tmp_path / "a.csv")), policy)
+    assert "releases:" not in start.policy
+    policy.write_text(start.policy)
+    with pytest.raises(dc.InputError) as refused:
+        run_policy(policy, tmp_path / "out")
+    assert refused.value.code == "undecided-reading"
+    policy.write_text(start.policy.replace("as_read: []", 'as_read: ["trade"]'))
+    record = run_policy(policy, tmp_path / "out")
+    assert any("nothing was released" in caution for caution in record.cautions)

@@ -136,3 +136,113 @@ def test_ten_million_rows_with_dates_and_marks_as_people_write_them(tmp_path):
         "double",
     ]
     assert "dd/mm/yyyy" in str(found.reading)
+
+
+def labelled(folder, **more):
+    import pandas as pd
+    import pyreadstat
+
+    rows = pd.DataFrame(
+        {"sex": [1.0, 2.0, 1.0], "educ": [3.0, 1.0, 2.0], "age": [30.0, 99.0, 41.0]}
+    )
+    labels = {
+        "sex": {1: "male", 2: "female"},
+        "educ": {1: "none", 2: "school", 3: "degree"},
+        "age": {99: "refused"},
+    }
+    path = folder / "s.sav"
+    measures = {"educ": "ordinal"}
+    pyreadstat.write_sav(rows, path, variable_value_labels=labels, variable_measure=measures)
+    return read(path, **more)
+
+
+def test_labels_of_codes_are_kept_and_make_categories(tmp_path):
+    found = labelled(tmp_path)
+    assert found.arrow().to_pydict()["educ"] == [3, 1, 2]
+    assert found.reading.labels["educ"] == {"1": "none", "2": "school", "3": "degree"}
+    # One labelled number among ages does not make them codes.
+    assert "age" not in found.reading.labels
+    kinds = {column.name: column.type.value for column in found.schema.columns}
+    assert kinds == {"sex": "nominal", "educ": "ordinal", "age": "numeric"}
+    from discreet.data.describe import describe
+
+    assert "educ: 1 none, 2 school, 3 degree" in str(describe(found))
+
+
+def test_labels_stand_in_tables_in_the_order_of_their_codes(tmp_path):
+    import discreet as dc
+
+    found = labelled(tmp_path, labels=True, roles={"educ": "quasi"})
+    cells = dc.tabulate(found, by=["educ"]).to_frame()
+    assert list(cells["educ"]) == ["Total", "none", "school", "degree"]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_ordered_categories_of_frames_keep_their_order(library):
+    import discreet as dc
+
+    sizes = ["small", "medium", "large"]
+    if library == "pandas":
+        frame = pandas.DataFrame({"size": pandas.Categorical(sizes, sizes, ordered=True)})
+    else:
+        import polars
+
+        frame = polars.DataFrame({"size": sizes}, schema={"size": polars.Enum(sizes)})
+    data = read(frame, roles={"size": "quasi"})
+    assert data.schema["size"].type == "ordinal"
+    cells = dc.tabulate(data, by=["size"]).to_frame()
+    assert list(cells["size"]) == ["Total", *sizes]
+
+
+def test_metadata_of_argus_are_found_beside_the_file_and_believed(tmp_path):
+    from discreet.data.describe import describe
+    from discreet.data.suggestion import suggest_hierarchy
+
+    lines = [f"{n // 2:03}A1{n % 3}{n:>4}" for n in range(60)]
+    (tmp_path / "m.asc").write_text("\n".join(lines) + "\n")
+    (tmp_path / "m.rda").write_text(
+        "HH 1 3\n <HOUSE_ID>\nXA 4 3\n <RECODEABLE>\n <IDLEVEL> 1\n <HIERLEVELS> 1 1 1\n"
+        "AMOUNT 7 4\n <NUMERIC>\n"
+    )
+    data = read(tmp_path / "m.asc")
+    found = describe(data)
+    roles = {column.name: (column.role, column.reason) for column in found.columns}
+    assert found.unit == "HH"
+    assert roles["HH"] == ("identifier", "the metadata say HOUSE_ID")
+    assert roles["XA"] == ("quasi", "the metadata say IDLEVEL")
+    assert suggest_hierarchy(data, "XA") == {"prefixes": [2, 1]}
+    # A workspace of R beside a text is none.
+    (tmp_path / "m.rda").write_bytes(b"\x1f\x8b\x08\x00" + bytes(range(1, 27)) * 20)
+    assert read(tmp_path / "m.asc").reading.format == "csv"
+
+
+def test_a_catalogue_of_labels_for_sas_is_looked_for(tmp_path, monkeypatch):
+    """SAS keeps labels in a file of its own; no library here writes one."""
+    import types
+
+    import pyreadstat
+
+    from discreet.data.statistical import read_statistical
+
+    none = types.SimpleNamespace(
+        variable_value_labels={}, variable_to_label={"sex": "SEXF"}, variable_measure={}
+    )
+    listed = types.SimpleNamespace(value_labels={"SEXF": {1.0: "male", 2.0: "female"}})
+    monkeypatch.setattr(pyreadstat, "read_sas7bdat", lambda *_, **__: ({"sex": [1.0, 2.0]}, none))
+    monkeypatch.setattr(pyreadstat, "read_sas7bcat", lambda *_, **__: ({}, listed))
+    for name in ("a.sas7bdat", "a.sas7bcat"):
+        (tmp_path / name).write_bytes(b"x" * 100)
+    rows, reading = read_statistical(tmp_path / "a.sas7bdat", "sas", labels=True)
+    assert rows.to_pydict() == {"sex": ["male", "female"]}
+    assert "a.sas7bcat" in str(reading)
+
+
+def test_a_cover_beside_a_table_is_no_table(tmp_path):
+    rows = [["a", "n"], ["x", 1], ["y", 2]]
+    book = workbook({"Cover": [["Survey"], ["Contact: the office"]], "Data": rows})(tmp_path)
+    assert "'Data' (of 2)" in str(read(book).reading)
+    more = [*rows, ["z", 3]]
+    book = workbook({"One": rows, "Two": more}, name="b.xlsx")(tmp_path)
+    with pytest.raises(InputError) as refused:
+        read(book)
+    assert "sheet='Two'" in refused.value.hint

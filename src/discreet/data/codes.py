@@ -32,16 +32,22 @@ def code_text(value: Any) -> str:
     return str(value)
 
 
-def in_order(codes: Sequence[str]) -> list[str]:
+def in_order(codes: Sequence[str], order: Sequence[str] = ()) -> list[str]:
     """Return classes by their first number, open lower ends first; other texts by the alphabet.
+
+    An order that is known stands; codes that it does not have come last.
 
     >>> in_order(["250+", "<10", "50-249", "10-49"])
     ['<10', '10-49', '50-249', '250+']
+    >>> in_order(["high", "low", "mid"], ["low", "mid", "high"])
+    ['low', 'mid', 'high']
     """
+    known = {code: place for place, code in enumerate(order)}
 
-    def place(code: str) -> tuple[float, int, str]:
+    def place(code: str) -> tuple[int, float, int, str]:
+        at = known.get(code, len(known))
         found = _FIRST.match(code)
         number = float(found.group(1).replace(",", ".")) if found else math.inf
-        return number, 0 if code.lstrip().startswith(("<", "≤")) else 1, code
+        return at, number, 0 if code.lstrip().startswith(("<", "≤")) else 1, code
 
     return sorted(codes, key=place)

@@ -28,6 +28,7 @@ from discreet.data.row_schema import (
     inferred_schema,
     require_names,
     undecided_schema,
+    with_categories,
 )
 from discreet.data.schema import Role, Schema, Type
 from discreet.data.weights import require_weights
@@ -419,6 +420,7 @@ def read(
         require_names(rows.columns)
         file_kind, origin = source_format(source, format), origin_of(source)
         schema = undecided_schema(rows) if roles or rest is not None else inferred_schema(rows)
+        schema = with_categories(schema, reading, library)
     if limit is not None:
         rows.engine.driver_limit = limit
     schema = schema.replace(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ILLNESSES",
+    "METADATA_SAY",
     "PERHAPS_ILLNESSES",
     "PERSON_NAMES",
     "Alarm",
@@ -40,6 +41,8 @@ WIDTH = 80
 _NAME = 20
 #: From this share of different values on, numbers tell most people apart.
 _NEAR_UNIQUE = 0.5
+#: Labels of a column's codes that are shown.
+_LABELS = 12
 
 #: Columns with more different texts are not read for names of people.
 _TEXTS = 5_000
@@ -53,6 +56,8 @@ PERHAPS_ILLNESSES = (
     "its values may be codes of illnesses (ICD-10): confidential, with "
     "l-diversity, if they are; else quasi"
 )
+#: Why a column has its role, where a file of metadata says so.
+METADATA_SAY = "the metadata say"
 #: Why a column has its role, where somebody said so.
 GIVEN = "given by the curator"
 
@@ -140,6 +145,9 @@ class Description(Report):
             lines += ["", _told(self.exposure)]
         if self.reading is not None:
             lines += ["", str(self.reading)]
+            for name, codes in self.reading.labels.items():
+                told = ", ".join(f"{code} {label}" for code, label in list(codes.items())[:_LABELS])
+                lines += _wrapped(name, told + (" …" if len(codes) > _LABELS else ""))
             for question in self.reading.questions:
                 lines += textwrap.wrap(question, WIDTH, subsequent_indent="    ")
         if self.approximate:
@@ -220,7 +228,7 @@ def describe(dataset: Dataset, *, approximate: bool = False) -> Description:
         columns.append(
             ColumnDescription(
                 name=summary.name,
-                type=(given if stands else guess).type.value,
+                type=(given if stands or _is_category(dataset, summary.name) else guess).type.value,
                 distinct=summary.distinct,
                 missing=summary.missing,
                 uniqueness=summary.uniqueness,
@@ -228,6 +236,7 @@ def describe(dataset: Dataset, *, approximate: bool = False) -> Description:
                 reason=GIVEN if stands else guess.reason,
             )
         )
+    columns = [_said(dataset, column) for column in columns]
     spoken = {column.name: _told_by_texts(dataset, column) for column in columns}
     named = [name for name, told in spoken.items() if told == PERSON_NAMES]
     columns = [
@@ -241,8 +250,8 @@ def describe(dataset: Dataset, *, approximate: bool = False) -> Description:
         name=dataset.name,
         records=found[0].records if found else 0,
         columns=tuple(columns),
-        unit=dataset.schema.unit or guessed.unit,
-        weight=dataset.schema.weight or guessed.weight,
+        unit=dataset.schema.unit or _named(dataset, "unit") or guessed.unit,
+        weight=dataset.schema.weight or _named(dataset, "weight") or guessed.weight,
         exposure=exposure(dataset.relation, quasi) if quasi and _any_records(found) else None,
         alarms=(
             *(Alarm(name, PERSON_NAMES) for name in named),
@@ -251,6 +260,32 @@ def describe(dataset: Dataset, *, approximate: bool = False) -> Description:
         reading=dataset.reading,
         approximate=approximate and dataset.engine.estimated(exp.Null()) is not None,
     )
+
+
+def _said(dataset: Dataset, column: ColumnDescription) -> ColumnDescription:
+    """Return a column as its metadata say, where nobody gave it a role and no more is let out.
+
+    A column that may be recoded need not be one that others know: what its name says stands.
+    """
+    said = dataset.reading.said.get(column.name) if dataset.reading is not None else None
+    is_named = column.reason.startswith("the name says") and said != ("quasi", "IDLEVEL")
+    is_held = column.role == Role.IDENTIFIER.value or is_named
+    if said is None or column.reason == GIVEN or (said[0] == "quasi" and is_held):
+        return column
+    role = {"unit": Role.IDENTIFIER.value, "weight": Role.OTHER.value}.get(said[0], said[0])
+    return dataclasses.replace(column, role=role, reason=f"{METADATA_SAY} {said[1]}")
+
+
+def _named(dataset: Dataset, what: str) -> str | None:
+    """Return the first column that metadata call the unit or the weight."""
+    said = dataset.reading.said if dataset.reading is not None else {}
+    return next((name for name, (found, _) in said.items() if found == what), None)
+
+
+def _is_category(dataset: Dataset, name: str) -> bool:
+    """Whether whoever made the data said that a column holds categories."""
+    labels = dataset.reading.labels if dataset.reading is not None else {}
+    return name in labels or bool(dataset.schema[name].order)
 
 
 _ROLES = {
@@ -271,7 +306,7 @@ def _told_by_texts(dataset: Dataset, column: ColumnDescription) -> str | None:
         or column.type != "nominal"
         or column.distinct > _TEXTS
         or column.reason == GIVEN
-        or column.reason.startswith("the name says")
+        or column.reason.startswith(("the name says", METADATA_SAY))
     ):
         return None
     texts = [str(v) for v in dataset.frequencies([column.name]).column(0).to_pylist() if v]

@@ -21,7 +21,7 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["read_fixed_width"]
+__all__ = ["has_metadata", "read_fixed_width"]
 
 _TAG = re.compile(r"<\s*(\w+)\s*>\s*(.*)")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
@@ -39,12 +39,43 @@ class _Variable:
     tags: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
+    def said(self) -> tuple[str, str] | None:
+        """What the tags say that it is, and the tag that says so."""
+        if self.tags.get("IDLEVEL") == "0":  # mu-Argus: not identifying
+            return None
+        for what, tags in _SAID:
+            for tag in tags:
+                if tag in self.tags:
+                    return what, tag
+        return None
+
+    @property
     def decimals(self) -> int | None:
         """Digits behind the decimal point; None for codes."""
         if not self.tags.keys() & {"NUMERIC", "WEIGHT"}:
             return None
         said = self.tags.get("DECIMALS", "0")
         return int(said) if said.isdigit() else 0
+
+
+#: Tags that say what a variable is: of households and holdings, of weights, of what others may know.
+_SAID = (
+    ("unit", ("HOUSE_ID", "HOUSEHOLD_ID", "HOLDING")),
+    ("weight", ("WEIGHT",)),
+    ("quasi", ("IDLEVEL", "RECODEABLE", "RECODABLE")),
+)
+
+
+def has_metadata(file: Path) -> bool:
+    """Whether a file that may be of fixed width has its metadata beside it, under the same name.
+
+    R calls its own, compressed, files `.rda` too.
+    """
+    rda = file.with_suffix(".rda")
+    if file.suffix.lower() in (".csv", ".tsv") or not rda.is_file():
+        return False
+    with rda.open("rb") as stream:
+        return not csv_text.is_binary(stream.read(4096))
 
 
 def read_fixed_width(
@@ -81,7 +112,22 @@ def read_fixed_width(
         Guess("fields", f"{len(variables)} of {rda.name}", "metadata"),
         Guess("encoding", codec, "encoding"),
     )
-    return pa.concat_tables(pieces), Reading("fixed-width", guesses)
+    return pa.concat_tables(pieces), Reading(
+        "fixed-width",
+        guesses,
+        said={v.name: said for v in variables if (said := v.said) is not None},
+        trees={v.name: tree for v in variables if (tree := _tree(v, rda)) is not None},
+    )
+
+
+def _tree(variable: _Variable, rda: Path) -> dict[str, Any] | None:
+    """Return the hierarchy that the metadata declare, as settings. Any: texts and lists."""
+    listed = variable.tags.get("HIERCODELIST")
+    if listed and (rda.parent / listed).is_file():
+        return {"file": str(rda.parent / listed), "total": variable.tags.get("TOTCODE") or "Total"}
+    digits = [int(n) for n in variable.tags.get("HIERLEVELS", "").split() if n.isdigit()]
+    ends = [sum(digits[: place + 1]) for place in range(len(digits)) if digits[place]]
+    return {"prefixes": ends[-2::-1]} if len(ends) > 1 else None
 
 
 def _metadata(rda: Path) -> tuple[str | None, list[_Variable]]:

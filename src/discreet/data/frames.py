@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Library", "to_library"]
+__all__ = ["Library", "ordered_categories", "to_library"]
 
 
 class Library(str):
@@ -56,6 +56,29 @@ class Library(str):
         leaving = Library(str(library))
         leaving.template, leaving.kinds, leaving.of_release = library.template, library.kinds, True
         return leaving
+
+
+def ordered_categories(library: str) -> dict[str, tuple[str, ...]]:
+    """Return the columns of a frame whose categories have an order, and that order.
+
+    >>> import pandas as pd, pyarrow as pa
+    >>> sizes = pd.DataFrame({"size": pd.Categorical(["big"], ["small", "big"], ordered=True)})
+    >>> ordered_categories(Library.of("pandas", sizes, pa.Table.from_pandas(sizes)))
+    {'size': ('small', 'big')}
+    """
+    from discreet.data.codes import code_text
+
+    if not isinstance(library, Library) or library == "pyarrow":
+        return {}
+    found = {}
+    for name in library.template.columns:
+        kind = library.template[name].dtype
+        # Of pandas an ordered categorical has an order, of polars an Enum.
+        categories = getattr(kind, "categories", None)
+        has_order = getattr(kind, "ordered", type(kind).__name__ == "Enum")
+        if categories is not None and has_order:
+            found[str(name)] = tuple(code_text(value) for value in categories)
+    return found
 
 
 def _kind(kind: pa.DataType) -> str:

@@ -22,7 +22,7 @@ _STEMS: dict[str, str] = {
         "vorname nachname familienname nombre apellido cognom NOM prenom nome cognome naam email "
         "mail correo courriel phone telefon telephone telefono handy mobil movil fax iban "
         "kontonummer account konto address adresse direccion indirizzo strasse street calle "
-        "license plate matricula kennzeichen rekordnr recordno casenr hid pid"
+        "license plate matricula kennzeichen rekordnr recordno casenr hid pid HHID HHNR HHNO"
     ),
     "quasi": (
         f"{_AGED} {_SEXED} "
@@ -32,7 +32,7 @@ _STEMS: dict[str, str] = {
         "nuts geo urb rural RACE raza ethni etnia origin migra citizen ciudadan marital civil "
         "familienstand relationship relat household haushalt hogar menage occupat JOB beruf profes "
         "oficio metier yrke stilling workclass employ education bildung educac estudi formation "
-        "utdanning schul school degree sector sektor industr branche NACE sic isic activity activid "
+        "utdanning schul school degree sector sektor industr branche NACE WZ WZ08 WZ2008 NAF CNAE ATECO SBI NOGA onace sic isic activity activid "
         "ACT holding SIZE groesse tamano taille language sprache idioma roof walls nace date datum fecha"
     ),
     "confidential": (
@@ -41,7 +41,7 @@ _STEMS: dict[str, str] = {
         "loan kredit credit expend ausgabe gasto depense saving spar ahorro capital vermogen wealth "
         "turnover umsatz factura chiffre profit gewinn benefici loss verlust balance saldo price "
         "assets sales labor costs funds funding treasury outcome depreciation agi emcontrb fedtax "
-        "statetax taxinc diag hauptdiagnos nebendiagnos icd10 DX disease illness krankheit enfermed malad malatti sykdom icd hiv "
+        "statetax taxinc diag hauptdiagnos nebendiagnos icd10 DX DRG disease illness krankheit enfermed malad malatti sykdom icd hiv "
         "cancer drug medic treatment therap behandlung tratamiento health gesund salud sante blood "
         "bmi disab behinder religi konfession polit vote partei union crime convict strafe grade "
         "score note rating"
@@ -54,7 +54,9 @@ _STEMS: dict[str, str] = {
     "aged": _AGED,
     "sexed": _SEXED,
     "postcode": "zip zipcode postal postcode postleit PLZ CAP",
-    "activity": "NACE WZ WZ08 WZ2008 isic sic branche activity activid ACT",
+    "activity": (
+        "NACE WZ WZ08 WZ2008 NAF CNAE ATECO SBI NOGA onace isic sic branche activity activid ACT"
+    ),
     "place": "LAT LON LNG LONG latitud longitud breitengrad laengengrad latitude longitude coordina",
     "ordinal": "level stufe nivel niveau grade rank rang stage class klasse clase rating size score",
     "person": "person patient respond individual client customer kunde employee pupil student member",
@@ -66,7 +68,7 @@ _STEMS: dict[str, str] = {
         "behandelnde einweiser einweisend zuweiser zuweisend uberweiser ueberweiser operateur treating "
         "referring"
     ),
-    "group": "holding enterprise group konzern company firm unternehmen empresa entreprise owner",
+    "group": "holding enterprise group konzern company firm unternehmen empresa entreprise owner HHID HHNR HHNO",
 }
 _KNOWN = {kind: stems.split() for kind, stems in _STEMS.items()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from discreet.errors import InputError, missing_extra
@@ -88,11 +89,23 @@ class Reading(Report):
     guesses: tuple[Guess, ...] = ()
     #: What could not be decided.
     questions: tuple[Question, ...] = ()
+    #: By column, the codes of a statistical package in their order, each with its label.
+    labels: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    #: Values in their order, for columns of categories that have one, and which compare by it.
+    orders: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    ordinal: tuple[str, ...] = ()
+    #: What metadata say of columns: a role, `unit` or `weight`, and the words that say so.
+    said: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
+    #: The hierarchies that metadata declare. Any: settings of a `HierarchySource`.
+    trees: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
     def rows(self) -> Rows:
         """Return one line per guess."""
         body = [("format", self.format, "--format")]
-        body += [(guess.what, guess.found, f"--{guess.option}") for guess in self.guesses]
+        body += [
+            (guess.what, guess.found, f"--{guess.option}" if guess.option else "")
+            for guess in self.guesses
+        ]
         return ("read as", "found", "to change it"), body
 
 

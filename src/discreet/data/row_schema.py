@@ -7,13 +7,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from discreet.data.engines.base import ROW, Relation
+from discreet.data.frames import ordered_categories
 from discreet.data.schema import Column, Role, Schema, Type
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["fitted_schema", "inferred_schema", "require_names", "undecided_schema"]
+    from discreet.data.reading import Reading
+
+__all__ = [
+    "fitted_schema",
+    "inferred_schema",
+    "require_names",
+    "undecided_schema",
+    "with_categories",
+]
 
 
 def require_names(columns: Sequence[str]) -> None:
@@ -74,6 +83,25 @@ def _retyped(column: Column, found: Type) -> Column:
     if column.type is Type.NUMERIC and found is not Type.NUMERIC:
         return dataclasses.replace(column, type=found)
     return column
+
+
+def with_categories(schema: Schema, reading: Reading | None, library: str) -> Schema:
+    """Return a schema in which codes with labels are categories, and which has their orders."""
+    if reading is None:
+        orders = ordered_categories(library)
+        types = dict.fromkeys(orders, Type.ORDINAL)
+    else:
+        orders = dict(reading.orders)
+        types = {
+            name: Type.ORDINAL if name in reading.ordinal else Type.NOMINAL
+            for name in reading.labels
+        }
+    if not orders:
+        return schema
+    return schema.replace(
+        types={name: kind for name, kind in types.items() if name in schema},
+        orders={name: order for name, order in orders.items() if name in schema},
+    )
 
 
 def fitted_schema(schema: Schema, rows: Relation) -> Schema:

@@ -48,6 +48,8 @@ class Column:
     vouched: bool = False
     #: The values that everybody may know the column can have, whatever the records hold.
     domain: Domain | None = None
+    #: The order of its values as codes, where whoever made the data said one.
+    order: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,6 +179,7 @@ class Schema:
         vouch: Sequence[str] = (),
         domains: Mapping[str, object] | None = None,
         bounds: Mapping[str, Sequence[float]] | None = None,
+        orders: Mapping[str, tuple[str, ...]] | None = None,
     ) -> Schema:
         """Return the schema with what the curator said in place of what was guessed."""
         changes: dict[str, dict[str, object]] = {name: {} for name in self.names}
@@ -203,6 +206,8 @@ class Schema:
             changes[self[name].name]["domain"] = domain
         for name, kind in (types or {}).items():
             changes[self[name].name]["type"] = _member(Type, kind, name)
+        for name, order in (orders or {}).items():
+            changes[self[name].name]["order"] = order
         for name, given in (hierarchies or {}).items():
             several = (given,) if isinstance(given, Hierarchy) else tuple(given)
             changes[self[name].name]["hierarchies"] = several

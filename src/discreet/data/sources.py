@@ -207,7 +207,7 @@ def _together(
 
 
 def _several(reading: Reading, count: int) -> Reading:
-    found = Guess("files", f"{count} as one, by their names", "source")
+    found = Guess("files", f"{count} as one, by their names", "")
     return dataclasses.replace(reading, guesses=(found, *reading.guesses))
 
 
@@ -231,11 +231,12 @@ def _open_file(
 ) -> tuple[Relation, Reading | None]:
     """Return the rows of one plain file; one that is not kept is read at once."""
     from discreet.data.files import file_format, read_arrow, require_file, sniff
+    from discreet.data.fixed_width import has_metadata
 
     require_file(path)
     kind = file_format(path, format)
     given = {name: value for name, value in options.items() if value is not None}
-    if kind == "csv" and "metadata" in given:
+    if kind == "csv" and ("metadata" in given or (format is None and has_metadata(path))):
         kind = "fixed-width"
     _require_options(given, _OPTIONS.get(kind, set()))
     if kind == "csv":
@@ -286,7 +287,7 @@ _OPTIONS: dict[str, set[str]] = {
     "ods": {"sheet", "header", "skip", "footer", "dates", "decimal", "thousands", "na"},
     "spss": {"labels"},
     "stata": {"labels"},
-    "sas": {"labels"},
+    "sas": {"labels", "metadata"},
     "fixed-width": {"metadata", "encoding"},
 }
 

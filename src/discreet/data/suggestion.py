@@ -36,6 +36,8 @@ _RARE = 5
 def suggest_hierarchy(dataset: Dataset, column: str) -> dict[str, Any]:
     """Return the settings of a `HierarchySource` for a column. Any: numbers, texts and lists."""
     dataset.relation.require(column)
+    if dataset.reading is not None and column in dataset.reading.trees:
+        return dict(dataset.reading.trees[column])
     found = dataset.frequencies([column])
     values = found.column(0).to_pylist()
     return suggest(column, dict(zip(values, found.column(1).to_pylist(), strict=True)))
@@ -74,7 +76,7 @@ def _widths(low: float, high: float) -> list[float]:
     power = 10.0 ** math.floor(math.log10(least))
     width = next(step * power for step in (1, 2, 5, 10) if step * power >= least * (1 - 1e-9))
     plain: float = int(width) if width >= 1 else width
-    return [plain, 2 * plain, 4 * plain]
+    return [plain, 2 * plain, 4 * plain] if plain != 1 else [2, 4, 8]
 
 
 def _of_codes(name: str, codes: Sequence[str]) -> dict[str, Any]:

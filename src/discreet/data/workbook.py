@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import re
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -191,6 +191,9 @@ def _sheet(
                 for name in ([wanted] if wanted is not None else book.sheet_names)
             }
             found = {name: cells for name, cells in read.items() if _has_records(cells[0])}
+            # Beside a table, one column of texts is a cover or notes.
+            wide = {name: cells for name, cells in found.items() if len(cells[0][0]) > 1}
+            found = wide or found
             if wanted is not None:
                 found = read if read[wanted][0] else {}
             if not found:
@@ -205,7 +208,7 @@ def _sheet(
                 raise InputError(
                     f"the workbook has {len(found)} sheets with records: {shown}",
                     code="several-sheets",
-                    hint=f"say which, such as sheet={next(iter(found))!r}",
+                    hint=f"say which, such as sheet={_largest(found)!r}",
                     file=file,
                 )
             ((name, (grid, merged)),) = found.items()
@@ -225,6 +228,11 @@ def _sheet(
             kind=type(error).__name__,
             file=file,
         ) from None
+
+
+def _largest(sheets: Mapping[str, tuple[Cells, Any]]) -> str:
+    """Return the sheet with the most rows. Any: merged ranges."""
+    return max(sheets, key=lambda name: len(sheets[name][0]))
 
 
 def _require_small(file: Path) -> None:

@@ -346,7 +346,10 @@ class Anonymized(MicrodataRelease):
                 Section(
                     "Among how many one hides",
                     "Records that an intruder who knows every quasi-identifier cannot tell apart.",
-                    table=(("size of the class", "share of records"), list(crowds.items())),
+                    table=(
+                        ("size of the class", "share of records"),
+                        [(size, f"{share:.1%}") for size, share in crowds.items()],
+                    ),
                     picture=bars(crowds, "share of records"),
                     caption="Released records by the size of their class",
                 )
@@ -376,7 +379,9 @@ class Anonymized(MicrodataRelease):
 
     def _height(self, column: str) -> int:
         """Return the number of levels above the values of a column."""
-        return int(self.original.schema.hierarchies(column)[0].depth.max())
+        tree = self.original.schema.hierarchies(column)[0]
+        # Numbers lie below the finest intervals.
+        return tree.height + (tree.edges is not None)
 
     def _crowds(self) -> dict[str, float]:
         """Return the share of released records by the size of their class."""

@@ -31,7 +31,7 @@ def loss_in_words(release: ProtectedTable, unit: str = "") -> list[str]:
     if merged:
         lines.append(f"{merged:,} cells were merged with others before anything was withheld.")
     if not release.withholds:
-        return [*lines, f"All {len(table):,} cells are published, with values that were changed."]
+        return [*lines, f"All {len(table):,} cells are published, {_unwithheld(release)}."]
     done = "given as an interval" if release.protected.prints_intervals else "withheld"
     lines.append(_share(int(withheld.sum()), len(table), "cells") + f" are {done}.")
     finest = np.ones(len(table), dtype=bool)
@@ -50,6 +50,13 @@ def loss_in_words(release: ProtectedTable, unit: str = "") -> list[str]:
         parts[0] += f" are {done}"
         lines.append(f"{'; '.join(parts)}.".replace("without", "Without", 1))
     return lines
+
+
+def _unwithheld(release: ProtectedTable) -> str:
+    """Return what was done to a table of which every cell is published."""
+    if release.method.acting.name == "suppression":
+        return "as they are: none of them needed protection"
+    return "with values that were changed"
 
 
 def _share(part: int, whole: int, noun: str, article: str = "") -> str:

@@ -31,13 +31,14 @@ def release_page(release: ProtectedTable) -> Page:
     if estimate is not None and isinstance(release.method, TopDown):
         told = top_down_sections(release.method, estimate, release.protected.facts)
         return _released(release, evidence, [*told, *sections])
-    sections.append(
-        Section(
-            "Where cells are withheld or changed",
-            picture=_heat_map(release),
-            caption=_caption(release.table),
+    if set(release.told) != {"safe"}:  # a picture of one colour shows nothing
+        sections.append(
+            Section(
+                "Where cells are withheld or changed",
+                picture=_heat_map(release),
+                caption=_caption(release.table),
+            )
         )
-    )
     widths = _public_widths(release)
     if widths is not None and len(widths):
         sections.append(

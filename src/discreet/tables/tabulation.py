@@ -17,7 +17,7 @@ from discreet.data.decisions import require_shared_codes
 from discreet.data.engines import sql
 from discreet.data.engines.cells import cells_of
 from discreet.data.hierarchy import Hierarchy
-from discreet.data.schema import Type
+from discreet.data.schema import Column, Type
 from discreet.data.table import Dimension, Floats, Ints, Table
 from discreet.errors import InputError
 from discreet.tables.signed import magnitudes
@@ -212,12 +212,15 @@ def tabulated(
         total=total,
         missing=missing,
     )
-    dimensions = tuple(_dimension(name, hierarchies[name], rows, total) for name in names)
+    dimensions = tuple(
+        _dimension(data.schema[name], hierarchies[name], rows, total) for name in names
+    )
     for dimension in dimensions:
         leaves = dimension.hierarchies[0].leaves
         require_shared_codes(data.schema, dimension.name, leaves, data.count)
     declared = {d.name: d.hierarchies for d in dimensions}
     source = Source(data, names, measure, unit, weight, declared, request, missing)
+    rows = _sorted(dimensions, rows, [name for name in names if data.schema[name].order])
     table = _table(dimensions, rows, source, statistic, largest)
     return _with_range(_with_signs(_with_requests(table, request)))
 
@@ -402,12 +405,13 @@ def _asked(data: Dataset, name: str) -> str | None:
 
 
 def _dimension(
-    name: str, hierarchies: tuple[Hierarchy, ...], rows: pa.Table, total: str
+    column: Column, hierarchies: tuple[Hierarchy, ...], rows: pa.Table, total: str
 ) -> Dimension:
+    name = column.name
     if hierarchies:
         return Dimension.of(name, hierarchies)
     found = dict.fromkeys(rows.column(name).to_pylist())
-    leaves = in_order([code for code in found if code != total])
+    leaves = in_order([code for code in found if code != total], column.order)
     return Dimension.of(name, Hierarchy.flat(leaves, total=total), declared=False)
 
 
@@ -418,6 +422,13 @@ def _places(dimensions: Sequence[Dimension], rows: pa.Table) -> Any:
         index = [dimension.index[code] for code in coded.dictionary.to_pylist()]
         columns.append(np.array(index, dtype=np.int32)[coded.indices.to_numpy()])
     return np.stack(columns, axis=1)
+
+
+def _sorted(dimensions: tuple[Dimension, ...], rows: pa.Table, ordered: Sequence[str]) -> pa.Table:
+    """Return cells in the order of their codes where categories have one; engines sort texts."""
+    if not ordered:
+        return rows
+    return rows.take(np.lexsort(_places(dimensions, rows).T[::-1]))
 
 
 def _table(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from discreet.data.release import Evidence, Release
     from discreet.data.source import Source
 
-__all__ = ["handover_page", "write_handover"]
+__all__ = ["NO_PDF", "handover_page", "write_handover"]
 
 _ROLES = {
     "identifier": "identifies people",
@@ -41,6 +41,11 @@ _ATTACKERS = {
 _COLUMN_HEAD = ("column", "what it is", "what was done")
 #: Longer and wider tables are for the screen.
 _LINES, _COLUMNS = 80, 9
+#: Why the document is a page alone.
+NO_PDF = (
+    "no PDF was written beside the page: pip install 'discreet[documents]' (and the Debian package "
+    "libpango-1.0-0), or write `pdf: false` under `about:`"
+)
 #: Pages of the document are counted.
 _PRINT = """
 @page { @bottom-right { content: counter(page) " / " counter(pages); font-size: 9pt; color: #5b6b7b; } }
@@ -289,16 +294,21 @@ def _attacks(tried: Sequence[Attempt]) -> Section:
     return Section("Attacks tried", text, table=(header, [tuple(one) for one in tried]))
 
 
-def write_handover(page: Page, folder: Path, name: str, *, pdf: bool) -> list[Path]:
-    """Write the document as HTML and, where asked for, as PDF; return the files."""
+def write_handover(page: Page, folder: Path, name: str, *, pdf: bool | None) -> list[Path]:
+    """Write the document as HTML and as PDF; return the files.
+
+    `pdf` None writes one where the extra is installed; True demands it.
+    """
     text = page.html().replace("</style>", _PRINT + "</style>", 1)
     target = folder / f"{name}.html"
     target.write_text(text, encoding="utf-8")
-    if not pdf:
+    if pdf is False:
         return [target]
     try:
         import weasyprint
     except (ModuleNotFoundError, OSError):
+        if pdf is None:
+            return [target]
         raise EngineError(
             "writing a PDF needs the extra 'documents'",
             code="missing-extra",

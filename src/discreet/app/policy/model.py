@@ -67,7 +67,11 @@ class About(_Part):
     units: dict[str, str] = pydantic.Field(
         default_factory=dict, max_length=100, description="of measures: {turnover: thousand EUR}"
     )
-    pdf: bool = pydantic.Field(True, description="write a PDF beside the HTML page")
+    pdf: bool | None = pydantic.Field(
+        None,
+        description="write a PDF beside the HTML page; left out, where the extra `documents` is "
+        "installed",
+    )
 
 
 class Policy(_Part):

@@ -11,7 +11,7 @@ import json
 import secrets
 import shutil
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,8 @@ class Done:
     folder: str | None
     #: When the run began that did it: the record's own time, or that of an earlier run.
     time: str | None = None
+    #: The document to hand over with a release, where the policy says what it is about.
+    document: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,6 +118,7 @@ class Record(Report):
                 subsequent_indent="  ",
                 break_on_hyphens=False,
             )
+            lines += [f"  to hand over: {item.document}"] if item.document else []
         return "\n".join(lines)
 
 
@@ -197,6 +200,8 @@ def run_policy(
     records = _Records(policy)
     for job in chosen.values():
         _require_files(job)
+    if policy.data.as_read is not None:
+        _ = records.dataset  # a doubt is told even where there is nothing to release
     opened = {name: records.of(job) for name, job in chosen.items()}
     for name, job in chosen.items():  # every mistake shows before anything is released
         job.check(opened[name])
@@ -213,12 +218,20 @@ def run_policy(
             result = job.run(opened[name], progress=progress)
             job.write(result, stage / where)
             _finish(job, result, stage / REPORTS)
-            _hand_over(policy, name, job, result, stage)
-            done.append(Done(name, job.name, job.verdict(result), str(Path(output) / where)))
+            document = _hand_over(policy, name, job, result, stage)
+            shown = None if document is None else str(Path(output) / HANDOVER / document.name)
+            place = str(Path(output) / where)
+            done.append(Done(name, job.name, job.verdict(result), place, document=shown))
             warnings += [f"{name}: {text}" for text in _formulas(job, result)]
         used = (policy.data, *chosen.values())
         record = _record(path, access, used, done, key=fingerprint_key)
         warnings += _judged_alone(chosen)
+        warnings += _without_pdf(policy, done)
+        if not policy.releases and policy.about is not None:
+            warnings.append(
+                "nothing was released: the policy names no release. Decide on its columns, then "
+                "add one, or run `discreet init` again"
+            )
         record = dataclasses.replace(record, cautions=(*record.cautions, *warnings))
         record = _with_earlier(record, kept, policy)
         (stage / _COPY).write_text(published_text(read_policy(path)), encoding="utf-8")
@@ -229,19 +242,29 @@ def run_policy(
     return record
 
 
-def _hand_over(policy: Policy, name: str, job: Job, result: Any, stage: Path) -> None:
+def _hand_over(policy: Policy, name: str, job: Job, result: Any, stage: Path) -> Path | None:
     """Write the document that goes with a release, where the policy says what it is about.
 
     Any: see `Job.run`.
     """
     if policy.about is None or job.section != "releases":
-        return
+        return None
     from discreet.app.policy.handover import handover_page, write_handover
 
     folder = stage / _where(name, job)
     page = handover_page(name, result, about=policy.about, source=policy.data, folder=folder)
     (stage / HANDOVER).mkdir(exist_ok=True)
-    write_handover(page, stage / HANDOVER, name, pdf=policy.about.pdf)
+    return write_handover(page, stage / HANDOVER, name, pdf=policy.about.pdf)[-1]
+
+
+def _without_pdf(policy: Policy, done: Sequence[Done]) -> list[str]:
+    """Return a caution where documents are pages alone although nobody asked for that."""
+    alone = [item.name for item in done if item.document and item.document.endswith(".html")]
+    if not alone or policy.about is None or policy.about.pdf is False:
+        return []
+    from discreet.app.policy.handover import NO_PDF
+
+    return [f"{', '.join(alone)}: {NO_PDF}"]
 
 
 def _formulas(job: Job, result: Any) -> list[str]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.data.addresses import without_passwords
 from discreet.data.describe import (
     ILLNESSES,
+    METADATA_SAY,
     PERHAPS_ILLNESSES,
     PERSON_NAMES,
     ColumnDescription,
@@ -57,7 +58,7 @@ _WIDEST = 2_000
 #: With more quasi-identifiers than this the search over hierarchies takes long.
 _MANY = 8
 #: Ways in which a name is known to say what a column holds.
-_NAMED = "the name says"
+_NAMED = ("the name says", METADATA_SAY)
 #: Why a column is held back whose values, however often they repeat, tell no owner of records.
 _NO_OWNER = (PERSON_NAMES, PERHAPS_ILLNESSES)
 #: Why nothing is released before somebody says to whom records belong.
@@ -68,14 +69,14 @@ _OWNER = (
 
 
 _ABOUT = (
-    "# Uncomment and fill in: every release then comes with a hand-over document.",
-    "# about:",
-    '#   purpose: ""',
-    '#   source: ""',
-    '#   period: ""',
-    '#   contact: ""',
-    '#   legal_basis: ""',
-    '#   conditions: ""',
+    "# Fill in: what the hand-over document of every release says besides what was done.",
+    "about:",
+    '  purpose: ""',
+    '  source: ""',
+    '  period: ""',
+    '  contact: ""',
+    '  legal_basis: ""',
+    '  conditions: ""',
 )
 
 
@@ -259,11 +260,17 @@ def _roles(
 ) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """Return a role for every column, and those that are held back to be decided."""
     alarms = {alarm.column: alarm.why for alarm in found.alarms}
+    doubts = _doubts(found)
     roles: dict[str, str] = {}
     to_decide: list[tuple[str, str]] = []
     for column in found.columns:
         role, why = column.role, column.reason
         is_known = why.startswith(_NAMED) or why == ILLNESSES
+        if column.name in doubts:
+            # What is guessed of it may not fit once it is read otherwise.
+            roles[column.name] = Role.IDENTIFIER.value
+            to_decide.append((column.name, "how it is read is to be decided first: see below"))
+            continue
         if column.name in owners:
             roles[column.name] = Role.IDENTIFIER.value
             to_decide.append((column.name, _OWNER))
@@ -328,7 +335,9 @@ def _head(looked: Examined, policy: str | Path) -> list[str]:
         lines += _comment(f"{asked} Write the column here, or delete the line.", "  ")
         lines.append(f"  unit: {_quoted(UNDECIDED)}")
     elif found.unit is not None:
-        lines.append(f"  unit: {_quoted(found.unit)}  # whom the records belong to")
+        shared = "; people of one name count as one: better a column that numbers them"
+        told = "whom the records belong to" + (shared if meaning(found.unit, "called") else "")
+        lines.append(f"  unit: {_quoted(found.unit)}  # {told}")
     return lines
 
 
