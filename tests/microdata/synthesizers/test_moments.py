@@ -320,3 +320,26 @@ def test_every_group_keeps_its_means_and_covariances(census):
         assert relative(two.mean(axis=0), one.mean(axis=0)) < 1e-10
         size = np.sqrt(np.outer(one.var(axis=0), one.var(axis=0)))
         assert np.abs((np.cov(two.T) - np.cov(one.T)) / size).max() < 1e-9
+
+
+@pytest.mark.parametrize("method", [dc.IPSO("a", kind=k) for k in "ABC"] + [dc.Hybrid("a", alpha=0)])
+def test_a_category_of_one_person_does_not_tell_its_number(method):
+    """Noise orthogonal to the indicator of one record is 0 there: its value left as it came."""
+    rows = frame().assign(person=lambda f: np.arange(len(f)) // 2)
+    rows.loc[[10, 11], "sex"] = "x"
+    rows.loc[[10, 11], "a"] = 55_555.0
+    roles = {**dict.fromkeys(rows.columns, "quasi"), "person": "identifier"}
+    for chosen, unit in ((rows, "person"), (rows.drop(index=11), None)):
+        data = dc.read(chosen, roles=roles, unit=unit)
+        made = dc.synthesize(data, method, rng=Randomness.seeded(1)).frame
+        alone = (chosen["sex"] == "x").to_numpy()
+        assert abs(made["a"].to_numpy()[alone].mean() - 55_555) > 5_000
+
+
+def test_a_record_that_decides_a_coefficient_alone_is_refused():
+    rows = frame()
+    rows.loc[3, "b"] = 1e12
+    with pytest.raises(InputError) as caught:
+        dc.synthesize(read(rows), dc.IPSO("a"))
+    assert caught.value.code == "decided-by-one"
+    assert "55" not in str(caught.value)
