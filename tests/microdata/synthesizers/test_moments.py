@@ -322,7 +322,9 @@ def test_every_group_keeps_its_means_and_covariances(census):
         assert np.abs((np.cov(two.T) - np.cov(one.T)) / size).max() < 1e-9
 
 
-@pytest.mark.parametrize("method", [dc.IPSO("a", kind=k) for k in "ABC"] + [dc.Hybrid("a", alpha=0)])
+@pytest.mark.parametrize(
+    "method", [dc.IPSO("a", kind=k) for k in "ABC"] + [dc.Hybrid("a", alpha=0)]
+)
 def test_a_category_of_one_person_does_not_tell_its_number(method):
     """Noise orthogonal to the indicator of one record is 0 there: its value left as it came."""
     rows = frame().assign(person=lambda f: np.arange(len(f)) // 2)

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.microdata.columns import Numbers, Places, codes, is_number, numbers
-from discreet.microdata.synthesizers._base import released_columns
+from discreet.microdata.synthesizers._base import owners, released_columns
 from discreet.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Regressed",
     "orthogonal",
-    "owners",
     "regressed",
     "require_numeric",
     "with_cross_product",
@@ -169,15 +168,6 @@ def _known(rows: pa.Table, name: str) -> Numbers:
             column=name,
         )
     return found
-
-
-def owners(dataset: Dataset) -> Places:
-    """Return for each record the number of the unit that owns it; its own where no unit is declared."""
-    if dataset.unit is None:
-        return np.arange(len(dataset))
-    places, _ = codes(dataset.arrow([dataset.unit]).column(0))
-    # A record without an owner counts as one of its own.
-    return np.where(places < 0, places.max(initial=0) + 1 + np.arange(places.size), places)
 
 
 def _require_shared(basis: Numbers, owner: Places) -> None:
