@@ -345,3 +345,18 @@ def test_a_record_that_decides_a_coefficient_alone_is_refused():
         dc.synthesize(read(rows), dc.IPSO("a"))
     assert caught.value.code == "decided-by-one"
     assert "55" not in str(caught.value)
+
+
+def test_the_average_of_several_mixes_tells_no_more_than_one():
+    rows = frame(600)
+
+    def told(m):
+        made = dc.synthesize(read(rows), dc.Hybrid(NAMES, alpha=0.5), m=m, rng=Randomness.seeded(1))
+        mean = np.mean([file[NAMES].to_numpy() for file in made.sets], axis=0)
+        return np.corrcoef(mean[:, 0], rows["a"])[0, 1]
+
+    assert told(1) == pytest.approx(0.5, abs=0.03)
+    assert told(40) == pytest.approx(0.5, abs=0.08)
+    made = dc.synthesize(read(rows), dc.Hybrid(NAMES, alpha=0.5), m=3, rng=Randomness.seeded(1))
+    for file in made.sets:
+        assert off(file[NAMES], rows[NAMES]) < 1e-10

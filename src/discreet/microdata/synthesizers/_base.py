@@ -86,6 +86,11 @@ class Synthesizer(Member):
         """How many files the method itself asks for; None leaves it to the caller."""
         return None
 
+    def among(self, files: int) -> Synthesizer:
+        """Return the method for each of several files that leave together."""
+        del files
+        return self
+
     def untouched(self, dataset: Dataset) -> tuple[str, ...]:
         """Return the columns that leave as they are."""
         return ()

@@ -39,7 +39,7 @@ class Hybrid(Synthesizer):
 
     With `alpha` the residuals of the regression on the other columns are mixed: α of the original
     and √(1 − α²) of noise orthogonal to it, with the same covariances; α = 0 is IPSO-C, α = 1 the
-    original. With `k` records are grouped by MDAV, and each group is drawn anew with its own means
+    original; of several files each has less of it, so that their average has α. With `k` records are grouped by MDAV, and each group is drawn anew with its own means
     and covariances (R-microhybrid). Of several draws of each group those are taken that keep the third
     moments of the whole file nearly. Whole numbers become decimals.
 
@@ -95,6 +95,17 @@ class Hybrid(Synthesizer):
             "within each group; third moments nearly, unless a few records make them"
         )
 
+    def among(self, files: int) -> Hybrid:
+        """Return the mix of each of several files: their average tells as much as one file with `alpha`.
+
+        Noise of m files averages out: with a share of a in each, their mean is a mix with the share
+        a / √(a² + (1 − a²)/m).
+        """
+        if self.alpha is None:
+            return self
+        share = self.alpha / np.sqrt(files * (1 - self.alpha**2) + self.alpha**2)
+        return dataclasses.replace(self, alpha=float(share))
+
     def untouched(self, dataset: Dataset) -> tuple[str, ...]:
         """Return the columns that leave as they are."""
         return tuple(n for n in released_columns(dataset) if n not in self.columns)
@@ -119,7 +130,7 @@ class _Mixed(Fitted):
     def __init__(self, model: Regressed, alpha: float) -> None:
         self._model, self._alpha = model, alpha
         self.size = model.rows.num_rows
-        self.notes = {}
+        self.notes = {"share of the original in each file": round(alpha, 6)}
 
     def draw(self, n: int, *, rng: Randomness) -> pa.Table:
         """Return the records mixed."""
