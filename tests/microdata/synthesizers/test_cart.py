@@ -270,3 +270,29 @@ def test_leaves_and_tails_count_persons_and_not_their_records():
     once = dc.read(rows.drop(columns="person"), roles={"place": "quasi", "pay": "confidential"})
     alone = dc.synthesize(once, dc.CART(min_leaf=50), rng=Randomness.seeded(1)).frame
     assert (alone.loc[alone["place"] == "z", "pay"] == 4000).all()
+
+
+def attacked(monkeypatch, made):
+    """Return the halves and the file that the attacks of a release see."""
+    from discreet.microdata import judgement
+
+    seen = []
+    monkeypatch.setattr(
+        judgement, "synthetic_risk", lambda one, again, other, **_: seen.extend([one, again, other])
+    )
+    made.risk()
+    return [file.frame for file in seen]
+
+
+def test_attacks_see_all_files_and_no_person_in_both_halves(monkeypatch):
+    rng = np.random.default_rng(6)
+    own = rng.permutation(300) * 1.5  # tells the person
+    rows = pd.DataFrame({"person": np.repeat(np.arange(300), 2), "own": np.repeat(own, 2)})
+    rows["job"] = rng.choice(["x", "y"], 600)
+    roles = {"person": "identifier", "own": "quasi", "job": "confidential"}
+    data = dc.read(rows, roles=roles, unit="person")
+    made = dc.synthesize(data, dc.CART(tails=0), m=3, rng=Randomness.seeded(1))
+    one, again, other = attacked(monkeypatch, made)
+    assert not set(one["own"]) & set(other["own"])
+    assert len(one) == len(other)
+    assert len(again) == 3 * len(one)
