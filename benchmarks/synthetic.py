@@ -1,7 +1,8 @@
 """Synthetic records: what each method keeps, costs and tells, beside the figures of other tools.
 
 Run with DISCREET_DATA set; prints one line per method, means over seeds. CPU seconds of a call after
-the imports. Parts: methods, folds, splits, orders, large, wide, rows, attacks, moments, coverage.
+the imports. Parts: methods, folds, splits, orders, large, wide, rows, attacks, moments,
+columns, coverage.
 """
 
 from __future__ import annotations
@@ -304,20 +305,60 @@ def attacks(seeds: int, only: str) -> None:
         told(f"{name}: mean; interval above ½ in {above} of {seeds}", *np.mean(found, axis=0))
 
 
+def third(of: pd.DataFrame) -> np.ndarray:
+    scaled = ((of - of.mean()) / of.std()).to_numpy()
+    return np.einsum("ni,nj,nk->ijk", scaled, scaled, scaled) / len(of)
+
+
+def kept_and_linked(part: pd.DataFrame, names: list[str], method: Any) -> list[float]:
+    """Return the error of covariances and third moments, and the share linked by nearest neighbour."""
+    made = dc.synthesize(known(part), method).frame
+    scale = np.sqrt(np.outer(np.diag(part.cov()), np.diag(part.cov())))
+    one, two = (
+        ((f[names] - part[names].mean()) / part[names].std()).to_numpy() for f in (part, made)
+    )
+    apart = ((one[:, None] - two[None]) ** 2).sum(axis=2)
+    before = third(part[names])
+    error = third(made[names]) - before
+    return [
+        float((np.abs(made.cov() - part.cov()) / scale).max().max()),
+        float(np.abs(error).max()),
+        float(np.linalg.norm(error) / np.linalg.norm(before)),
+        float((apart.argmin(axis=1) == np.arange(len(part))).mean()),
+    ]
+
+
+def census() -> pd.DataFrame:
+    return pd.read_csv(folder() / "casc" / "census.csv").astype(float)
+
+
+def columns() -> None:
+    """Print what hybrids keep and link over sets of columns of CASC Census drawn by lot."""
+    every, rng = census(), np.random.default_rng(2)
+    ways: dict[str, Any] = {"alpha=0.5": {"alpha": 0.5}, "k=20": {"k": 20}, "k=50": {"k": 50}}
+    found: dict[str, list[list[float]]] = {name: [] for name in ways}
+    while len(found["k=50"]) < 60:
+        used = [str(name) for name in rng.permutation(every.columns)[:9]]
+        try:
+            for name, way in ways.items():
+                method = dc.Hybrid(used[:6], **way)
+                found[name].append(kept_and_linked(every[used], used[:6], method))
+        except dc.errors.InputError:  # some columns are sums of others, which a mix refuses
+            continue
+    print(
+        "method | covariances off | third moments off at most | relative | linked | fewer than α=.5"
+    )
+    mixed = np.array(found["alpha=0.5"])[:, 3]
+    for name, rows in found.items():
+        table = np.array(rows)
+        told(name, *table.mean(axis=0), f"{int((table[:, 3] < mixed).sum())} of {len(table)}")
+
+
 def moments(seeds: int) -> None:
     """Print what IPSO and hybrids keep of CASC Census, and what large files cost."""
-    frame = pd.read_csv(folder() / "casc" / "census.csv", sep=None, engine="python")
-    frame = frame.select_dtypes("number").astype(float)
-    # Three columns are kept, six are drawn anew. One set of ten that were tried: what a mix links
-    # depends on how much the kept columns explain, and in the other nine it links no more than k=20.
-    part = frame.iloc[:, :9]
+    part = census().iloc[:, :9]
     names = list(part.columns[:6])
-
-    def third(of: pd.DataFrame) -> np.ndarray:
-        scaled = ((of - of.mean()) / of.std()).to_numpy()
-        return np.einsum("ni,nj,nk->ijk", scaled, scaled, scaled) / len(of)
-
-    print("method | covariances off | third moments off at most | linked by nearest neighbour")
+    print("method | covariances off | third moments off at most | relative | linked")
     for kept, method in itertools.product(
         (True, False),
         (
@@ -329,22 +370,8 @@ def moments(seeds: int) -> None:
     ):
         if not kept and isinstance(method, dc.IPSO):
             continue
-        found, before = [], part if kept else part[names]
-        for _ in range(seeds):
-            made = dc.synthesize(known(before), method).frame
-            scale = np.sqrt(np.outer(np.diag(before.cov()), np.diag(before.cov())))
-            one, two = (
-                ((f[names] - part[names].mean()) / part[names].std()).to_numpy()
-                for f in (part, made)
-            )
-            apart = ((one[:, None] - two[None]) ** 2).sum(axis=2)
-            found.append(
-                [
-                    float((np.abs(made.cov() - before.cov()) / scale).max().max()),
-                    float(np.abs(third(made[names]) - third(part[names])).max()),
-                    float((apart.argmin(axis=1) == np.arange(len(part))).mean()),
-                ]
-            )
+        before = part if kept else part[names]
+        found = [kept_and_linked(before, names, method) for _ in range(seeds)]
         mean = np.mean(found, axis=0)
         told(f"{method} ({3 if kept else 0} kept)", f"{mean[0]:.1e}", *mean[1:])
     big = pd.DataFrame(np.random.default_rng(1).normal(size=(100_000, 10)).cumsum(axis=1))
@@ -416,6 +443,7 @@ def main() -> None:
         "rows": lambda: rows(given.only),
         "attacks": lambda: attacks(given.seeds, given.only),
         "moments": lambda: moments(given.seeds),
+        "columns": columns,
         "coverage": coverage,
     }
     parser = argparse.ArgumentParser()

@@ -128,7 +128,7 @@ def synthesize(
             standing = standing_in(memory, charged)
     if spent is not None:  # whether the records fit tells of them: the charge comes first
         chosen.prepare(dataset)
-    fitted = chosen.fit(dataset, rng=rng, progress=progress)
+    fitted = chosen.among(several).fit(dataset, rng=rng, progress=progress)
     size = n if n is not None else fitted.size
     files = tuple(_file(dataset, fitted.draw(size, rng=rng)) for _ in range(several))
     bought = None

@@ -15,10 +15,10 @@ from discreet.data.release import Evidence, Standing
 from discreet.dp.caution import caution
 from discreet.errors import RefusedError
 from discreet.microdata.bought import Bought
-from discreet.microdata.columns import is_number
+from discreet.microdata.columns import Places, is_number
 from discreet.microdata.published import rounded
 from discreet.microdata.release import MicrodataRelease
-from discreet.microdata.synthesizers._base import Budget, Synthesizer
+from discreet.microdata.synthesizers._base import Budget, Synthesizer, owners
 from discreet.randomness import Randomness
 from discreet.report import Rows
 from discreet.verification import Held
@@ -33,6 +33,8 @@ __all__ = ["SyntheticRelease"]
 
 #: Attacks on fewer records tell nothing.
 _FEWEST = 40
+#: Files that are attacked together, at most.
+_ATTACKED = 10
 _UNTOLD = "; what they lost is measured for the curator only"
 #: The same words whatever the count of copies: a page that leaves must not tell it.
 _DRAWN = (
@@ -108,9 +110,12 @@ class SyntheticRelease(MicrodataRelease):
     def _risk(self) -> SyntheticRisk:
         """The attacks, tried on a file that the method makes of one half of the records.
 
-        Both halves are drawn by lot, and the generator is fitted anew: people of the other half are
-        like those in the file in everything but that the generator never saw them.
+        Both halves are drawn by lot, person by person where units are declared, and the generator is
+        fitted anew: people of the other half are like those in the file in everything but that the
+        generator never saw them. As many files are drawn as leave together, up to ten.
         """
+        import pyarrow as pa
+
         from discreet.microdata.judgement import like, linkage_risk, synthetic_risk
 
         rng = self.draws.get("risk") or Randomness.secure()
@@ -118,14 +123,13 @@ class SyntheticRelease(MicrodataRelease):
             return linkage_risk(self.original, self.dataset, rng=rng)
         names = list(self.dataset.columns)
         rows = self.original.arrow()
-        order = rng.permutation(rows.num_rows)
-        half = rows.num_rows // 2
-        one, other = (
-            like(self.original, rows.take(np.sort(part)))
-            for part in (order[:half], order[half : 2 * half])
-        )
-        drawn = self.synthesizer.fit(one, rng=rng).draw(half, rng=rng)
-        again = like(one, drawn.select(names))
+        parts = _halves(owners(self.original), rng)
+        one, other = (like(self.original, rows.take(np.sort(part))) for part in parts)
+        fitted = self.synthesizer.fit(one, rng=rng)
+        files = [
+            fitted.draw(len(one), rng=rng) for _ in range(min(len(self.files) or 1, _ATTACKED))
+        ]
+        again = like(one, pa.concat_tables(files).select(names))
         return synthetic_risk(
             one.select(names), again, other.select(names), remedy=self.remedy, rng=rng
         )
@@ -344,3 +348,15 @@ class SyntheticRelease(MicrodataRelease):
             self.original, self.dataset, self.risk(), self.utility(), self.independent
         )
         return [*parts, *measured]
+
+
+def _halves(owner: Places, rng: Randomness) -> tuple[Places, Places]:
+    """Return two lists of records by lot, of one length, that have no owner in common."""
+    mixed = rng.permutation(owner.size)
+    units, unit = np.unique(owner, return_inverse=True)
+    place = np.empty(units.size, np.int64)
+    place[rng.permutation(units.size)] = np.arange(units.size)
+    inside = place[unit.ravel()[mixed]] < units.size // 2
+    one, other = mixed[inside], mixed[~inside]
+    size = min(one.size, other.size)
+    return one[:size], other[:size]

@@ -245,3 +245,54 @@ def test_numbers_of_records_and_files_are_whole(name, value):
 def test_whole_numbers_of_numpy_count():
     made = dc.synthesize(read(people(100)), dc.CART(), n=np.int64(7), m=np.int32(2))
     assert [len(file) for file in made.sets] == [7, 7]
+
+
+def rows_of_persons():
+    """A person of 300 records is alone in a place, and three of the highest pays are another's."""
+    rng = np.random.default_rng(5)
+    person = np.concatenate([np.repeat(np.arange(600), 3), np.full(300, 600)])
+    rows = pd.DataFrame({"person": person, "place": rng.choice(["x", "y"], person.size)})
+    rows["pay"] = rng.normal(3000, 300, person.size).round()
+    rows.loc[rows.person == 600, ["place", "pay"]] = ["z", 4000.0]
+    rows.loc[rows.person == 7, "pay"] = 900_000.0
+    roles = {"person": "identifier", "place": "quasi", "pay": "confidential"}
+    return rows, dc.read(rows, roles=roles, unit="person")
+
+
+def test_leaves_and_tails_count_persons_and_not_their_records():
+    rows, data = rows_of_persons()
+    made = dc.synthesize(data, dc.CART(min_leaf=50), rng=Randomness.seeded(1)).frame
+    # Five persons' highest pays have the mean of five people, whoever has more records.
+    highest = rows.groupby("person")["pay"].max().nlargest(5)
+    assert made["pay"].max() <= highest.mean() + 1
+    # One person's records are no leaf: records of that place are drawn like others', too.
+    assert (made.loc[made["place"] == "z", "pay"] != 4000).mean() > 0.5
+    once = dc.read(rows.drop(columns="person"), roles={"place": "quasi", "pay": "confidential"})
+    alone = dc.synthesize(once, dc.CART(min_leaf=50), rng=Randomness.seeded(1)).frame
+    assert (alone.loc[alone["place"] == "z", "pay"] == 4000).all()
+
+
+def attacked(monkeypatch, made):
+    """Return the halves and the file that the attacks of a release see."""
+    from discreet.microdata import judgement
+
+    seen = []
+    monkeypatch.setattr(
+        judgement, "synthetic_risk", lambda one, again, other, **_: seen.extend([one, again, other])
+    )
+    made.risk()
+    return [file.frame for file in seen]
+
+
+def test_attacks_see_all_files_and_no_person_in_both_halves(monkeypatch):
+    rng = np.random.default_rng(6)
+    own = rng.permutation(300) * 1.5  # tells the person
+    rows = pd.DataFrame({"person": np.repeat(np.arange(300), 2), "own": np.repeat(own, 2)})
+    rows["job"] = rng.choice(["x", "y"], 600)
+    roles = {"person": "identifier", "own": "quasi", "job": "confidential"}
+    data = dc.read(rows, roles=roles, unit="person")
+    made = dc.synthesize(data, dc.CART(tails=0), m=3, rng=Randomness.seeded(1))
+    one, again, other = attacked(monkeypatch, made)
+    assert not set(one["own"]) & set(other["own"])
+    assert len(one) == len(other)
+    assert len(again) == 3 * len(one)

@@ -10,7 +10,10 @@ import abc
 import dataclasses
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
+
 from discreet.errors import InputError
+from discreet.microdata.columns import Places, codes
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import Member
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
     from discreet.data.dataset import Dataset
 
-__all__ = ["Budget", "Fitted", "Kind", "Synthesizer", "released_columns"]
+__all__ = ["Budget", "Fitted", "Kind", "Synthesizer", "owners", "released_columns"]
 
 #: Which rule combines several synthetic files: see `discreet.microdata.combining`.
 Kind = Literal["simple", "proper", "fully", "partially", "none"]
@@ -83,6 +86,11 @@ class Synthesizer(Member):
         """How many files the method itself asks for; None leaves it to the caller."""
         return None
 
+    def among(self, files: int) -> Synthesizer:
+        """Return the method for each of several files that leave together."""
+        del files
+        return self
+
     def untouched(self, dataset: Dataset) -> tuple[str, ...]:
         """Return the columns that leave as they are."""
         return ()
@@ -112,3 +120,12 @@ def released_columns(dataset: Dataset) -> tuple[str, ...]:
     """Return the columns that a synthetic file has: all but identifiers."""
     hidden = {*dataset.schema.identifiers, dataset.unit}
     return tuple(name for name in dataset.columns if name not in hidden)
+
+
+def owners(dataset: Dataset) -> Places:
+    """Return for each record the number of the unit that owns it; its own where no unit is declared."""
+    if dataset.unit is None:
+        return np.arange(len(dataset))
+    places, _ = codes(dataset.arrow([dataset.unit]).column(0))
+    # A record without an owner counts as one of its own.
+    return np.where(places < 0, places.max(initial=0) + 1 + np.arange(places.size), places)

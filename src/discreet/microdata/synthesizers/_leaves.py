@@ -35,12 +35,15 @@ class Leaves:
     donors: Places
     start: Places
     count: Places
+    #: For each node of the tree the one whose donors it uses; None where each uses its own.
+    into: Places | None = None
 
     def leaf(self, predictors: np.ndarray) -> Places:
         """Return the leaf that each record falls into."""
         if self.tree is None:
             return np.zeros(len(predictors), np.int64)
-        return np.asarray(self.tree.apply(predictors), np.int64)
+        found = np.asarray(self.tree.apply(predictors), np.int64)
+        return found if self.into is None else self.into[found]
 
     def draw(self, predictors: np.ndarray, *, rng: Randomness) -> Places:
         """Return a donor for each record, drawn among those in its leaf."""
@@ -56,9 +59,12 @@ def grow(
     *,
     numeric: bool,
     min_leaf: int,
+    owner: Places | None = None,
     rng: Randomness,
 ) -> Leaves:
     """Return the tree that tells a target from predictors; `rows` are the donors' numbers.
+
+    Where units own several records (`owner`), leaves of fewer units than `min_leaf` are joined.
 
     Splits lower the Gini impurity of categories, or the variance of a number and of whether it lies
     below each of its quantiles: leaves then differ in their whole distribution and not only in their
@@ -84,9 +90,37 @@ def grow(
         .tree_
     )
     leaf = np.asarray(tree.apply(predictors), np.int64)
+    into = None if owner is None else _joined(tree, leaf, owner, min_leaf)
+    leaf = leaf if into is None else into[leaf]
     order = np.argsort(leaf, kind="stable")
     count = np.bincount(leaf, minlength=tree.node_count)
-    return Leaves(tree, rows[order], np.cumsum(count) - count, count)
+    return Leaves(tree, rows[order], np.cumsum(count) - count, count, into)
+
+
+def _joined(tree: Any, leaf: Places, owner: Places, fewest: int) -> Places:
+    """Return for each node the nearest one above it, or itself, whose leaves have enough units each.
+
+    Any: scikit-learn has no annotations.
+    """
+    parent = np.zeros(tree.node_count, np.int64)
+    inner = np.flatnonzero(tree.children_left >= 0)
+    parent[tree.children_left[inner]] = parent[tree.children_right[inner]] = inner
+    into = np.arange(tree.node_count)
+    while True:
+        now = into[leaf]
+        pairs = np.unique(np.stack([now, owner]), axis=1)[0]
+        units = np.bincount(pairs, minlength=tree.node_count)
+        small = np.flatnonzero((units > 0) & (units < fewest))
+        small = small[small > 0]  # the root has all there are
+        if not small.size:
+            return into
+        # A node is numbered before those below it, so that joins travel all the way down.
+        closed = np.zeros(tree.node_count, bool)
+        closed[parent[small]] = True
+        for node in range(1, tree.node_count):
+            above = parent[node]
+            if closed[above] or into[above] != above:
+                into[node] = into[above]
 
 
 def _shape(values: Numbers) -> Numbers:

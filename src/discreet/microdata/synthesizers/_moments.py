@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.microdata.columns import Numbers, codes, is_number, numbers
-from discreet.microdata.synthesizers._base import released_columns
+from discreet.microdata.columns import Numbers, Places, codes, is_number, numbers
+from discreet.microdata.synthesizers._base import owners, released_columns
 from discreet.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -18,7 +18,18 @@ if TYPE_CHECKING:
 
     from discreet.data.dataset import Dataset
 
-__all__ = ["Regressed", "orthogonal", "regressed", "require_numeric", "with_cross_product"]
+__all__ = [
+    "Regressed",
+    "orthogonal",
+    "regressed",
+    "require_numeric",
+    "with_cross_product",
+]
+
+#: Categories of fewer units than this share an indicator.
+_FEW = 5
+#: A unit that has so much of a coefficient's weight decides it alone.
+_ALONE = 0.99
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -79,10 +90,11 @@ def regressed(
     rows = dataset.arrow(released_columns(dataset)).combine_chunks()
     goal = np.stack([_known(rows, name) for name in names], axis=1)
     design = [np.ones(rows.num_rows)]
+    owner = owners(dataset)
     if explain:
         for name in rows.column_names:
             if name not in names:
-                design += _explaining(rows, name)
+                design += _explaining(rows, name, owner)
     kept = np.stack(design, axis=1)
     if rows.num_rows < kept.shape[1] + 2 * len(names) + 1:
         raise InputError(
@@ -94,6 +106,7 @@ def regressed(
     scale = np.maximum(np.abs(kept).max(axis=0), 1e-300)
     left, sizes, _ = np.linalg.svd(kept / scale, full_matrices=False)
     basis = left[:, sizes > 1e-10 * sizes[0]]  # columns that repeat others explain no more
+    _require_shared(basis, owner)
     fitted = basis @ (basis.T @ goal)
     residuals = goal - fitted
     residuals -= basis @ (basis.T @ residuals)
@@ -157,14 +170,42 @@ def _known(rows: pa.Table, name: str) -> Numbers:
     return found
 
 
-def _explaining(rows: pa.Table, name: str) -> list[Numbers]:
-    """Return a kept column as regressors: a number as it is, categories as indicators."""
+def _require_shared(basis: Numbers, owner: Places) -> None:
+    """Raise an InputError where a coefficient is one unit's alone.
+
+    Noise that leaves coefficients as they are is 0 for such a unit's records: they would leave as
+    they came. Its share of a coefficient is the largest eigenvalue of its block of the hat matrix.
+    """
+    share = np.bincount(owner, (basis**2).sum(axis=1))
+    for unit in np.flatnonzero(share > _ALONE):
+        block = basis[owner == unit]
+        if np.linalg.norm(block, 2) ** 2 > _ALONE:
+            raise InputError(
+                "one record alone, or those of one unit, decide a coefficient of the regression on "
+                "the columns kept, so that its values would leave as they are",
+                code="decided-by-one",
+                hint="leave out that record, or make the kept columns coarser, such as by top-coding",
+            )
+
+
+def _explaining(rows: pa.Table, name: str, owner: Places) -> list[Numbers]:
+    """Return a kept column as regressors: a number as it is, categories as indicators.
+
+    Categories of few units share one indicator: that of a single person would tell its values.
+    """
     column = rows.column(name)
     if is_number(column.type):
         found = numbers(column, name=name)
         missing = np.isnan(found)
-        if not missing.any():
-            return [found]
-        return [np.where(missing, 0.0, found), missing.astype(float)]
+        if not missing.any() or missing.all():
+            return [np.where(missing, 0.0, found)]
+        filled = np.where(missing, found[~missing].mean(), found)
+        shared = np.unique(owner[missing]).size >= _FEW
+        return [filled, missing.astype(float)] if shared else [filled]
     places, values = codes(column)
-    return [(places == place).astype(float) for place in range(-1, len(values) - 1)]
+    pairs = np.unique(np.stack([places, owner]), axis=1)[0]
+    many = np.bincount(pairs + 1, minlength=len(values) + 1)
+    rare, others = np.flatnonzero(many < _FEW), np.flatnonzero(many >= _FEW)
+    if 0 < many[rare].sum() < _FEW:  # too few together, too: they join the least of the others
+        others = others[others != others[np.argmin(many[others])]] if others.size else others
+    return [(places == place - 1).astype(float) for place in others]

@@ -128,7 +128,16 @@ class Plan:
             target = np.unique(target, return_inverse=True)[1].ravel()
         orders = [ranks(v, target, rows, numeric=numeric) for v in used]
         seen = _matrix(orders, [v.places[rows] for v in used], rows.size)
-        leaves = grow(seen, target, rows, numeric=numeric, min_leaf=self.min_leaf, rng=rng)
+        owner = self.order[0].owner
+        leaves = grow(
+            seen,
+            target,
+            rows,
+            numeric=numeric,
+            min_leaf=self.min_leaf,
+            owner=None if owner is None else owner[rows],
+            rng=rng,
+        )
         return Stage(orders, leaves)
 
 

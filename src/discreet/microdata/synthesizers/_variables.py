@@ -12,6 +12,7 @@ import numpy as np
 from discreet.data.schema import Type
 from discreet.errors import InputError
 from discreet.microdata.columns import Numbers, Places, codes, is_date, is_number
+from discreet.microdata.synthesizers._base import owners
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +35,8 @@ class Variable:
     places: Places
     #: Whether distances between values mean something.
     numeric: bool
+    #: For each record the number of the unit that owns it; None where each is one unit's only one.
+    owner: Places | None = None
 
     @property
     def width(self) -> int:
@@ -117,6 +120,8 @@ def variables(dataset: Dataset, names: Sequence[str], *, in_order: bool = False)
             hint="give at least as many records as columns, or fewer columns",
         )
     found = []
+    owner = owners(dataset)
+    shared = owner if np.unique(owner).size < owner.size else None
     for name in names:
         places, values = codes(rows.column(name))
         if len(values) == 0:
@@ -129,30 +134,34 @@ def variables(dataset: Dataset, names: Sequence[str], *, in_order: bool = False)
         number = is_number(values.type) or is_date(values.type)
         numeric = number and dataset.schema[name].type is not Type.NOMINAL
         places = np.where(places < 0, len(values), places)
-        found.append(Variable(name, values, places, numeric))
+        found.append(Variable(name, values, places, numeric, shared))
     if in_order:
         return found
     order = np.lexsort([variable.places for variable in reversed(found)])
-    return [dataclasses.replace(v, places=v.places[order]) for v in found]
+    sorted_owner = None if shared is None else shared[order]
+    return [dataclasses.replace(v, places=v.places[order], owner=sorted_owner) for v in found]
 
 
 def folded(variable: Variable, fewest: int) -> Variable:
-    """Return a column of numbers in which no fewer records than this have its extreme values.
+    """Return a column of numbers in which no fewer units than this have its extreme values.
 
-    From each end values are gathered until so many records have one of them, and get their mean; or
-    until a value is met that so many records share, which those beyond it get. What is extreme is
-    then never one person's.
+    From each end values are gathered until so many units have one of them, and get their mean; or
+    until a value is met that so many units share, which those beyond it get. What is extreme is
+    then never one person's, nor that of one who has many records.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not variable.numeric or fewest < 2:
         return variable
-    known = variable.places[variable.places < len(variable.values)]
-    count = np.bincount(known, minlength=len(variable.values))
+    known = variable.places < len(variable.values)
+    own = np.arange(known.size) if variable.owner is None else variable.owner
+    # One record of each unit and value, so that a mean weighs people and not their records.
+    pairs = np.unique(np.stack([variable.places[known], own[known]]), axis=1)
+    count = np.bincount(pairs[0], minlength=len(variable.values))
     scale = variable.scale[:-1].copy()
     for end in (np.arange(scale.size)[::-1], np.arange(scale.size)):
-        many = np.cumsum(count[end])
+        many = _units_so_far(pairs, end)
         last = int(np.argmax(many >= fewest)) if many[-1] >= fewest else end.size - 1
         if count[end[last]] >= fewest:
             scale[end[:last]] = scale[end[last]]
@@ -167,3 +176,12 @@ def folded(variable: Variable, fewest: int) -> Variable:
     places, values = codes(pa.chunked_array([pc.if_else(pa.array(moved), mean, variable.values)]))
     again = np.append(places, len(values))
     return dataclasses.replace(variable, values=values, places=again[variable.places])
+
+
+def _units_so_far(pairs: np.ndarray, end: Places) -> Places:
+    """Return how many units have one of the first values from an end, for each number of values."""
+    rank = np.empty(end.size, np.int64)
+    rank[end] = np.arange(end.size)
+    order = np.argsort(rank[pairs[0]], kind="stable")
+    _, first = np.unique(pairs[1][order], return_index=True)
+    return np.cumsum(np.bincount(rank[pairs[0]][order][first], minlength=end.size))

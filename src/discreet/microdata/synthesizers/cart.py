@@ -51,7 +51,9 @@ class CART(Synthesizer):
     reference: ClassVar[str] = "Reiter, JOS 2005; Nowok, Raab and Dibben, JSS 2016"
 
     min_leaf: int | None = parameter(
-        None, help="records in a leaf at least; 50, and 25 below 10,000 records", low=1
+        None,
+        help="records in a leaf at least, of as many units; 50, and 25 below 10,000 records",
+        low=1,
     )
     visit: tuple[str, ...] | str = parameter(
         (), help="columns in the order they are drawn; 'codes': few values first"
@@ -71,7 +73,7 @@ class CART(Synthesizer):
     proper: bool = parameter(False, help="grow the trees of each file on a bootstrap")
     tails: int = parameter(
         5,
-        help="records at each end of a number that get their mean, so that no extreme value is one "
+        help="records (units, where declared) at each end of a number that get their mean, so that no extreme value is one "
         "person's; 0 keeps extremes",
         low=0,
         high=1_000,

@@ -17,6 +17,7 @@ from discreet.microdata.synthesizers._moments import (
     require_numeric,
     with_cross_product,
 )
+from discreet.microdata.synthesizers._third_moments import chosen, third_moments
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Hybrid"]
 
+#: Draws of each group to choose from; fewer where many groups or records make third moments near.
+_DRAWS, _MOMENTS, _NUMBERS = 64, 4_000, 20_000_000
+
 
 @dataclasses.dataclass(frozen=True)
 class Hybrid(Synthesizer):
@@ -35,9 +39,9 @@ class Hybrid(Synthesizer):
 
     With `alpha` the residuals of the regression on the other columns are mixed: α of the original
     and √(1 − α²) of noise orthogonal to it, with the same covariances; α = 0 is IPSO-C, α = 1 the
-    original. With `k` records are grouped by MDAV, and each group is drawn anew with its own means
-    and covariances (R-microhybrid), which also keeps higher moments nearly. Whole numbers become
-    decimals.
+    original; of several files each has less of it, so that their average has α. With `k` records are grouped by MDAV, and each group is drawn anew with its own means
+    and covariances (R-microhybrid). Of several draws of each group those are taken that keep the third
+    moments of the whole file nearly. Whole numbers become decimals.
 
     Examples
     --------
@@ -88,8 +92,19 @@ class Hybrid(Synthesizer):
             return f"the other columns as they are; means and covariances of {names} exactly"
         return (
             f"the other columns as they are; means and covariances of {names} exactly, overall and "
-            "within each group; higher moments nearly"
+            "within each group; third moments nearly, unless a few records make them"
         )
+
+    def among(self, files: int) -> Hybrid:
+        """Return the mix of each of several files: their average tells as much as one file with `alpha`.
+
+        Noise of m files averages out: with a share of a in each, their mean is a mix with the share
+        a / √(a² + (1 − a²)/m).
+        """
+        if self.alpha is None:
+            return self
+        share = self.alpha / np.sqrt(files * (1 - self.alpha**2) + self.alpha**2)
+        return dataclasses.replace(self, alpha=float(share))
 
     def untouched(self, dataset: Dataset) -> tuple[str, ...]:
         """Return the columns that leave as they are."""
@@ -115,7 +130,7 @@ class _Mixed(Fitted):
     def __init__(self, model: Regressed, alpha: float) -> None:
         self._model, self._alpha = model, alpha
         self.size = model.rows.num_rows
-        self.notes = {}
+        self.notes = {"share of the original in each file": round(alpha, 6)}
 
     def draw(self, n: int, *, rng: Randomness) -> pa.Table:
         """Return the records mixed."""
@@ -149,14 +164,28 @@ class _Grouped(Fitted):
         self.notes = {"groups": int(self._group.max()) + 1}
 
     def draw(self, n: int, *, rng: Randomness) -> pa.Table:
-        """Return every group drawn anew."""
-        found = np.empty_like(self._values)
+        """Return every group drawn anew: of several draws those that keep third moments overall."""
         sizes = np.bincount(self._group)
         order = np.argsort(self._group, kind="stable")
         start = np.cumsum(sizes) - sizes
+        scale = _deviation(self._values)
+        draws = max(1, min(_DRAWS, _MOMENTS // sizes.size, _NUMBERS // self._values.size))
+        places, moments, goal = [], [], 0.0
         for size in np.unique(sizes):  # groups of one size together: thousands of small ones
             rows = order[start[sizes == size][:, None] + np.arange(size)]
-            found[rows] = _again(self._values[rows], rng)
+            groups = self._values[rows]
+            away = groups - groups.mean(axis=1, keepdims=True)
+            goal = goal + third_moments(away / scale).sum(axis=0)
+            drawn = np.stack([_again(away, rng) for _ in range(draws)])
+            places.append((rows, groups - away, drawn))
+            moments.append(np.stack([third_moments(one / scale) for one in drawn], axis=1))
+        pick, sign = chosen(np.concatenate(moments), np.asarray(goal))
+        found, done = np.empty_like(self._values), 0
+        for rows, middle, drawn in places:
+            own = slice(done, done + len(rows))
+            taken = drawn[pick[own], np.arange(len(rows))]
+            found[rows] = middle + sign[own, None, None] * taken
+            done += len(rows)
         return self._model.table(found)
 
 
@@ -165,15 +194,13 @@ def _deviation(values: Numbers) -> Numbers:
     return np.where(found > 0, found, 1.0)
 
 
-def _again(groups: Numbers, rng: Randomness) -> Numbers:
-    """Return groups (group, record, column) with the same means and covariances."""
-    many, size, columns = groups.shape
-    middle = groups.mean(axis=1, keepdims=True)
-    away = groups - middle
+def _again(away: Numbers, rng: Randomness) -> Numbers:
+    """Return groups (group, record, column) around 0 with the same covariances."""
+    many, size, columns = away.shape
     rank = min(size - 1, columns)
     noise = rng.normal(many * size * rank).reshape(many, size, rank)
     noise -= noise.mean(axis=1, keepdims=True)
     basis, _ = np.linalg.qr(noise)
     basis -= basis.mean(axis=1, keepdims=True)
     _, sizes, axes = np.linalg.svd(away, full_matrices=False)
-    return np.asarray(middle + basis @ (sizes[:, :rank, None] * axes[:, :rank]))
+    return np.asarray(basis @ (sizes[:, :rank, None] * axes[:, :rank]))

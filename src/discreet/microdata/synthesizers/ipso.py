@@ -80,7 +80,8 @@ class IPSO(Synthesizer):
         """What protects people."""
         return (
             f"{', '.join(self.confidential)} of the release depend on the original ones through means, "
-            "coefficients and covariances only; the other columns leave as they are, unprotected"
+            "coefficients and covariances only, which a record far from all others in the kept columns "
+            "moves by itself; the other columns leave as they are, unprotected"
         )
 
     def untouched(self, dataset: Dataset) -> tuple[str, ...]:
