@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import shutil
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 
 from discreet.data.dataset import read
 from discreet.errors import DiscreetError, EngineError, InfeasibleError, InputError, RefusedError
+from discreet.protocols.retrieval.asking import Retrieval
 from discreet.protocols.retrieval.schemes.chor import Chor
 from discreet.protocols.retrieval.signing import Publisher
 from discreet.protocols.retrieval.statement import Statement
@@ -44,16 +46,22 @@ def test_rows_are_found_and_absent_ones_are_proven(table, tmp_path, scheme, serv
         assert retrieval.why
 
 
-def test_secondary_keys_with_no_and_many_matches(table, tmp_path):
-    truth = people(300)
+@pytest.mark.parametrize(
+    ("scheme", "servers"), [("dpf", 2), ("chor", 3), ("simple-pir", 1), ("whole-table", 1)]
+)
+def test_secondary_keys_with_no_one_and_many_matches(tmp_path, scheme, servers):
+    truth = people(150)
+    truth.loc[77, "city"] = "REU"
+    table = built(tmp_path, data=truth, secondary={"city": 60}, schemes=("dpf", "simple-pir"))
     with (
-        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, servings),
-        asker(addresses, pins, batch=40) as retrieval,
+        serving([table.folder.parent] * servers, tmp_path) as (addresses, pins, servings),
+        asker(addresses, pins, batch=40, scheme=scheme) as retrieval,
     ):
         asked = []
-        for city in ("TGN", "REU", "nowhere"):
+        for city, many in (("TGN", None), ("REU", 1), ("LLE", None), ("nowhere", 0)):
             found = retrieval.where(city=city)
             expected = truth[truth.city == city]
+            assert many in (None, len(expected))
             assert sorted(found["id"]) == sorted(expected["id"])
             assert found.columns.tolist() == ["id", "name", "city", "pay"]
             asked.append(servings[0].counters.questions)
@@ -72,6 +80,74 @@ def test_frames_come_back_in_the_library_that_is_asked_for(table, tmp_path):
     ):
         assert isinstance(retrieval.get_many([3]), pl.DataFrame)
         assert retrieval.get_many([]).height == 0
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_keys_in_a_series_bring_a_frame_of_its_library(table, tmp_path, library):
+    import polars as pl
+    import pyarrow as pa
+
+    keys = {"pandas": pd.Series([3, 4]), "polars": pl.Series([3, 4]), "pyarrow": pa.array([3, 4])}
+    other = "polars" if library == "pandas" else "pandas"
+    with (
+        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _),
+        asker(addresses, pins, library=other) as retrieval,
+    ):
+        found = retrieval.get_many(keys[library])
+    assert type(found).__module__.startswith(library)
+    assert len(found) == 1
+
+
+def test_files_of_the_folder_say_whom_to_trust(tmp_path, monkeypatch):
+    # What `retrieve build` and `retrieve serve` write there is found without being named.
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RefusedError, match="identifying"):
+        RetrievalTable.build(read(people(20), name="people"), key="id", columns=["name"])
+    assert not list(tmp_path.iterdir())
+    made = read(people(20), name="people", roles={"id": "other", "name": "other"})
+    table = RetrievalTable.build(made, key="id", columns=["name"])
+    place = tmp_path / "certificates"
+    place.mkdir()
+    folder = table.folder.parent
+    assert folder == Path("published/people")
+    with pytest.raises(InputError, match="holds 0 certificates"):
+        Retrieval(["https://a:1", "https://b:1"], table="people")
+    with (
+        serving([folder] * 2, place) as (addresses, pins, _),
+        Retrieval([f"https://{one}" for one in addresses], table="people") as retrieval,
+        # One server behind two addresses has one certificate.
+        Retrieval([addresses[0], addresses[0]], table="people") as doubled,
+    ):
+        assert retrieval.get(10) == {"id": 10, "name": "person 1"}
+        assert {retrieval._pins[n] for n in (0, 1)} == set(pins)
+        with pytest.raises(RefusedError) as caught:
+            doubled.get(10)
+        assert caught.value.code == "wrong-pin"
+    (folder / "publisher.pub").unlink()
+    with pytest.raises(InputError, match="no publisher's key"):
+        Retrieval(addresses, table="people")
+
+
+def test_look_ups_outlive_the_version_they_began_with(tmp_path):
+    # An old version that expired is asked for no longer, without an error.
+    table = built(tmp_path, rows=60, secondary={"city": 40}, expires=0.0)
+    with (
+        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, servings),
+        asker(addresses, pins) as retrieval,
+    ):
+        for look_up in (
+            lambda: retrieval.get(3),
+            lambda: retrieval.get_many([3, 10]),
+            lambda: retrieval.where(city="TGN"),
+        ):
+            assert look_up() is not None
+            before = retrieval.statement.version
+            table = table.update(people(60).head(1), publisher=PUBLISHER)
+            for one in servings:
+                one.look(force=True)
+                one.look(force=True)
+            assert look_up() is not None
+            assert retrieval.statement.version == before + 1
 
 
 def test_updates_are_seen_and_the_old_version_is_served_beside(tmp_path):
@@ -259,8 +335,6 @@ def test_batches_that_no_server_answers_are_refused_at_home(batch):
 
 
 def test_a_publisher_who_is_somebody_else_is_refused(table, tmp_path):
-    from discreet.protocols.retrieval.asking import Retrieval
-
     with serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _):
         stranger = Publisher(bytes(32)).reader.public
         with (

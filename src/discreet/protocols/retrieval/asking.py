@@ -6,9 +6,9 @@ import dataclasses
 import hashlib
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,11 +24,20 @@ from discreet.protocols.retrieval.seen_version import SeenVersion
 from discreet.protocols.retrieval.serving import LARGEST_BATCH, MAIN
 from discreet.protocols.retrieval.signing import Reader
 from discreet.protocols.retrieval.statement import ROUNDS, Part, Statement, changes_file, hint_file
+from discreet.protocols.retrieval.trusting import (
+    CERTIFICATES,
+    PUBLIC,
+    PUBLISHED,
+    trusted_pins,
+    trusted_publisher,
+)
 from discreet.protocols.transport import Link, Message, connect, request
 from discreet.protocols.transport.client import raise_error
 from discreet.randomness import Randomness
 
 __all__ = ["Retrieval"]
+
+Found = TypeVar("Found")
 
 #: A statement lists up to 4,096 changed keys for each of its parts.
 _STATEMENT_LIMIT = 16 << 20
@@ -47,9 +56,11 @@ class Retrieval:
     table
         Name of the table.
     pins
-        For each server the pin of its certificate, `sha256:…`.
+        For each server the pin of its certificate, `sha256:…`. By default each must show one of the
+        certificates in `certificates`, no two the same.
     publisher
-        The publisher's key, `ed25519:…`: nothing else is believed.
+        The publisher's key, `ed25519:…`: nothing else is believed. By default that in
+        `published/TABLE/publisher.pub`.
     scheme
         How to ask; by default what suits the number of servers and the size of the table.
     batch
@@ -65,8 +76,8 @@ class Retrieval:
         servers: Sequence[str],
         *,
         table: str,
-        pins: Sequence[str],
-        publisher: str,
+        pins: Sequence[str] | None = None,
+        publisher: str | None = None,
         scheme: Scheme | str = "auto",
         batch: int = 16,
         library: str = "pandas",
@@ -79,13 +90,14 @@ class Retrieval:
                 code="retrieval-batch",
                 hint="write batch=16",
             )
-        if len(pins) != len(servers) or not servers:
+        trusted = trusted_pins(Path(CERTIFICATES), len(servers)) if pins is None else ()
+        if not servers or (pins is not None and len(pins) != len(servers)):
             raise InputError(
-                f"{len(servers)} servers have {len(pins)} pins",
+                f"{len(servers)} servers have {len(pins or ())} pins",
                 code="retrieval-pins",
                 hint="give the pin of each server's certificate, in the same order",
             )
-        if len(set(pins)) != len(pins):
+        if pins is not None and len(set(pins)) != len(pins):
             raise InputError(
                 "two servers have one certificate, so they are one server",
                 code="retrieval-pins",
@@ -93,7 +105,11 @@ class Retrieval:
             )
         self.servers = tuple(servers)
         self.table = table
-        self._pins = tuple(pins)
+        #: The pin of each server, once it is known, and pins that others may have.
+        self._pins = dict(enumerate(pins or ()))
+        self._trusted = trusted
+        if publisher is None:
+            publisher = trusted_publisher(Path(PUBLISHED) / table / PUBLIC)
         self._reader = Reader(publisher)
         self._wanted = scheme
         self._batch = batch
@@ -117,26 +133,37 @@ class Retrieval:
 
         Any: of the key's type.
         """
-        state, part = self._prepared("main")
-        wanted = key_of(key, part.kind, part.column)
-        (value,) = self._fetch(part, [wanted], 1)
-        return None if value is None else self._row(state, wanted, value)
+
+        def found() -> dict[str, Any] | None:
+            state, part = self._prepared("main")
+            wanted = key_of(key, part.kind, part.column)
+            (value,) = self._fetch(part, [wanted], 1)
+            return None if value is None else self._row(state, wanted, value)
+
+        return _again_if_gone(found)
 
     def get_many(self, keys: Sequence[Any]) -> Any:
         """Return the rows of keys as a frame; keys that are proven absent have no row.
 
-        Questions travel in messages of a fixed size, filled up with questions about nothing. Any:
-        keys, and a frame of the chosen library.
+        Questions travel in messages of a fixed size, filled up with questions about nothing. Keys in
+        a series of pandas or polars or an array of pyarrow bring a frame of that library. Any: keys,
+        and a frame of the chosen library.
         """
-        state, part = self._prepared("main")
-        wanted = [key_of(key, part.kind, part.column) for key in keys]
-        values = self._fetch(part, wanted, max(-(-len(wanted) // self._batch), 1) * self._batch)
-        rows = [
-            self._row(state, key, value)
-            for key, value in zip(wanted, values, strict=True)
-            if value is not None
-        ]
-        return self._frame(state, rows)
+        library = type(keys).__module__.partition(".")[0]
+        listed = keys.to_pylist() if library == "pyarrow" else list(keys)  # type: ignore[attr-defined]  # an array of it
+
+        def found() -> Any:
+            state, part = self._prepared("main")
+            wanted = [key_of(key, part.kind, part.column) for key in listed]
+            values = self._fetch(part, wanted, max(-(-len(wanted) // self._batch), 1) * self._batch)
+            rows = [
+                self._row(state, key, value)
+                for key, value in zip(wanted, values, strict=True)
+                if value is not None
+            ]
+            return self._frame(state, rows, library)
+
+        return _again_if_gone(found)
 
     def where(self, **condition: Any) -> Any:
         """Return the rows with a value of a secondary key as a frame.
@@ -151,6 +178,9 @@ class Retrieval:
                 hint="write where(city='TGN')",
             )
         ((column, value),) = condition.items()
+        return _again_if_gone(lambda: self._where(column, value))
+
+    def _where(self, column: str, value: Any) -> Any:
         state, part = self._prepared(None, column)
         wanted = key_of(value, part.kind, part.column)
         failed: DiscreetError | None = None
@@ -194,13 +224,14 @@ class Retrieval:
             for (name, kind), one in zip(state.columns, [key, *value], strict=True)
         }
 
-    def _frame(self, state: Statement, rows: Sequence[Mapping[str, Any]]) -> Any:
+    def _frame(self, state: Statement, rows: Sequence[Mapping[str, Any]], library: str = "") -> Any:
         types = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
         types |= {"text": pa.string(), "date": pa.date32(), "time": pa.timestamp("us")}
         columns = {}
         for name, kind in state.columns:
             columns[name] = pa.array([row[name] for row in rows], types.get(kind))
-        return to_library(pa.table(columns), self._library)
+        known = library in ("pandas", "polars", "pyarrow")
+        return to_library(pa.table(columns), library if known else self._library)
 
     def _link(self, server: int) -> Link:
         now = time.monotonic()
@@ -208,13 +239,24 @@ class Retrieval:
             self._drop(server)
         self._used[server] = now
         if server not in self._links:
-            self._links[server] = connect(
-                self.servers[server],
-                pin=self._pins[server],
-                peer=self.servers[server],
-                time_limit=self._time_limit,
-            )
+            self._links[server] = self._connected(server)
         return self._links[server]
+
+    def _connected(self, server: int) -> Link:
+        """Connect to a server, which must show its certificate or one that no other has shown."""
+        known = self._pins.get(server)
+        free = [pin for pin in self._trusted if pin not in self._pins.values()]
+        address, refused = self.servers[server], None
+        for pin in free if known is None else [known]:
+            try:
+                link = connect(address, pin=pin, peer=address, time_limit=self._time_limit)
+            except RefusedError as error:  # another certificate: perhaps the next one
+                refused = error
+            else:
+                self._pins[server] = pin
+                return link
+        assert refused is not None  # there are as many certificates as servers
+        raise refused
 
     def _request(
         self, server: int, label: str, fields: Mapping[str, Any], *, limit: int
@@ -476,6 +518,19 @@ class _Told:
 
     sums: dict[str, bytes] = dataclasses.field(default_factory=dict)
     beside: dict[int, bytes] = dataclasses.field(default_factory=dict)
+
+
+def _again_if_gone(look_up: Callable[[], Found]) -> Found:
+    """Look up, once more if the servers meanwhile dropped the version that was asked.
+
+    That they say so depends on nothing that the client wants, and all questions are drawn anew.
+    """
+    try:
+        return look_up()
+    except InputError as error:
+        if error.code != "unknown-version":
+            raise
+    return look_up()
 
 
 def _is_file(content: bytes, digest: str, size: int) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from discreet.data.atomic import atomic_directory, working_folder
-from discreet.data.dataset import Dataset, as_dataset
+from discreet.data.dataset import Dataset
 from discreet.data.schema import Role
 from discreet.errors import InputError, RefusedError, nearest
 from discreet.protocols.retrieval.digests import salt_of
@@ -30,7 +30,7 @@ PLACES = 4096
 
 
 def build(
-    data: Any,
+    dataset: Dataset,
     *,
     key: str,
     folder: Path,
@@ -38,18 +38,15 @@ def build(
     columns: Sequence[str] | None,
     secondary: dict[str, int],
     schemes: tuple[str, ...],
-    publishable: bool,
     name: str | None,
     width: int | None,
     places: int | None,
     layout: Layout,
     expires: float | None,
 ) -> Published:
-    """Publish a dataset: see `RetrievalTable.build`. Any: every library has its own frame."""
+    """Publish a dataset: see `RetrievalTable.build`."""
     _require_options(places, layout, expires)
-    dataset = data if isinstance(data, Dataset) else as_dataset(data)
     names = chosen_columns(dataset, key, columns, secondary)
-    require_publishable(dataset, names, publishable=publishable)
     arithmetics = _arithmetics(schemes)
     version = max(versions(folder), default=0) + 1
     with (
