@@ -392,6 +392,42 @@ def test_wrong_messages_are_refused(table, tmp_path, label, fields, body):
         one.answer("", Message(label, fields, body))
 
 
+def test_fetching_everything_is_answered_once_from_memory_that_is_there(table):
+    from discreet.protocols.retrieval.serving import Serving
+
+    one = Serving({"people": table.folder.parent})
+    fields = {"t": "people", "v": 1, "s": "whole-table", "r": 1}
+    with pytest.raises(InputError, match="1 to 1 questions"):
+        one.answer("", Message("ask", {**fields, "n": 64}))
+    for turn in (0, 1):
+        answers = [one.answer("", Message("ask", {**fields, "r": turn})).body for _ in range(2)]
+        # Strangers who do not read their answers hold no copies of the table.
+        assert answers[0] is answers[1]
+        assert answers[0].readonly
+
+
+def test_everything_is_fetched_once_for_many_keys(table, tmp_path):
+    with (
+        serving([table.folder.parent], tmp_path) as (addresses, pins, servings),
+        asker(addresses, pins, scheme="whole-table", batch=2) as retrieval,
+    ):
+        assert retrieval.get_many([3, 4, 10, 17, 24])["id"].tolist() == [3, 10, 17, 24]
+        assert servings[0].counters.questions == 2  # one in each round
+        assert len(retrieval.where(city="TGN")) > 10
+        assert servings[0].counters.questions == 6
+
+
+def test_a_lost_connection_is_made_anew(table, tmp_path):
+    # A server that has to make room ends connections; users notice nothing.
+    with (
+        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _),
+        asker(addresses, pins) as retrieval,
+    ):
+        assert retrieval.get(3)
+        retrieval._links[1].abort()
+        assert retrieval.get(10)
+
+
 def test_too_many_questions_are_refused(table, tmp_path):
     with (
         serving([table.folder.parent] * 2, tmp_path, rate=0.01) as (addresses, pins, servings),
@@ -488,6 +524,28 @@ def test_missing_values_and_other_kinds_come_back(tmp_path):
         assert retrieval.get_many(["x" * 70, "a"]).num_rows == 2
         with pytest.raises(InputError, match="is not a key"):
             retrieval.get(5)
+
+
+def test_negative_zero_is_zero(tmp_path):
+    frame = pd.DataFrame({"id": [1, 2], "v": [-0.0, 1.0]})
+    table = built(tmp_path, data=frame, secondary={"v": 2})
+    with (
+        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _),
+        asker(addresses, pins) as retrieval,
+    ):
+        for zero in (0, 0.0, -0.0, "-0.0", "0"):
+            assert retrieval.where(v=zero)["id"].tolist() == [1]
+        with pytest.raises(InputError, match="is not a key"):
+            retrieval.where(v=float("nan"))
+
+
+def test_keys_that_are_not_there_cannot_be_deleted(tmp_path):
+    table = built(tmp_path, rows=20)
+    with pytest.raises(InputError, match="no key 4 to delete"):
+        table.update(deleted=[3, 4], publisher=PUBLISHER)
+    second = table.update(deleted=[3], publisher=PUBLISHER)
+    with pytest.raises(InputError, match="no key 3 to delete"):
+        second.update(deleted=[3], publisher=PUBLISHER)
 
 
 def test_one_row_is_a_table(tmp_path):

@@ -408,7 +408,8 @@ class Retrieval:
         self, state: Statement, part: Part, targets: Sequence[Target], turn: int
     ) -> list[_Told]:
         """Send the messages of a round, and return what is told for each target."""
-        step = min(self._batch, len(targets))
+        # Who fetches everything fetches it once, for however many keys.
+        step = len(targets) if self.scheme.sends_block else min(self._batch, len(targets))
         told: list[_Told] = []
         for start in range(0, len(targets), step):
             told += self._exchange(state, part, targets[start : start + step], turn)
@@ -433,31 +434,32 @@ class Retrieval:
         fields = {"t": self.table, "v": state.version, "s": self.scheme.name, "r": turn}
         if part.name != MAIN:
             fields["p"] = part.name
-        if len(targets) > 1:
-            fields["n"] = len(targets)
+        many = 1 if self.scheme.sends_block else len(targets)
+        if many > 1:
+            fields["n"] = many
         bodies = [
-            b"".join(one[block].questions[server] for one in asked for block in blocks)
+            b"".join(one[block].questions[server] for one in asked[:many] for block in blocks)
             for server in range(self.scheme.parties)
         ]
         size = sum(self.scheme.answer_size(shapes[block]) for block in blocks)
-        replies = self._all(fields, bodies, size * len(targets))
-        found = []
-        for number, one in enumerate(asked):
-            told, start = _Told(), number * size
-            for block in blocks:
-                end = start + self.scheme.answer_size(shapes[block])
-                parts = [reply[start:end] for reply in replies]
+        replies = self._all(fields, bodies, size * many)
+        found = [_Told() for _ in targets]
+        start = 0
+        for block in blocks:
+            end = start + self.scheme.answer_size(shapes[block])
+            file = part.file(block, self.scheme.arithmetic, state.base, state.version)
+            is_whole = not self.scheme.sends_block or all(
+                _is_file(reply[start:end], *state.files[file]) for reply in replies
+            )
+            for number, one in enumerate(asked):
+                told, first = found[number], number * size if many > 1 else 0
+                parts = [reply[first + start : first + end] for reply in replies]
                 given = (shapes[block], one[block], parts, publics[block])
                 told.sums[block] = self.scheme.read(*given)
                 told.beside.update(self.scheme.beside(*given))
-                file = part.file(block, self.scheme.arithmetic, state.base, state.version)
-                is_right = self.scheme.is_untouched(*given) and (
-                    not self.scheme.sends_block or _is_file(parts[0], *state.files[file])
-                )
-                if not is_right:
+                if not (is_whole and self.scheme.is_untouched(*given)):
                     told.sums[block] = bytes(shapes[block].width)  # which nobody signed
-                start = end
-            found.append(told)
+            start = end
         return found
 
     def _all(self, fields: Mapping[str, Any], bodies: Sequence[bytes], size: int) -> list[bytes]:
@@ -521,14 +523,14 @@ class _Told:
 
 
 def _again_if_gone(look_up: Callable[[], Found]) -> Found:
-    """Look up, once more if the servers meanwhile dropped the version that was asked.
+    """Look up, once more if the servers meanwhile dropped the version or the connection.
 
-    That they say so depends on nothing that the client wants, and all questions are drawn anew.
+    That they do depends on nothing that the client wants, and all questions are drawn anew.
     """
     try:
         return look_up()
-    except InputError as error:
-        if error.code != "unknown-version":
+    except (InputError, EngineError) as error:
+        if error.code not in ("unknown-version", "party-gone"):
             raise
     return look_up()
 

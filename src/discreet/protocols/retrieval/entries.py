@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -58,7 +59,7 @@ def _plain(value: Cell, kind: str) -> Cell:
     if value is None:
         return None
     if kind == "number":
-        return float(value)
+        return float(value) + 0.0  # negative zero is zero
     if kind == "decimal":
         return format(value.normalize(), "f")
     return value.isoformat()
@@ -83,14 +84,14 @@ def decode_value(value: Cell, kind: str) -> Cell:
 def key_of(value: Cell, kind: str, column: str) -> Cell:
     """Return a key as it is published, from what a caller or a command line gives.
 
-    >>> key_of("17", "integer", "id"), key_of("17", "text", "code")
-    (17, '17')
+    >>> key_of("17", "integer", "id"), key_of("17", "text", "code"), key_of("-0", "number", "x")
+    (17, '17', 0.0)
     """
     try:
         if kind == "integer" and not isinstance(value, bool) and int(value) == float(value):
             return int(value)
-        if kind == "number" and not isinstance(value, bool):
-            return float(value)
+        if kind == "number" and not isinstance(value, bool) and not math.isnan(float(value)):
+            return float(value) + 0.0
         if kind == "boolean" and str(value).lower() in ("true", "false"):
             return str(value).lower() == "true"
         if kind == "text" and isinstance(value, str):
