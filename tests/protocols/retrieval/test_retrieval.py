@@ -539,6 +539,63 @@ def test_negative_zero_is_zero(tmp_path):
             retrieval.where(v=float("nan"))
 
 
+def test_every_key_is_found_in_whatever_form_it_was_written(tmp_path):
+    import datetime
+    import decimal
+
+    import pyarrow as pa
+
+    zone = datetime.timezone(datetime.timedelta(hours=1))
+    at = datetime.datetime.fromisoformat("2020-01-01T12:30:00.000005")
+    long = decimal.Decimal("12345678901234567890123456789012.345678")
+    rows = pa.table(
+        {
+            "id": [2**53 + 1, 1729384756102938475],
+            "text": ["e\u0301", "x"],
+            "instant": pa.array([at.replace(tzinfo=zone), None], pa.timestamp("us", tz="+01:00")),
+            "time": pa.array([at, None], pa.timestamp("ns")),
+            "price": pa.array([long, None], pa.decimal128(38, 6)),
+        }
+    )
+    columns = {"text": 2, "instant": 2, "time": 2, "price": 2}
+    table = built(tmp_path, data=rows, secondary=columns)
+    with (
+        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _),
+        asker(addresses, pins, library="pyarrow") as retrieval,
+    ):
+        for key in (2**53 + 1, str(2**53 + 1), np.int64(2**53 + 1), decimal.Decimal(2**53 + 1)):
+            assert retrieval.get(key)["id"] == 2**53 + 1
+        assert retrieval.get("1729384756102938475")["text"] == "x"
+        for wrong in (1.5, "1.5", "nan", "inf", "1e999999999", True, None):
+            with pytest.raises(InputError, match="is not a key"):
+                retrieval.get(wrong)
+        forms = {
+            "text": ["é", "e\u0301"],
+            "instant": [
+                at.replace(tzinfo=zone),
+                pd.Timestamp(at, tz=zone),
+                "2020-01-01T12:30:00.000005+01:00",
+                "2020-01-01 11:30:00.000005+00:00",
+            ],
+            "time": [at, pd.Timestamp(at), "2020-01-01T12:30:00.000005"],
+            "price": [long, str(long)],
+        }
+        for column, values in forms.items():
+            for value in values:
+                (found,) = retrieval.where(**{column: value}).to_pylist()
+                assert (found["instant"], found["price"]) == (at.replace(tzinfo=zone), long)
+        # A time without a zone is none of a column with zones, nor the other way round.
+        for column, other in (("instant", "time"), ("time", "instant")):
+            with pytest.raises(InputError, match="is not a key"):
+                retrieval.where(**{column: forms[other][0]})
+
+
+def test_nanoseconds_are_refused_where_they_would_be_lost(tmp_path):
+    frame = pd.DataFrame({"id": [1], "at": [pd.Timestamp("2020-01-01 00:00:00.000000007")]})
+    with pytest.raises(InputError, match="nanoseconds"):
+        built(tmp_path, data=frame)
+
+
 def test_keys_that_are_not_there_cannot_be_deleted(tmp_path):
     table = built(tmp_path, rows=20)
     with pytest.raises(InputError, match="no key 4 to delete"):

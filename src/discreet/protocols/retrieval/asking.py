@@ -227,6 +227,7 @@ class Retrieval:
     def _frame(self, state: Statement, rows: Sequence[Mapping[str, Any]], library: str = "") -> Any:
         types = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
         types |= {"text": pa.string(), "date": pa.date32(), "time": pa.timestamp("us")}
+        types["instant"] = pa.timestamp("us", tz="UTC")
         columns = {}
         for name, kind in state.columns:
             columns[name] = pa.array([row[name] for row in rows], types.get(kind))
