@@ -215,6 +215,42 @@ def test_a_spoiled_answer_fails_alike_for_present_and_absent_keys(tmp_path, sche
         assert failure.value.code == "bad-answer"
 
 
+class Traced(Home):
+    """Notes every function that the user runs between the first answers and the second message."""
+
+    calls: list
+
+    def _all(self, fields, bodies, size):
+        sys.setprofile(None)
+        found = super()._all(fields, bodies, size)
+        self.calls = []
+        if fields["r"] == 0:
+            sys.setprofile(self._note)
+        else:
+            self.calls, self.between = [], self._before
+        self._before = self.calls
+        return found
+
+    def _note(self, frame, event, _):
+        if event == "call":
+            self.calls.append(frame.f_code.co_name)
+
+
+@pytest.mark.parametrize("scheme", [DPF(), Chor(), SimplePIR()], ids=str)
+def test_a_user_does_the_same_whatever_the_first_answers_say(tmp_path, scheme):
+    # A server with a clock saw the second message leave later for keys that are not there.
+    table = built(tmp_path, rows=200, schemes=(scheme.name,), places=64)
+    table = table.update(people(200)[:20].assign(name="new"), deleted=[150], publisher=PUBLISHER)
+    home = Traced(table, scheme)
+    home.get(3)
+    traces = {}
+    for key in (3, 150, 3 + 7 * 100, 3 + 7 * 101, 4, 11, 10**9):
+        home.get(key)
+        traces[key] = home.between
+    assert len(traces[3]) > 20
+    assert all(trace == traces[3] for trace in traces.values())
+
+
 LIED_TO = [DPF(), Chor(servers=3), SimplePIR(), WholeTable()]
 
 

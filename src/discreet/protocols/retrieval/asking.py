@@ -44,6 +44,9 @@ _STATEMENT_LIMIT = 16 << 20
 _PIECE = 8 << 20
 #: Seconds after which a connection is made anew: servers end those that are silent for 300.
 _IDLE = 240.0
+#: Seconds between answers and the next message, for each question and once more: longer than a client
+#: takes to check them, which could tell a server what they said.
+_PAUSE = 0.002
 
 
 class Retrieval:
@@ -116,6 +119,8 @@ class Retrieval:
         self._library = library
         self._time_limit = time_limit
         self._links: dict[int, Link] = {}
+        #: When the next message may leave.
+        self._next = 0.0
         self._used: dict[int, float] = {}
         self._rng = Randomness.secure()
         self._hints: dict[tuple[str, str], _Hint] = {}
@@ -192,6 +197,8 @@ class Retrieval:
             failed = error
         main = state.part("main")
         many = -(-part.limit // self._batch) * self._batch
+        # Time enough for as many keys as there may be.
+        self._next = time.monotonic() + _PAUSE * (1 + many)
         values = self._fetch(main, keys, many)
         if failed is not None:
             raise failed
@@ -379,22 +386,24 @@ class Retrieval:
         """Fetch keys with exactly so many questions; return the proven value of each.
 
         Two rounds of messages: whether there are such keys, then an entry for each, a decoy's if there
-        is none. What a server sees next never depends on whether its answers were right, and all of
-        them are checked, those to questions about nothing too.
+        is none. What a server sees next, and when, never depends on what its answers said or whether they
+        were right, and all of them are checked, those to questions about nothing too.
         """
         state = self._state
         assert state is not None
         arithmetic = self.scheme.arithmetic
         fill = [secrets.token_hex(16) for _ in range(many - len(keys))]
         targets = [find(part, key, arithmetic, self._rng) for key in [*keys, *fill]]
+        assert part.decoys  # others are refused when the statement is read
+        decoys = [find(part, part.decoys[0], arithmetic, self._rng) for _ in targets]
         told = self._turn(state, part, targets, 0)
         standings = [
             is_proven(state, part, target, found.sums, self._reader)
             for target, found in zip(targets, told, strict=True)
         ]
         aims = [
-            aimed(part, target, standing, arithmetic, self._rng)
-            for target, standing in zip(targets, standings, strict=True)
+            aimed(target, standing, decoy, arithmetic)
+            for target, standing, decoy in zip(targets, standings, decoys, strict=True)
         ]
         told = self._turn(state, part, aims, 1)
         values = [
@@ -443,7 +452,9 @@ class Retrieval:
             for server in range(self.scheme.parties)
         ]
         size = sum(self.scheme.answer_size(shapes[block]) for block in blocks)
+        self._wait()
         replies = self._all(fields, bodies, size * many)
+        self._next = time.monotonic() + _PAUSE * (1 + len(targets))
         found = [_Told() for _ in targets]
         start = 0
         for block in blocks:
@@ -462,6 +473,10 @@ class Retrieval:
                     told.sums[block] = bytes(shapes[block].width)  # which nobody signed
             start = end
         return found
+
+    def _wait(self) -> None:
+        """Let the same time pass between answers and the next message, whatever they said."""
+        time.sleep(max(self._next - time.monotonic(), 0.0))
 
     def _all(self, fields: Mapping[str, Any], bodies: Sequence[bytes], size: int) -> list[bytes]:
         """Send every server its message, then await all answers."""
