@@ -1,6 +1,7 @@
 """`discreet retrieve` and `discreet search` from the command line."""
 
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -96,6 +97,12 @@ def test_mistakes_in_the_policy_are_named(policy):
         serve_tables(loaded.retrieval, "a", policy.parent)
     with pytest.raises(InputError, match="no table"):
         serve_tables(loaded.retrieval, "c", policy.parent)
+    text = policy.read_text()
+    policy.write_text(
+        re.sub(r'b: "[^"]*"', re.search(r'a: ("[^"]*")', text)[0].replace("a:", "b:"), text)
+    )
+    assert "one address" in str(call("build", policy).exception)
+    policy.write_text(text)
     assert "no table 'drugs'" in str(call("build", policy, "--table", "drugs").exception)
     policy.write_text(policy.read_text().replace("key: id", "keys: id"))
     assert "retrieval-table needs key" in str(call("build", policy).exception)

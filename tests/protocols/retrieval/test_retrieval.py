@@ -428,6 +428,35 @@ def test_a_lost_connection_is_made_anew(table, tmp_path):
         assert retrieval.get(10)
 
 
+def test_strangers_do_not_see_others_look_up_in_the_counts(table, tmp_path):
+    from discreet.protocols.retrieval.serving import Serving
+
+    one = Serving({"people": table.folder.parent})
+    asked = Message("ask", {"t": "people", "v": 1, "s": "whole-table", "r": 1})
+    told = [one.answer("", Message("metrics")).fields]
+    one.answer("", asked)
+    told.append(one.answer("", Message("metrics")).fields)
+    assert told[0] == told[1]
+    one._counted -= 60
+    assert one.answer("", Message("metrics")).fields["questions"] == 1
+
+
+def test_a_build_that_another_one_overtook_says_so(tmp_path, monkeypatch):
+    from discreet.protocols.retrieval import building
+
+    built(tmp_path, rows=5)
+    seen = []
+    plain = building.versions
+    # The first look finds nothing: the other build is not done yet.
+    monkeypatch.setattr(
+        building,
+        "versions",
+        lambda folder: [] if seen.append(1) or len(seen) == 1 else plain(folder),
+    )
+    with pytest.raises(InputError, match="another build published version 1"):
+        built(tmp_path, rows=6)
+
+
 def test_too_many_questions_are_refused(table, tmp_path):
     with (
         serving([table.folder.parent] * 2, tmp_path, rate=0.01) as (addresses, pins, servings),

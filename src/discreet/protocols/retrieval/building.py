@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -50,6 +50,7 @@ def build(
     arithmetics = _arithmetics(schemes)
     version = max(versions(folder), default=0) + 1
     with (
+        _overtaken(folder, version),
         working_folder("discreet-retrieval") as spool,
         atomic_directory(folder / f"v{version}") as stage,
     ):
@@ -94,6 +95,22 @@ def build(
         )
         (stage / STATEMENT).write_bytes(statement.signed(publisher))
     return Published(folder / f"v{version}", statement)
+
+
+@contextlib.contextmanager
+def _overtaken(folder: Path, version: int) -> Iterator[None]:
+    """Say so if somebody else published the same version meanwhile."""
+    try:
+        yield
+    except InputError as error:
+        if error.code == "foreign-files" and version in versions(folder):
+            raise InputError(
+                f"another build published version {version} meanwhile, and this one is not published",
+                code="version-taken",
+                hint="run it again, if its rows are the newer ones",
+                file=folder,
+            ) from error
+        raise
 
 
 def _require_options(places: int | None, layout: str, expires: float | None) -> None:

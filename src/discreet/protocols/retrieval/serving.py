@@ -29,6 +29,8 @@ MAIN = "main"
 LARGEST_BATCH = 64
 #: Seconds between looks for a new version.
 _LOOK = 1.0
+#: Seconds for which the same counts are told.
+_COUNTED = 60.0
 #: Bytes of a hint that one message carries.
 PIECE = 8 << 20
 
@@ -148,6 +150,8 @@ class Serving:
         self._rate, self._burst = rate, float(burst)
         self._tokens, self._filled = float(burst), time.monotonic()
         self.counters = Counters()
+        self._counts: dict[str, Any] = {}
+        self._counted = -_COUNTED
         self.look(force=True)
         for name, folder in self._folders.items():
             if not self._versions[name]:
@@ -307,9 +311,15 @@ class Serving:
         return Message("hint", {}, held[start : start + PIECE].tobytes())
 
     def _metrics(self, message: Message) -> Message:
-        held = [version for table in self._versions.values() for version in list(table.values())]
-        passes = sum(version.passes for version in held)
-        return Message("metrics", {**dataclasses.asdict(self.counters), "passes": passes})
+        """Return what was counted up to the last minute: anybody may ask, and nobody sees who looks up when."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._counted >= _COUNTED:
+                self._counted = now
+                held = [one for table in self._versions.values() for one in list(table.values())]
+                passes = sum(version.passes for version in held)
+                self._counts = {**dataclasses.asdict(self.counters), "passes": passes}
+            return Message("metrics", self._counts)
 
 
 def _one(parts: Sequence[Part], name: Any) -> Part:

@@ -64,7 +64,7 @@ class Vocabulary:
     @classmethod
     def of(cls, counts: Mapping[str, float]) -> Vocabulary:
         """Return a vocabulary from counts."""
-        if not counts or any(not count > 0 for count in counts.values()):
+        if not counts or any(not 0 < count < np.inf for count in counts.values()):
             raise InputError(
                 "a vocabulary needs terms, each with a count above zero",
                 code="vocabulary-counts",

@@ -89,6 +89,12 @@ class RetrievalTableService(Service):
         """Raise an error if columns are missing, or may not be published."""
         names = chosen_columns(dataset, self.key, self.columns, self.secondary)
         require_publishable(dataset, names, publishable=self.publishable)
+        if len(set(self.servers.values())) != len(self.servers):
+            raise InputError(
+                "two servers have one address, so they are one server",
+                code="retrieval-servers",
+                hint="give each server of `servers:` its own host:port",
+            )
 
     def build(self, dataset: Dataset, folder: str | Path = ".", *, name: str) -> RetrievalTable:
         """Publish the records under the next version; the first time, write the publisher's key."""
