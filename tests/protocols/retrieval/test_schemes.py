@@ -90,7 +90,7 @@ def rows_kept(monkeypatch):
     monkeypatch.setattr(simple_pir, "public_rows", kept_rows)
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=4)
 def kept_rows(seed, columns):
     return list(public_rows(seed, columns))
 
