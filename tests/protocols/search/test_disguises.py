@@ -117,6 +117,23 @@ def test_paths_formed_again_name_the_author():
     assert Predecessor().run(seen, members=12, truth=3).succeeded
 
 
+def test_the_predecessor_attack_grows_with_the_paths_that_are_formed():
+    crowd, rng = Crowds(members=12, colluding=3), Randomness.seeded(8)
+    curve = []
+    for paths in (1, 10, 100):
+        hits = 0
+        for trial in range(60):
+            author = trial % 9
+            seen = [crowd.seen(crowd.path(author, rng)) for _ in range(paths)]
+            known = [one for one in seen if one is not None]
+            hits += bool(known) and Predecessor().run(known, members=12, truth=author).succeeded
+        curve.append(hits / 60)
+    # Of the paths that are formed once, about half pass a colluder, who is right in half of them.
+    assert 0.1 < curve[0] < 0.45
+    assert curve[0] < curve[1] < curve[2]
+    assert curve[2] > 0.95
+
+
 @pytest.mark.parametrize("order", [2, 3, 5, 7])
 def test_any_two_users_share_one_space(order):
     spaces = projective_plane(order)
