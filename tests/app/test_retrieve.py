@@ -1,6 +1,7 @@
 """`discreet retrieve` and `discreet search` from the command line."""
 
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -27,7 +28,7 @@ retrieval:
 @pytest.fixture
 def policy(tmp_path):
     (tmp_path / "people.csv").write_text(
-        "id,name,city,pay\n1,Ana,TGN,10\n2,Bo,BCN,20\n3,Cy,TGN,30\n"
+        "id,name,city,pay\n1,Ana,TGN,10\n2,Bo,BCN,20\n3,Cy,TGN,30\n4,,GRO,40\n"
     )
     a, b = free_ports(2)
     file = tmp_path / "policy.yaml"
@@ -42,7 +43,7 @@ def call(*words):
 def test_a_table_is_built_served_asked_and_updated(policy):
     done = call("build", policy)
     assert done.exit_code == 0, done.stderr
-    assert "version 1, 3 rows" in done.stderr
+    assert "version 1, 4 rows" in done.stderr
     assert b"pay" not in (policy.parent / "published/people/v1/statement.bin").read_bytes()
     loaded, _ = permitted_policy(policy)
     servers = [serve_tables(loaded.retrieval, name, policy.parent)[0] for name in "ab"]
@@ -58,6 +59,13 @@ def test_a_table_is_built_served_asked_and_updated(policy):
         assert "proven absent" in absent.stderr
         many = call("get", "TGN", "--where", "city", "--policy", policy, "--json")
         assert [row["id"] for row in json.loads(many.stdout)] == [1, 3]
+        # A missing value is shown alike, however its row is found.
+        assert call("get", 4, "--policy", policy).stdout == "id: 4\nname: –\ncity: GRO\n"
+        assert call("get", "GRO", "--where", "city", "--policy", policy).stdout.endswith(
+            "name: –\ncity: GRO\n"
+        )
+        gone = call("update", policy, "--deleted", 77)
+        assert gone.exception.code == "unknown-key"
         changed = policy.parent / "changed.csv"
         changed.write_text("id,name,city\n1,Ann,BCN\n")
         assert "version 2" in call("update", policy, "--changed", changed).stderr
@@ -89,6 +97,12 @@ def test_mistakes_in_the_policy_are_named(policy):
         serve_tables(loaded.retrieval, "a", policy.parent)
     with pytest.raises(InputError, match="no table"):
         serve_tables(loaded.retrieval, "c", policy.parent)
+    text = policy.read_text()
+    policy.write_text(
+        re.sub(r'b: "[^"]*"', re.search(r'a: ("[^"]*")', text)[0].replace("a:", "b:"), text)
+    )
+    assert "one address" in str(call("build", policy).exception)
+    policy.write_text(text)
     assert "no table 'drugs'" in str(call("build", policy, "--table", "drugs").exception)
     policy.write_text(policy.read_text().replace("key: id", "keys: id"))
     assert "retrieval-table needs key" in str(call("build", policy).exception)

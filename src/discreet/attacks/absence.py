@@ -27,7 +27,8 @@ class Absence(Attack):
 
     name: ClassVar[str] = "absence"
     reference: ClassVar[str] = (
-        "Stokes and Bras-Amorós (2011), On query self-submission in P2P UPIR, PAIS"
+        "Swanson and Stinson (2011), Extended combinatorial constructions for peer-to-peer "
+        "user-private information retrieval"
     )
     attacks: ClassVar[Attacked] = "view"
 

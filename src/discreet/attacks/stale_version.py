@@ -30,7 +30,8 @@ class StaleVersion(Attack):
 
     name: ClassVar[str] = "stale-version"
     reference: ClassVar[str] = (
-        "Samuel, Mathewson, Cappos and Dingledine (2010), Survivable key compromise, CCS"
+        "Samuel, Mathewson, Cappos and Dingledine (2010), Survivable key compromise in software "
+        "update systems, CCS"
     )
     attacks: ClassVar[Attacked] = "view"
 

@@ -15,6 +15,7 @@ from discreet.attacks.timing import Timing
 from discreet.errors import DiscreetError, RefusedError
 from discreet.protocols.retrieval.asking import Retrieval
 from discreet.protocols.retrieval.checking import find
+from discreet.protocols.retrieval.schemes import simple_pir
 from discreet.protocols.retrieval.schemes.chor import Chor
 from discreet.protocols.retrieval.schemes.dpf import DPF
 from discreet.protocols.retrieval.schemes.simple_pir import SimplePIR
@@ -23,21 +24,26 @@ from discreet.protocols.retrieval.serving import Serving
 from discreet.protocols.transport import Message
 from discreet.randomness import Randomness
 from tests.protocols.retrieval.served import PUBLISHER, asker, built, people, serving
+from tests.protocols.retrieval.test_schemes import kept_rows
 from tests.protocols.transport.parties import free_ports
 
 
 class Home(Retrieval):
     """A user whose servers are in this process: the same messages and checks, without a network."""
 
-    def __init__(self, table, scheme):
+    def __init__(self, table, scheme, **options):
         addresses = [f"home:{n + 1}" for n in range(scheme.parties)]
         public = PUBLISHER.reader.public
-        super().__init__(addresses, table="people", pins=addresses, publisher=public, scheme=scheme)
+        options |= {"pins": addresses, "publisher": public, "scheme": scheme}
+        super().__init__(addresses, table="people", **options)
         self.serving = Serving({"people": table.folder.parent}, rate=1e9, burst=10**9)
         #: What becomes of an answer on the way: server, its message, and the answer.
         self.spoil = unspoiled
         #: Everything that the servers were sent.
         self.seen = []
+
+    def _wait(self):
+        pass  # nobody here looks at a clock
 
     def _link(self, server):
         return self._links.setdefault(server, Inside(self, server))
@@ -98,9 +104,10 @@ def test_random_keys_present_and_absent(tmp_path, scheme):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", [DPF(), Chor(), Chor(servers=5), SimplePIR()], ids=str)
-def test_ten_thousand_keys_of_65536(tmp_path, scheme):
+def test_ten_thousand_keys_of_65536(tmp_path, scheme, monkeypatch):
+    monkeypatch.setattr(simple_pir, "public_rows", kept_rows)
     table = built(tmp_path, rows=1 << 16, schemes=(scheme.name,), places=256)
-    right_on(Home(table, scheme), 1 << 16, 10_000)
+    right_on(Home(table, scheme, batch=64), 1 << 16, 10_000)
 
 
 def other_servers(table, scheme):
@@ -133,7 +140,7 @@ def noticed(home, lie, key, others, drawn):
             made = bytearray(body)
             if server == liar:
                 made[drawn.integers(len(made))] ^= int(drawn.integers(1, 256))
-        elif lie == "another row":  # from all servers alike, so that it adds up
+        elif lie in ("another row", "forged absence"):  # from all servers, so that it adds up
             made = others[lie][turn, server]
         else:
             version = 1 if lie == "older" else 2
@@ -167,8 +174,11 @@ def answers_about(home, key):
     return kept
 
 
+LIES = ("a byte", "another row", "a byte", "older", "forged absence", "a byte", "another table")
+
+
 def lies(table, scheme, trials):
-    """Tell so many lies of four kinds; return how many were noticed."""
+    """Tell so many lies of five kinds; return how many were noticed."""
     others = other_servers(table, scheme)
     home, drawn = Home(table, scheme), np.random.default_rng(3)
     # Rows that were changed, rows that were not, and keys that are absent.
@@ -179,10 +189,12 @@ def lies(table, scheme, trials):
     usual = list(home.seen)
     told = caught = 0
     for trial in range(10 * trials):
-        lie = ("a byte", "another row", "a byte", "older", "a byte", "another table")[trial % 6]
+        lie = LIES[trial % len(LIES)]
         key, neighbour = (keys[int(n)] for n in drawn.choice(len(keys), 2, replace=False))
         if lie == "another row":
             others[lie] = answers_about(home, neighbour)
+        elif lie == "forged absence":
+            others[lie] = answers_about(home, 10**9 + trial)
         found = noticed(home, lie, key, others, drawn)
         # What a user sends is the same after a lie as after the truth.
         assert home.seen == usual
@@ -213,6 +225,42 @@ def test_a_spoiled_answer_fails_alike_for_present_and_absent_keys(tmp_path, sche
         with pytest.raises(RefusedError) as failure:
             home.get(key)
         assert failure.value.code == "bad-answer"
+
+
+class Traced(Home):
+    """Notes every function that the user runs between the first answers and the second message."""
+
+    calls: list
+
+    def _all(self, fields, bodies, size):
+        sys.setprofile(None)
+        found = super()._all(fields, bodies, size)
+        self.calls = []
+        if fields["r"] == 0:
+            sys.setprofile(self._note)
+        else:
+            self.calls, self.between = [], self._before
+        self._before = self.calls
+        return found
+
+    def _note(self, frame, event, _):
+        if event == "call":
+            self.calls.append(frame.f_code.co_name)
+
+
+@pytest.mark.parametrize("scheme", [DPF(), Chor(), SimplePIR()], ids=str)
+def test_a_user_does_the_same_whatever_the_first_answers_say(tmp_path, scheme):
+    # A server with a clock saw the second message leave later for keys that are not there.
+    table = built(tmp_path, rows=200, schemes=(scheme.name,), places=64)
+    table = table.update(people(200)[:20].assign(name="new"), deleted=[150], publisher=PUBLISHER)
+    home = Traced(table, scheme)
+    home.get(3)
+    traces = {}
+    for key in (3, 150, 3 + 7 * 100, 3 + 7 * 101, 4, 11, 10**9):
+        home.get(key)
+        traces[key] = home.between
+    assert len(traces[3]) > 20
+    assert all(trace == traces[3] for trace in traces.values())
 
 
 LIED_TO = [DPF(), Chor(servers=3), SimplePIR(), WholeTable()]

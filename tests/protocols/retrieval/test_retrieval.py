@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import shutil
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 
 from discreet.data.dataset import read
 from discreet.errors import DiscreetError, EngineError, InfeasibleError, InputError, RefusedError
+from discreet.protocols.retrieval.asking import Retrieval
 from discreet.protocols.retrieval.schemes.chor import Chor
 from discreet.protocols.retrieval.signing import Publisher
 from discreet.protocols.retrieval.statement import Statement
@@ -44,16 +46,22 @@ def test_rows_are_found_and_absent_ones_are_proven(table, tmp_path, scheme, serv
         assert retrieval.why
 
 
-def test_secondary_keys_with_no_and_many_matches(table, tmp_path):
-    truth = people(300)
+@pytest.mark.parametrize(
+    ("scheme", "servers"), [("dpf", 2), ("chor", 3), ("simple-pir", 1), ("whole-table", 1)]
+)
+def test_secondary_keys_with_no_one_and_many_matches(tmp_path, scheme, servers):
+    truth = people(150)
+    truth.loc[77, "city"] = "REU"
+    table = built(tmp_path, data=truth, secondary={"city": 60}, schemes=("dpf", "simple-pir"))
     with (
-        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, servings),
-        asker(addresses, pins, batch=40) as retrieval,
+        serving([table.folder.parent] * servers, tmp_path) as (addresses, pins, servings),
+        asker(addresses, pins, batch=40, scheme=scheme) as retrieval,
     ):
         asked = []
-        for city in ("TGN", "REU", "nowhere"):
+        for city, many in (("TGN", None), ("REU", 1), ("LLE", None), ("nowhere", 0)):
             found = retrieval.where(city=city)
             expected = truth[truth.city == city]
+            assert many in (None, len(expected))
             assert sorted(found["id"]) == sorted(expected["id"])
             assert found.columns.tolist() == ["id", "name", "city", "pay"]
             asked.append(servings[0].counters.questions)
@@ -72,6 +80,74 @@ def test_frames_come_back_in_the_library_that_is_asked_for(table, tmp_path):
     ):
         assert isinstance(retrieval.get_many([3]), pl.DataFrame)
         assert retrieval.get_many([]).height == 0
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_keys_in_a_series_bring_a_frame_of_its_library(table, tmp_path, library):
+    import polars as pl
+    import pyarrow as pa
+
+    keys = {"pandas": pd.Series([3, 4]), "polars": pl.Series([3, 4]), "pyarrow": pa.array([3, 4])}
+    other = "polars" if library == "pandas" else "pandas"
+    with (
+        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _),
+        asker(addresses, pins, library=other) as retrieval,
+    ):
+        found = retrieval.get_many(keys[library])
+    assert type(found).__module__.startswith(library)
+    assert len(found) == 1
+
+
+def test_files_of_the_folder_say_whom_to_trust(tmp_path, monkeypatch):
+    # What `retrieve build` and `retrieve serve` write there is found without being named.
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RefusedError, match="identifying"):
+        RetrievalTable.build(read(people(20), name="people"), key="id", columns=["name"])
+    assert not list(tmp_path.iterdir())
+    made = read(people(20), name="people", roles={"id": "other", "name": "other"})
+    table = RetrievalTable.build(made, key="id", columns=["name"])
+    place = tmp_path / "certificates"
+    place.mkdir()
+    folder = table.folder.parent
+    assert folder == Path("published/people")
+    with pytest.raises(InputError, match="holds 0 certificates"):
+        Retrieval(["https://a:1", "https://b:1"], table="people")
+    with (
+        serving([folder] * 2, place) as (addresses, pins, _),
+        Retrieval([f"https://{one}" for one in addresses], table="people") as retrieval,
+        # One server behind two addresses has one certificate.
+        Retrieval([addresses[0], addresses[0]], table="people") as doubled,
+    ):
+        assert retrieval.get(10) == {"id": 10, "name": "person 1"}
+        assert {retrieval._pins[n] for n in (0, 1)} == set(pins)
+        with pytest.raises(RefusedError) as caught:
+            doubled.get(10)
+        assert caught.value.code == "wrong-pin"
+    (folder / "publisher.pub").unlink()
+    with pytest.raises(InputError, match="no publisher's key"):
+        Retrieval(addresses, table="people")
+
+
+def test_look_ups_outlive_the_version_they_began_with(tmp_path):
+    # An old version that expired is asked for no longer, without an error.
+    table = built(tmp_path, rows=60, secondary={"city": 40}, expires=0.0)
+    with (
+        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, servings),
+        asker(addresses, pins) as retrieval,
+    ):
+        for look_up in (
+            lambda: retrieval.get(3),
+            lambda: retrieval.get_many([3, 10]),
+            lambda: retrieval.where(city="TGN"),
+        ):
+            assert look_up() is not None
+            before = retrieval.statement.version
+            table = table.update(people(60).head(1), publisher=PUBLISHER)
+            for one in servings:
+                one.look(force=True)
+                one.look(force=True)
+            assert look_up() is not None
+            assert retrieval.statement.version == before + 1
 
 
 def test_updates_are_seen_and_the_old_version_is_served_beside(tmp_path):
@@ -259,8 +335,6 @@ def test_batches_that_no_server_answers_are_refused_at_home(batch):
 
 
 def test_a_publisher_who_is_somebody_else_is_refused(table, tmp_path):
-    from discreet.protocols.retrieval.asking import Retrieval
-
     with serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _):
         stranger = Publisher(bytes(32)).reader.public
         with (
@@ -316,6 +390,71 @@ def test_wrong_messages_are_refused(table, tmp_path, label, fields, body):
         return
     with pytest.raises(DiscreetError):
         one.answer("", Message(label, fields, body))
+
+
+def test_fetching_everything_is_answered_once_from_memory_that_is_there(table):
+    from discreet.protocols.retrieval.serving import Serving
+
+    one = Serving({"people": table.folder.parent})
+    fields = {"t": "people", "v": 1, "s": "whole-table", "r": 1}
+    with pytest.raises(InputError, match="1 to 1 questions"):
+        one.answer("", Message("ask", {**fields, "n": 64}))
+    for turn in (0, 1):
+        answers = [one.answer("", Message("ask", {**fields, "r": turn})).body for _ in range(2)]
+        # Strangers who do not read their answers hold no copies of the table.
+        assert answers[0] is answers[1]
+        assert answers[0].readonly
+
+
+def test_everything_is_fetched_once_for_many_keys(table, tmp_path):
+    with (
+        serving([table.folder.parent], tmp_path) as (addresses, pins, servings),
+        asker(addresses, pins, scheme="whole-table", batch=2) as retrieval,
+    ):
+        assert retrieval.get_many([3, 4, 10, 17, 24])["id"].tolist() == [3, 10, 17, 24]
+        assert servings[0].counters.questions == 2  # one in each round
+        assert len(retrieval.where(city="TGN")) > 10
+        assert servings[0].counters.questions == 6
+
+
+def test_a_lost_connection_is_made_anew(table, tmp_path):
+    # A server that has to make room ends connections; users notice nothing.
+    with (
+        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _),
+        asker(addresses, pins) as retrieval,
+    ):
+        assert retrieval.get(3)
+        retrieval._links[1].abort()
+        assert retrieval.get(10)
+
+
+def test_strangers_do_not_see_others_look_up_in_the_counts(table, tmp_path):
+    from discreet.protocols.retrieval.serving import Serving
+
+    one = Serving({"people": table.folder.parent})
+    asked = Message("ask", {"t": "people", "v": 1, "s": "whole-table", "r": 1})
+    told = [one.answer("", Message("metrics")).fields]
+    one.answer("", asked)
+    told.append(one.answer("", Message("metrics")).fields)
+    assert told[0] == told[1]
+    one._counted -= 60
+    assert one.answer("", Message("metrics")).fields["questions"] == 1
+
+
+def test_a_build_that_another_one_overtook_says_so(tmp_path, monkeypatch):
+    from discreet.protocols.retrieval import building
+
+    built(tmp_path, rows=5)
+    seen = []
+    plain = building.versions
+    # The first look finds nothing: the other build is not done yet.
+    monkeypatch.setattr(
+        building,
+        "versions",
+        lambda folder: [] if seen.append(1) or len(seen) == 1 else plain(folder),
+    )
+    with pytest.raises(InputError, match="another build published version 1"):
+        built(tmp_path, rows=6)
 
 
 def test_too_many_questions_are_refused(table, tmp_path):
@@ -414,6 +553,85 @@ def test_missing_values_and_other_kinds_come_back(tmp_path):
         assert retrieval.get_many(["x" * 70, "a"]).num_rows == 2
         with pytest.raises(InputError, match="is not a key"):
             retrieval.get(5)
+
+
+def test_negative_zero_is_zero(tmp_path):
+    frame = pd.DataFrame({"id": [1, 2], "v": [-0.0, 1.0]})
+    table = built(tmp_path, data=frame, secondary={"v": 2})
+    with (
+        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _),
+        asker(addresses, pins) as retrieval,
+    ):
+        for zero in (0, 0.0, -0.0, "-0.0", "0"):
+            assert retrieval.where(v=zero)["id"].tolist() == [1]
+        with pytest.raises(InputError, match="is not a key"):
+            retrieval.where(v=float("nan"))
+
+
+def test_every_key_is_found_in_whatever_form_it_was_written(tmp_path):
+    import datetime
+    import decimal
+
+    import pyarrow as pa
+
+    zone = datetime.timezone(datetime.timedelta(hours=1))
+    at = datetime.datetime.fromisoformat("2020-01-01T12:30:00.000005")
+    long = decimal.Decimal("12345678901234567890123456789012.345678")
+    rows = pa.table(
+        {
+            "id": [2**53 + 1, 1729384756102938475],
+            "text": ["e\u0301", "x"],
+            "instant": pa.array([at.replace(tzinfo=zone), None], pa.timestamp("us", tz="+01:00")),
+            "time": pa.array([at, None], pa.timestamp("ns")),
+            "price": pa.array([long, None], pa.decimal128(38, 6)),
+        }
+    )
+    columns = {"text": 2, "instant": 2, "time": 2, "price": 2}
+    table = built(tmp_path, data=rows, secondary=columns)
+    with (
+        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _),
+        asker(addresses, pins, library="pyarrow") as retrieval,
+    ):
+        for key in (2**53 + 1, str(2**53 + 1), np.int64(2**53 + 1), decimal.Decimal(2**53 + 1)):
+            assert retrieval.get(key)["id"] == 2**53 + 1
+        assert retrieval.get("1729384756102938475")["text"] == "x"
+        for wrong in (1.5, "1.5", "nan", "inf", "1e999999999", True, None):
+            with pytest.raises(InputError, match="is not a key"):
+                retrieval.get(wrong)
+        forms = {
+            "text": ["é", "e\u0301"],
+            "instant": [
+                at.replace(tzinfo=zone),
+                pd.Timestamp(at, tz=zone),
+                "2020-01-01T12:30:00.000005+01:00",
+                "2020-01-01 11:30:00.000005+00:00",
+            ],
+            "time": [at, pd.Timestamp(at), "2020-01-01T12:30:00.000005"],
+            "price": [long, str(long)],
+        }
+        for column, values in forms.items():
+            for value in values:
+                (found,) = retrieval.where(**{column: value}).to_pylist()
+                assert (found["instant"], found["price"]) == (at.replace(tzinfo=zone), long)
+        # A time without a zone is none of a column with zones, nor the other way round.
+        for column, other in (("instant", "time"), ("time", "instant")):
+            with pytest.raises(InputError, match="is not a key"):
+                retrieval.where(**{column: forms[other][0]})
+
+
+def test_nanoseconds_are_refused_where_they_would_be_lost(tmp_path):
+    frame = pd.DataFrame({"id": [1], "at": [pd.Timestamp("2020-01-01 00:00:00.000000007")]})
+    with pytest.raises(InputError, match="nanoseconds"):
+        built(tmp_path, data=frame)
+
+
+def test_keys_that_are_not_there_cannot_be_deleted(tmp_path):
+    table = built(tmp_path, rows=20)
+    with pytest.raises(InputError, match="no key 4 to delete"):
+        table.update(deleted=[3, 4], publisher=PUBLISHER)
+    second = table.update(deleted=[3], publisher=PUBLISHER)
+    with pytest.raises(InputError, match="no key 3 to delete"):
+        second.update(deleted=[3], publisher=PUBLISHER)
 
 
 def test_one_row_is_a_table(tmp_path):

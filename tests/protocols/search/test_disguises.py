@@ -9,8 +9,9 @@ from discreet.attacks.absence import Absence
 from discreet.attacks.intersection import Intersection
 from discreet.attacks.predecessor import Predecessor
 from discreet.errors import InputError
-from discreet.protocols.search._base import Vocabulary
+from discreet.protocols.search._base import Vocabulary, folded
 from discreet.protocols.search.crowds import Crowds
+from discreet.protocols.search.declaration import read_vocabulary
 from discreet.protocols.search.goopir import Goopir
 from discreet.protocols.search.peers import Peers, projective_plane
 from discreet.protocols.search.track_me_not import TrackMeNot
@@ -42,6 +43,44 @@ def test_every_term_is_in_one_bucket_and_repeating_gains_nothing():
         searches = [set(buckets.disguise(term)) for _ in range(3)]
         assert term in searches[0]
         assert not Intersection().run(searches, truth=term).succeeded
+
+
+def test_spellings_that_an_engine_cannot_tell_apart_are_no_decoys():
+    words = Vocabulary.of(
+        {
+            "HIV": 5,
+            "hiv": 5,
+            "lupus": 9,
+            "Crème": 3,
+            "creme": 3,
+            "hiv-test": 2,
+            "hiv test": 2,
+            "gout": 5,
+        }
+    )
+    buckets = Goopir(cap=0.6, k=2).prepare(words)
+    for number, members in enumerate(buckets.members):
+        forms = {folded(words.terms[place]) for place in members}
+        assert len(forms) >= 2
+        assert buckets.inside(number).max() <= 0.6 * buckets.inside(number).sum()
+    # All spellings are sent together, and any of them asks for all.
+    assert {"HIV", "hiv"} <= set(buckets.disguise("hiv"))
+    assert buckets.disguise(" Hiv ") == buckets.disguise("HIV")
+    with pytest.raises(InputError, match="no bucket hides it"):
+        Goopir(cap=0.5, k=2).prepare(Vocabulary.of({"HIV": 3, "hiv": 3, "gout": 4}))
+
+
+def test_vocabularies_add_up_what_is_listed_twice_and_name_what_is_wrong(tmp_path):
+    file = tmp_path / "words.csv"
+    file.write_text("term,count\nflu,3\ngout,5\nflu,4\n")
+    words = read_vocabulary(file)
+    assert words.terms == ("flu", "gout")
+    assert words.weights[0] == 7 / 12
+    for line in ("qq,abc", ",4"):
+        file.write_text(f"term,count\nflu,3\n{line}\n")
+        with pytest.raises(InputError, match="record 2") as caught:
+            read_vocabulary(file)
+        assert caught.value.code == "vocabulary-counts"
 
 
 def test_fresh_decoys_are_broken_by_two_repeats():
@@ -76,6 +115,23 @@ def test_paths_formed_again_name_the_author():
     crowd, rng = Crowds(members=12, colluding=2), Randomness.seeded(5)
     seen = [one for one in (crowd.seen(crowd.path(3, rng)) for _ in range(1500)) if one is not None]
     assert Predecessor().run(seen, members=12, truth=3).succeeded
+
+
+def test_the_predecessor_attack_grows_with_the_paths_that_are_formed():
+    crowd, rng = Crowds(members=12, colluding=3), Randomness.seeded(8)
+    curve = []
+    for paths in (1, 10, 100):
+        hits = 0
+        for trial in range(60):
+            author = trial % 9
+            seen = [crowd.seen(crowd.path(author, rng)) for _ in range(paths)]
+            known = [one for one in seen if one is not None]
+            hits += bool(known) and Predecessor().run(known, members=12, truth=author).succeeded
+        curve.append(hits / 60)
+    # Of the paths that are formed once, about half pass a colluder, who is right in half of them.
+    assert 0.1 < curve[0] < 0.45
+    assert curve[0] < curve[1] < curve[2]
+    assert curve[2] > 0.95
 
 
 @pytest.mark.parametrize("order", [2, 3, 5, 7])

@@ -251,16 +251,28 @@ def test_the_command_serves_this_machine_alone(tmp_path):
             assert answer["sent"]["terms"] >= 8
             page = urllib.request.urlopen(f"{url}?q=word7", timeout=60).read().decode()
             assert "article" in page
-            for headers in ({"Host": "evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+            loud = json.load(urllib.request.urlopen(f"{url}search?q=%20WORD7", timeout=60))
+            assert loud["documents"] == answer["documents"]
+            for headers in (
+                {"Host": "evil.example"},
+                {"Sec-Fetch-Site": "cross-site"},
+                {"Origin": "https://evil.example"},
+                {"Origin": "null"},
+            ):
                 asked = urllib.request.Request(f"{url}search?q=word7", headers=headers)
                 with pytest.raises(urllib.error.HTTPError) as caught:
                     urllib.request.urlopen(asked, timeout=60)
                 assert caught.value.code == 403
                 caught.value.close()
-            with pytest.raises(urllib.error.HTTPError) as caught:
-                urllib.request.urlopen(f"{url}search?q=unheard", timeout=60)
-            assert json.load(caught.value)["code"] == "term-unknown"
-            caught.value.close()
+            for asked, code in (
+                ("unheard", "term-unknown"),
+                ("", "search-length"),
+                ("x" * 1001, "search-length"),
+            ):
+                with pytest.raises(urllib.error.HTTPError) as caught:
+                    urllib.request.urlopen(f"{url}search?q={asked}", timeout=60)
+                assert json.load(caught.value)["code"] == code
+                caught.value.close()
         finally:
             running.terminate()
             running.wait(60)

@@ -238,6 +238,27 @@ def test_a_server_outlives_fuzzed_frames(known):
             assert request(link, "label", limit=8).label == "ok"
 
 
+@pytest.mark.parametrize("speaks", [True, False])
+def test_silent_strangers_do_not_keep_others_out(known, speaks):
+    server = Server(
+        free_address(),
+        identity=known["a"],
+        clients=None,
+        handle=answer_requests(lambda peer, message: Message("ok"), limit=8),
+        connections=4,
+    )
+    with server, contextlib.ExitStack() as stack:
+        for _ in range(12):
+            if speaks:
+                link = connect(server.address, pin=known["a"].pin, time_limit=5)
+                stack.enter_context(link)
+                assert request(link, "x").label == "ok"
+            else:  # never begins the handshake
+                stack.enter_context(socket.create_connection(address_of(server.address)))
+        with connect(server.address, pin=known["a"].pin, time_limit=5) as link:
+            assert request(link, "x").label == "ok"
+
+
 def test_fuzzed_frames_never_get_through():
     rng = np.random.default_rng(5)
     whole = frame(Message("label", {"a": 1}, b"body"))

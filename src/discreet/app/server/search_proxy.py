@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from html import escape
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import FastAPI, Query, Request
+from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from discreet.app.server.api_page import PAGE_HEADERS
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, InputError
 from discreet.protocols.search.backends import Found
 from discreet.protocols.search.member import SearchMember
 from discreet.protocols.search.proxy import Proxy
@@ -19,7 +19,7 @@ from discreet.protocols.search.proxy import Proxy
 __all__ = ["build_proxy", "serve_proxy"]
 
 _HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
-Term = Annotated[str, Query(min_length=1, max_length=1000)]
+_LONGEST = 1000
 
 
 def build_proxy(proxy: Proxy | SearchMember) -> FastAPI:
@@ -32,6 +32,8 @@ def build_proxy(proxy: Proxy | SearchMember) -> FastAPI:
         # points here, must not search with the reader's proxy.
         host = request.headers.get("host", "").rpartition(":")[0] or request.headers.get("host", "")
         strange = request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+        own = f"http://{request.headers.get('host', '')}"
+        strange |= request.headers.get("origin", own) != own
         if host not in _HOSTS or strange:
             return JSONResponse({"error": "only this machine's own pages may search"}, 403)
         answer: Response = await call_next(request)
@@ -43,8 +45,8 @@ def build_proxy(proxy: Proxy | SearchMember) -> FastAPI:
         return JSONResponse({"error": str(error), "code": error.code}, 400)
 
     @app.get("/search")
-    def search(q: Term) -> JSONResponse:
-        found = proxy.search(q)
+    def search(q: str = "") -> JSONResponse:
+        found = proxy.search(_term(q))
         return JSONResponse(
             {
                 "documents": json.loads(json.dumps(found.documents, default=str)),
@@ -55,13 +57,24 @@ def build_proxy(proxy: Proxy | SearchMember) -> FastAPI:
     @app.get("/", response_class=HTMLResponse)
     def page(q: str = "") -> HTMLResponse:
         try:
-            found = proxy.search(q) if q else None
+            found = proxy.search(_term(q)) if q else None
             said = ""
         except DiscreetError as error:
             found, said = None, str(error)
         return HTMLResponse(_page(q, found, said), headers=PAGE_HEADERS)
 
     return app
+
+
+def _term(given: str) -> str:
+    """Return what is searched for; errors do not repeat it."""
+    if not given.strip() or len(given) > _LONGEST:
+        raise InputError(
+            f"a search has 1 to {_LONGEST} characters",
+            code="search-length",
+            hint="write /search?q=gout",
+        )
+    return given
 
 
 def _page(term: str, found: Found | None, said: str) -> str:

@@ -6,9 +6,9 @@ import dataclasses
 import hashlib
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,17 +24,29 @@ from discreet.protocols.retrieval.seen_version import SeenVersion
 from discreet.protocols.retrieval.serving import LARGEST_BATCH, MAIN
 from discreet.protocols.retrieval.signing import Reader
 from discreet.protocols.retrieval.statement import ROUNDS, Part, Statement, changes_file, hint_file
+from discreet.protocols.retrieval.trusting import (
+    CERTIFICATES,
+    PUBLIC,
+    PUBLISHED,
+    trusted_pins,
+    trusted_publisher,
+)
 from discreet.protocols.transport import Link, Message, connect, request
 from discreet.protocols.transport.client import raise_error
 from discreet.randomness import Randomness
 
 __all__ = ["Retrieval"]
 
+Found = TypeVar("Found")
+
 #: A statement lists up to 4,096 changed keys for each of its parts.
 _STATEMENT_LIMIT = 16 << 20
 _PIECE = 8 << 20
 #: Seconds after which a connection is made anew: servers end those that are silent for 300.
 _IDLE = 240.0
+#: Seconds between answers and the next message, for each question and once more: longer than a client
+#: takes to check them, which could tell a server what they said.
+_PAUSE = 0.002
 
 
 class Retrieval:
@@ -47,9 +59,11 @@ class Retrieval:
     table
         Name of the table.
     pins
-        For each server the pin of its certificate, `sha256:…`.
+        For each server the pin of its certificate, `sha256:…`. By default each must show one of the
+        certificates in `certificates`, no two the same.
     publisher
-        The publisher's key, `ed25519:…`: nothing else is believed.
+        The publisher's key, `ed25519:…`: nothing else is believed. By default that in
+        `published/TABLE/publisher.pub`.
     scheme
         How to ask; by default what suits the number of servers and the size of the table.
     batch
@@ -65,8 +79,8 @@ class Retrieval:
         servers: Sequence[str],
         *,
         table: str,
-        pins: Sequence[str],
-        publisher: str,
+        pins: Sequence[str] | None = None,
+        publisher: str | None = None,
         scheme: Scheme | str = "auto",
         batch: int = 16,
         library: str = "pandas",
@@ -79,13 +93,14 @@ class Retrieval:
                 code="retrieval-batch",
                 hint="write batch=16",
             )
-        if len(pins) != len(servers) or not servers:
+        trusted = trusted_pins(Path(CERTIFICATES), len(servers)) if pins is None else ()
+        if not servers or (pins is not None and len(pins) != len(servers)):
             raise InputError(
-                f"{len(servers)} servers have {len(pins)} pins",
+                f"{len(servers)} servers have {len(pins or ())} pins",
                 code="retrieval-pins",
                 hint="give the pin of each server's certificate, in the same order",
             )
-        if len(set(pins)) != len(pins):
+        if pins is not None and len(set(pins)) != len(pins):
             raise InputError(
                 "two servers have one certificate, so they are one server",
                 code="retrieval-pins",
@@ -93,13 +108,19 @@ class Retrieval:
             )
         self.servers = tuple(servers)
         self.table = table
-        self._pins = tuple(pins)
+        #: The pin of each server, once it is known, and pins that others may have.
+        self._pins = dict(enumerate(pins or ()))
+        self._trusted = trusted
+        if publisher is None:
+            publisher = trusted_publisher(Path(PUBLISHED) / table / PUBLIC)
         self._reader = Reader(publisher)
         self._wanted = scheme
         self._batch = batch
         self._library = library
         self._time_limit = time_limit
         self._links: dict[int, Link] = {}
+        #: When the next message may leave.
+        self._next = 0.0
         self._used: dict[int, float] = {}
         self._rng = Randomness.secure()
         self._hints: dict[tuple[str, str], _Hint] = {}
@@ -117,26 +138,37 @@ class Retrieval:
 
         Any: of the key's type.
         """
-        state, part = self._prepared("main")
-        wanted = key_of(key, part.kind, part.column)
-        (value,) = self._fetch(part, [wanted], 1)
-        return None if value is None else self._row(state, wanted, value)
+
+        def found() -> dict[str, Any] | None:
+            state, part = self._prepared("main")
+            wanted = key_of(key, part.kind, part.column)
+            (value,) = self._fetch(part, [wanted], 1)
+            return None if value is None else self._row(state, wanted, value)
+
+        return _again_if_gone(found)
 
     def get_many(self, keys: Sequence[Any]) -> Any:
         """Return the rows of keys as a frame; keys that are proven absent have no row.
 
-        Questions travel in messages of a fixed size, filled up with questions about nothing. Any:
-        keys, and a frame of the chosen library.
+        Questions travel in messages of a fixed size, filled up with questions about nothing. Keys in
+        a series of pandas or polars or an array of pyarrow bring a frame of that library. Any: keys,
+        and a frame of the chosen library.
         """
-        state, part = self._prepared("main")
-        wanted = [key_of(key, part.kind, part.column) for key in keys]
-        values = self._fetch(part, wanted, max(-(-len(wanted) // self._batch), 1) * self._batch)
-        rows = [
-            self._row(state, key, value)
-            for key, value in zip(wanted, values, strict=True)
-            if value is not None
-        ]
-        return self._frame(state, rows)
+        library = type(keys).__module__.partition(".")[0]
+        listed = keys.to_pylist() if library == "pyarrow" else list(keys)  # type: ignore[attr-defined]  # an array of it
+
+        def found() -> Any:
+            state, part = self._prepared("main")
+            wanted = [key_of(key, part.kind, part.column) for key in listed]
+            values = self._fetch(part, wanted, max(-(-len(wanted) // self._batch), 1) * self._batch)
+            rows = [
+                self._row(state, key, value)
+                for key, value in zip(wanted, values, strict=True)
+                if value is not None
+            ]
+            return self._frame(state, rows, library)
+
+        return _again_if_gone(found)
 
     def where(self, **condition: Any) -> Any:
         """Return the rows with a value of a secondary key as a frame.
@@ -151,6 +183,9 @@ class Retrieval:
                 hint="write where(city='TGN')",
             )
         ((column, value),) = condition.items()
+        return _again_if_gone(lambda: self._where(column, value))
+
+    def _where(self, column: str, value: Any) -> Any:
         state, part = self._prepared(None, column)
         wanted = key_of(value, part.kind, part.column)
         failed: DiscreetError | None = None
@@ -162,6 +197,8 @@ class Retrieval:
             failed = error
         main = state.part("main")
         many = -(-part.limit // self._batch) * self._batch
+        # Time enough for as many keys as there may be.
+        self._next = time.monotonic() + _PAUSE * (1 + many)
         values = self._fetch(main, keys, many)
         if failed is not None:
             raise failed
@@ -194,13 +231,15 @@ class Retrieval:
             for (name, kind), one in zip(state.columns, [key, *value], strict=True)
         }
 
-    def _frame(self, state: Statement, rows: Sequence[Mapping[str, Any]]) -> Any:
+    def _frame(self, state: Statement, rows: Sequence[Mapping[str, Any]], library: str = "") -> Any:
         types = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
         types |= {"text": pa.string(), "date": pa.date32(), "time": pa.timestamp("us")}
+        types["instant"] = pa.timestamp("us", tz="UTC")
         columns = {}
         for name, kind in state.columns:
             columns[name] = pa.array([row[name] for row in rows], types.get(kind))
-        return to_library(pa.table(columns), self._library)
+        known = library in ("pandas", "polars", "pyarrow")
+        return to_library(pa.table(columns), library if known else self._library)
 
     def _link(self, server: int) -> Link:
         now = time.monotonic()
@@ -208,13 +247,24 @@ class Retrieval:
             self._drop(server)
         self._used[server] = now
         if server not in self._links:
-            self._links[server] = connect(
-                self.servers[server],
-                pin=self._pins[server],
-                peer=self.servers[server],
-                time_limit=self._time_limit,
-            )
+            self._links[server] = self._connected(server)
         return self._links[server]
+
+    def _connected(self, server: int) -> Link:
+        """Connect to a server, which must show its certificate or one that no other has shown."""
+        known = self._pins.get(server)
+        free = [pin for pin in self._trusted if pin not in self._pins.values()]
+        address, refused = self.servers[server], None
+        for pin in free if known is None else [known]:
+            try:
+                link = connect(address, pin=pin, peer=address, time_limit=self._time_limit)
+            except RefusedError as error:  # another certificate: perhaps the next one
+                refused = error
+            else:
+                self._pins[server] = pin
+                return link
+        assert refused is not None  # there are as many certificates as servers
+        raise refused
 
     def _request(
         self, server: int, label: str, fields: Mapping[str, Any], *, limit: int
@@ -336,22 +386,24 @@ class Retrieval:
         """Fetch keys with exactly so many questions; return the proven value of each.
 
         Two rounds of messages: whether there are such keys, then an entry for each, a decoy's if there
-        is none. What a server sees next never depends on whether its answers were right, and all of
-        them are checked, those to questions about nothing too.
+        is none. What a server sees next, and when, never depends on what its answers said or whether they
+        were right, and all of them are checked, those to questions about nothing too.
         """
         state = self._state
         assert state is not None
         arithmetic = self.scheme.arithmetic
         fill = [secrets.token_hex(16) for _ in range(many - len(keys))]
         targets = [find(part, key, arithmetic, self._rng) for key in [*keys, *fill]]
+        assert part.decoys  # others are refused when the statement is read
+        decoys = [find(part, part.decoys[0], arithmetic, self._rng) for _ in targets]
         told = self._turn(state, part, targets, 0)
         standings = [
             is_proven(state, part, target, found.sums, self._reader)
             for target, found in zip(targets, told, strict=True)
         ]
         aims = [
-            aimed(part, target, standing, arithmetic, self._rng)
-            for target, standing in zip(targets, standings, strict=True)
+            aimed(target, standing, decoy, arithmetic)
+            for target, standing, decoy in zip(targets, standings, decoys, strict=True)
         ]
         told = self._turn(state, part, aims, 1)
         values = [
@@ -366,7 +418,8 @@ class Retrieval:
         self, state: Statement, part: Part, targets: Sequence[Target], turn: int
     ) -> list[_Told]:
         """Send the messages of a round, and return what is told for each target."""
-        step = min(self._batch, len(targets))
+        # Who fetches everything fetches it once, for however many keys.
+        step = len(targets) if self.scheme.sends_block else min(self._batch, len(targets))
         told: list[_Told] = []
         for start in range(0, len(targets), step):
             told += self._exchange(state, part, targets[start : start + step], turn)
@@ -391,32 +444,39 @@ class Retrieval:
         fields = {"t": self.table, "v": state.version, "s": self.scheme.name, "r": turn}
         if part.name != MAIN:
             fields["p"] = part.name
-        if len(targets) > 1:
-            fields["n"] = len(targets)
+        many = 1 if self.scheme.sends_block else len(targets)
+        if many > 1:
+            fields["n"] = many
         bodies = [
-            b"".join(one[block].questions[server] for one in asked for block in blocks)
+            b"".join(one[block].questions[server] for one in asked[:many] for block in blocks)
             for server in range(self.scheme.parties)
         ]
         size = sum(self.scheme.answer_size(shapes[block]) for block in blocks)
-        replies = self._all(fields, bodies, size * len(targets))
-        found = []
-        for number, one in enumerate(asked):
-            told, start = _Told(), number * size
-            for block in blocks:
-                end = start + self.scheme.answer_size(shapes[block])
-                parts = [reply[start:end] for reply in replies]
+        self._wait()
+        replies = self._all(fields, bodies, size * many)
+        self._next = time.monotonic() + _PAUSE * (1 + len(targets))
+        found = [_Told() for _ in targets]
+        start = 0
+        for block in blocks:
+            end = start + self.scheme.answer_size(shapes[block])
+            file = part.file(block, self.scheme.arithmetic, state.base, state.version)
+            is_whole = not self.scheme.sends_block or all(
+                _is_file(reply[start:end], *state.files[file]) for reply in replies
+            )
+            for number, one in enumerate(asked):
+                told, first = found[number], number * size if many > 1 else 0
+                parts = [reply[first + start : first + end] for reply in replies]
                 given = (shapes[block], one[block], parts, publics[block])
                 told.sums[block] = self.scheme.read(*given)
                 told.beside.update(self.scheme.beside(*given))
-                file = part.file(block, self.scheme.arithmetic, state.base, state.version)
-                is_right = self.scheme.is_untouched(*given) and (
-                    not self.scheme.sends_block or _is_file(parts[0], *state.files[file])
-                )
-                if not is_right:
+                if not (is_whole and self.scheme.is_untouched(*given)):
                     told.sums[block] = bytes(shapes[block].width)  # which nobody signed
-                start = end
-            found.append(told)
+            start = end
         return found
+
+    def _wait(self) -> None:
+        """Let the same time pass between answers and the next message, whatever they said."""
+        time.sleep(max(self._next - time.monotonic(), 0.0))
 
     def _all(self, fields: Mapping[str, Any], bodies: Sequence[bytes], size: int) -> list[bytes]:
         """Send every server its message, then await all answers."""
@@ -476,6 +536,19 @@ class _Told:
 
     sums: dict[str, bytes] = dataclasses.field(default_factory=dict)
     beside: dict[int, bytes] = dataclasses.field(default_factory=dict)
+
+
+def _again_if_gone(look_up: Callable[[], Found]) -> Found:
+    """Look up, once more if the servers meanwhile dropped the version or the connection.
+
+    That they do depends on nothing that the client wants, and all questions are drawn anew.
+    """
+    try:
+        return look_up()
+    except (InputError, EngineError) as error:
+        if error.code not in ("unknown-version", "party-gone"):
+            raise
+    return look_up()
 
 
 def _is_file(content: bytes, digest: str, size: int) -> bool:

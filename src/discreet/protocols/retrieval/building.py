@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 from discreet.data.atomic import atomic_directory, working_folder
-from discreet.data.dataset import Dataset, as_dataset
+from discreet.data.dataset import Dataset
 from discreet.data.schema import Role
 from discreet.errors import InputError, RefusedError, nearest
 from discreet.protocols.retrieval.digests import salt_of
@@ -30,7 +30,7 @@ PLACES = 4096
 
 
 def build(
-    data: Any,
+    dataset: Dataset,
     *,
     key: str,
     folder: Path,
@@ -38,21 +38,19 @@ def build(
     columns: Sequence[str] | None,
     secondary: dict[str, int],
     schemes: tuple[str, ...],
-    publishable: bool,
     name: str | None,
     width: int | None,
     places: int | None,
     layout: Layout,
     expires: float | None,
 ) -> Published:
-    """Publish a dataset: see `RetrievalTable.build`. Any: every library has its own frame."""
+    """Publish a dataset: see `RetrievalTable.build`."""
     _require_options(places, layout, expires)
-    dataset = data if isinstance(data, Dataset) else as_dataset(data)
     names = chosen_columns(dataset, key, columns, secondary)
-    require_publishable(dataset, names, publishable=publishable)
     arithmetics = _arithmetics(schemes)
     version = max(versions(folder), default=0) + 1
     with (
+        _overtaken(folder, version),
         working_folder("discreet-retrieval") as spool,
         atomic_directory(folder / f"v{version}") as stage,
     ):
@@ -97,6 +95,22 @@ def build(
         )
         (stage / STATEMENT).write_bytes(statement.signed(publisher))
     return Published(folder / f"v{version}", statement)
+
+
+@contextlib.contextmanager
+def _overtaken(folder: Path, version: int) -> Iterator[None]:
+    """Say so if somebody else published the same version meanwhile."""
+    try:
+        yield
+    except InputError as error:
+        if error.code == "foreign-files" and version in versions(folder):
+            raise InputError(
+                f"another build published version {version} meanwhile, and this one is not published",
+                code="version-taken",
+                hint="run it again, if its rows are the newer ones",
+                file=folder,
+            ) from error
+        raise
 
 
 def _require_options(places: int | None, layout: str, expires: float | None) -> None:

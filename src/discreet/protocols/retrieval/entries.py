@@ -1,10 +1,16 @@
-"""Rows as bytes: an entry is a key and its value, as JSON that every engine's rows agree on."""
+"""Rows as bytes: an entry is a key and its value, as JSON that every engine's rows agree on.
+
+Every value has one form, which the publisher writes and a user asks for: texts composed (NFC), negative
+zero as zero, times of a zone in UTC. A key in another form would be proven absent though it is there.
+"""
 
 from __future__ import annotations
 
 import datetime
 import decimal
 import json
+import math
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,6 +22,9 @@ __all__ = ["decode_value", "encode_entry", "key_of", "kind_of", "plain_rows"]
 
 # Any, throughout: a cell of a table may be of any of these kinds.
 Cell = Any
+#: Digits that numbers may have.
+_LONGEST = 100
+_DIGITS = decimal.Context(prec=_LONGEST)
 
 
 def kind_of(column: str, kind: pa.DataType) -> str:
@@ -25,6 +34,7 @@ def kind_of(column: str, kind: pa.DataType) -> str:
         "number": pa.types.is_floating,
         "boolean": pa.types.is_boolean,
         "date": pa.types.is_date,
+        "instant": lambda t: pa.types.is_timestamp(t) and t.tz is not None,
         "time": pa.types.is_timestamp,
         "decimal": pa.types.is_decimal,
         "text": lambda t: pa.types.is_string(t) or pa.types.is_large_string(t),
@@ -46,7 +56,7 @@ def plain_rows(batch: pa.RecordBatch, kinds: Sequence[str]) -> Iterator[list[Cel
     """Give the rows of a batch as values that JSON holds."""
     columns = [
         [_plain(value, kind) for value in column.to_pylist()]
-        if kind not in ("integer", "text", "boolean")
+        if kind not in ("integer", "boolean")
         else column.to_pylist()
         for column, kind in zip(batch.columns, kinds, strict=True)
     ]
@@ -55,12 +65,25 @@ def plain_rows(batch: pa.RecordBatch, kinds: Sequence[str]) -> Iterator[list[Cel
 
 
 def _plain(value: Cell, kind: str) -> Cell:
+    """Return the one form of a value."""
     if value is None:
         return None
+    if kind == "text":
+        return value if value.isascii() else unicodedata.normalize("NFC", value)
     if kind == "number":
-        return float(value)
+        return float(value) + 0.0  # negative zero is zero
     if kind == "decimal":
-        return format(value.normalize(), "f")
+        return format(_DIGITS.add(value, 0).normalize(_DIGITS), "f")
+    if kind in ("time", "instant"):
+        if getattr(value, "nanosecond", 0):
+            raise InputError(
+                "a time has nanoseconds, and microseconds are published",
+                code="retrieval-type",
+                hint="round the column to microseconds, or cast it to text",
+            )
+        if (value.tzinfo is not None) != (kind == "instant"):
+            raise ValueError(kind)
+        value = value.astimezone(datetime.UTC) if kind == "instant" else value
     return value.isoformat()
 
 
@@ -75,6 +98,7 @@ def decode_value(value: Cell, kind: str) -> Cell:
     readers: dict[str, Any] = {
         "date": datetime.date.fromisoformat,
         "time": datetime.datetime.fromisoformat,
+        "instant": datetime.datetime.fromisoformat,
         "decimal": decimal.Decimal,
     }
     return readers[kind](value) if kind in readers else value
@@ -83,31 +107,43 @@ def decode_value(value: Cell, kind: str) -> Cell:
 def key_of(value: Cell, kind: str, column: str) -> Cell:
     """Return a key as it is published, from what a caller or a command line gives.
 
-    >>> key_of("17", "integer", "id"), key_of("17", "text", "code")
-    (17, '17')
+    >>> key_of("17", "integer", "id"), key_of("17", "text", "code"), key_of("-0", "number", "x")
+    (17, '17', 0.0)
     """
     try:
-        if kind == "integer" and not isinstance(value, bool) and int(value) == float(value):
-            return int(value)
-        if kind == "number" and not isinstance(value, bool):
-            return float(value)
+        if kind == "integer" and not isinstance(value, bool):
+            return _whole(value)
+        if kind == "number" and not isinstance(value, bool) and not math.isnan(float(value)):
+            return _plain(value, kind)
         if kind == "boolean" and str(value).lower() in ("true", "false"):
             return str(value).lower() == "true"
         if kind == "text" and isinstance(value, str):
-            return value
-        if kind == "decimal":
-            return format(decimal.Decimal(str(value)).normalize(), "f")
-        if kind in ("date", "time"):
-            text = value if isinstance(value, str) else value.isoformat()
-            return _plain(decode_value(text, kind), kind)
+            return _plain(value, kind)
+        if kind == "decimal" and abs((number := decimal.Decimal(str(value))).adjusted()) < _LONGEST:
+            return _plain(number, kind)
+        if kind in ("date", "time", "instant"):
+            given = decode_value(value, kind) if isinstance(value, str) else value
+            if kind == "date" and isinstance(given, datetime.datetime):
+                raise ValueError(kind)
+            return _plain(given, kind)
     except (ValueError, TypeError, ArithmeticError, AttributeError):
         pass
     raise InputError(
         f"{value!r} is not a key: column {column!r} holds {kind}",
         code="retrieval-key",
         column=column,
-        hint=f"give a value of type {kind}",
+        hint="give a time with its zone, such as 2024-02-29T12:00+01:00"
+        if kind == "instant"
+        else f"give a value of type {kind}",
     )
+
+
+def _whole(value: Cell) -> int:
+    """Return a whole number, however long: floats hold those up to 2⁵³."""
+    number = decimal.Decimal(str(value))
+    if number.adjusted() > _LONGEST or number != number.to_integral_value():
+        raise ValueError(value)
+    return int(number)
 
 
 def encode_entry(key: Cell, value: Cell) -> bytes:

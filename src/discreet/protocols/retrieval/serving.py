@@ -29,6 +29,8 @@ MAIN = "main"
 LARGEST_BATCH = 64
 #: Seconds between looks for a new version.
 _LOOK = 1.0
+#: Seconds for which the same counts are told.
+_COUNTED = 60.0
 #: Bytes of a hint that one message carries.
 PIECE = 8 << 20
 
@@ -53,11 +55,14 @@ class _Version:
         self._held: dict[str, Bytes] = {}
         self.signed = (table.folder / STATEMENT).read_bytes()
         self._batchers: dict[tuple[str, str, int], Batcher] = {}
+        self._wholes: dict[tuple[str, int], memoryview] = {}
         self._lock = threading.Lock()
 
     def answer(
         self, scheme: Scheme, part: Part, turn: int, questions: Sequence[bytes]
-    ) -> list[bytes]:
+    ) -> Sequence[bytes | memoryview]:
+        if scheme.sends_block:
+            return [self._whole(scheme, part, turn)]
         key = (scheme.name, part.name, turn)
         with self._lock:
             if key not in self._batchers:
@@ -84,6 +89,15 @@ class _Version:
                 held = self._memory[key] = np.array(self.table.map(file))
             self._held[file] = held
         return self._held[file]
+
+    def _whole(self, scheme: Scheme, part: Part, turn: int) -> memoryview:
+        """Return the blocks of a round, one after another; everybody is sent the same memory."""
+        with self._lock:
+            if (part.name, turn) not in self._wholes:
+                held = [self._block(part, one, scheme.arithmetic) for one in ROUNDS[turn]]
+                whole = held[0] if len(held) == 1 else np.concatenate([b.reshape(-1) for b in held])
+                self._wholes[part.name, turn] = whole.reshape(-1).data.toreadonly()
+            return self._wholes[part.name, turn]
 
     def _pass(
         self, scheme: Scheme, part: Part, turn: int, questions: Sequence[bytes]
@@ -136,6 +150,8 @@ class Serving:
         self._rate, self._burst = rate, float(burst)
         self._tokens, self._filled = float(burst), time.monotonic()
         self.counters = Counters()
+        self._counts: dict[str, Any] = {}
+        self._counted = -_COUNTED
         self.look(force=True)
         for name, folder in self._folders.items():
             if not self._versions[name]:
@@ -250,24 +266,23 @@ class Serving:
             raise InputError("a look-up has two messages, 0 and 1", code="retrieval-round")
         size = question_size(scheme, part, ROUNDS[turn])
         many = message.fields.get("n", 1)
-        if not isinstance(many, int) or not 1 <= many <= LARGEST_BATCH:
-            raise InputError(
-                f"a message holds 1 to {LARGEST_BATCH} questions", code="retrieval-length"
-            )
+        # One answer that is everything answers all questions: more would only cost the server.
+        most = 1 if scheme.sends_block else LARGEST_BATCH
+        if not isinstance(many, int) or not 1 <= many <= most:
+            raise InputError(f"a message holds 1 to {most} questions", code="retrieval-length")
         if len(message.body) != many * size:
             raise InputError(
                 f"{many} questions of {size} bytes are {many * size} bytes, not {len(message.body)}",
                 code="retrieval-length",
             )
         self._pay(many)
-        body = bytes(message.body)
-        questions = [body[n * size : (n + 1) * size] for n in range(many)]
+        asked = bytes(message.body)
+        questions = [asked[n * size : (n + 1) * size] for n in range(many)]
         answers = version.answer(scheme, part, turn, questions)
         self.counters.questions += many
         newest = max(self._versions[version.statement.table], default=0)
-        return Message(
-            "answer", {"newest": newest, "root": version.statement.root}, b"".join(answers)
-        )
+        body = answers[0] if many == 1 else b"".join(answers)
+        return Message("answer", {"newest": newest, "root": version.statement.root}, body)
 
     def _pay(self, many: int) -> None:
         """Refuse more questions than the rate allows, whatever they ask."""
@@ -296,9 +311,15 @@ class Serving:
         return Message("hint", {}, held[start : start + PIECE].tobytes())
 
     def _metrics(self, message: Message) -> Message:
-        held = [version for table in self._versions.values() for version in list(table.values())]
-        passes = sum(version.passes for version in held)
-        return Message("metrics", {**dataclasses.asdict(self.counters), "passes": passes})
+        """Return what was counted up to the last minute: anybody may ask, and nobody sees who looks up when."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._counted >= _COUNTED:
+                self._counted = now
+                held = [one for table in self._versions.values() for one in list(table.values())]
+                passes = sum(version.passes for version in held)
+                self._counts = {**dataclasses.asdict(self.counters), "passes": passes}
+            return Message("metrics", self._counts)
 
 
 def _one(parts: Sequence[Part], name: Any) -> Part:

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from discreet.protocols.retrieval.building import build
+from discreet.data.dataset import Dataset, as_dataset
+from discreet.protocols.retrieval.building import build, chosen_columns, require_publishable
 from discreet.protocols.retrieval.published import Published
 from discreet.protocols.retrieval.signing import Publisher
+from discreet.protocols.retrieval.trusting import KEY, PUBLIC, PUBLISHED, publisher_of
 from discreet.protocols.retrieval.updating import update
 
 __all__ = ["RetrievalTable"]
@@ -42,8 +44,8 @@ class RetrievalTable(Published):
         data: Any,
         *,
         key: str,
-        folder: str | Path,
-        publisher: Publisher | str | Path,
+        folder: str | Path | None = None,
+        publisher: Publisher | str | Path | None = None,
         columns: Sequence[str] | None = None,
         secondary: Mapping[str, int] | None = None,
         schemes: Sequence[str] = ("dpf",),
@@ -63,9 +65,10 @@ class RetrievalTable(Published):
         key
             The column that rows are looked up by; its values are unique.
         folder
-            Where versions are written, each in a folder of its own.
+            Where versions are written, each in a folder of its own; `published/NAME` by default.
         publisher
-            Who signs: a key file, as `discreet table new-key` writes.
+            Who signs: a key file, as `discreet table new-key` writes. By default `publisher.key`, which
+            is made the first time.
         columns
             What is published besides the key; all columns by default.
         secondary
@@ -85,21 +88,27 @@ class RetrievalTable(Published):
         expires
             Seconds after which servers drop the version once there is a newer one.
         """
+        dataset = data if isinstance(data, Dataset) else as_dataset(data)
+        place = Path(PUBLISHED) / (name or dataset.name) if folder is None else Path(folder)
+        further = dict(secondary or {})
+        # Before a key is made: a table that is refused leaves nothing behind.
+        names = chosen_columns(dataset, key, columns, further)
+        require_publishable(dataset, names, publishable=publishable)
         made = build(
-            data,
+            dataset,
             key=key,
-            folder=Path(folder),
-            publisher=publisher if isinstance(publisher, Publisher) else Publisher.read(publisher),
+            folder=place,
+            publisher=_signer(publisher_of(KEY) if publisher is None else publisher),
             columns=columns,
-            secondary=dict(secondary or {}),
+            secondary=further,
             schemes=tuple(schemes),
-            publishable=publishable,
             name=name,
             width=width,
             places=places,
             layout=layout,
             expires=expires,
         )
+        (place / PUBLIC).write_text(made.statement.publisher + "\n", encoding="ascii")
         return cls(made.folder, made.statement)
 
     def update(
@@ -109,6 +118,9 @@ class RetrievalTable(Published):
 
         Any: a frame or dataset with the columns of the table, and keys.
         """
-        signer = publisher if isinstance(publisher, Publisher) else Publisher.read(publisher)
-        made = update(self, changed, deleted=deleted, publisher=signer)
+        made = update(self, changed, deleted=deleted, publisher=_signer(publisher))
         return type(self)(made.folder, made.statement)
+
+
+def _signer(publisher: Publisher | str | Path) -> Publisher:
+    return publisher if isinstance(publisher, Publisher) else Publisher.read(publisher)

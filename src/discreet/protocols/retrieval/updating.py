@@ -123,7 +123,15 @@ def _rows(table: Published, changed: Any, deleted: Sequence[Any]) -> Changes:
             for row in plain_rows(batch, kinds):
                 _note(found, row[0], row[1:], names[0])
     for key in deleted:
-        _note(found, key_of(key, kinds[0], names[0]), None, names[0])
+        wanted = key_of(key, kinds[0], names[0])
+        if table.lookup(MAIN, wanted) is None:
+            raise InputError(
+                f"there is no key {wanted!r} to delete",
+                code="unknown-key",
+                column=names[0],
+                hint="write the key as the table has it, or leave it out",
+            )
+        _note(found, wanted, None, names[0])
     if not found:
         raise InputError(
             "nothing is changed", code="no-changes", hint="give changed rows or deleted keys"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol
 
@@ -26,8 +27,22 @@ __all__ = [
     "SearchRisk",
     "Vocabulary",
     "entropy",
+    "folded",
     "search_risk",
 ]
+
+
+def folded(term: str) -> str:
+    """Return a term as search engines see it: without case, accents and punctuation.
+
+    >>> folded("Crème-brûlée"), folded("  HIV  test")
+    ('creme brulee', 'hiv test')
+    """
+    bare = [
+        c for c in unicodedata.normalize("NFKD", term.casefold()) if not unicodedata.combining(c)
+    ]
+    words = "".join(c if c.isalnum() else " " for c in bare).split()
+    return " ".join(words) or term
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +64,7 @@ class Vocabulary:
     @classmethod
     def of(cls, counts: Mapping[str, float]) -> Vocabulary:
         """Return a vocabulary from counts."""
-        if not counts or any(not count > 0 for count in counts.values()):
+        if not counts or any(not 0 < count < np.inf for count in counts.values()):
             raise InputError(
                 "a vocabulary needs terms, each with a count above zero",
                 code="vocabulary-counts",
@@ -69,6 +84,26 @@ class Vocabulary:
     def places(self) -> dict[str, int]:
         """Where each term stands."""
         return {term: place for place, term in enumerate(self.terms)}
+
+    @functools.cached_property
+    def forms(self) -> npt.NDArray[np.int64]:
+        """For each term a number that it shares with those an engine cannot tell from it."""
+        found: dict[str, int] = {}
+        return np.array([found.setdefault(folded(term), len(found)) for term in self.terms])
+
+    def place_of(self, term: str) -> int | None:
+        """Return where a term stands, or one that an engine cannot tell from it.
+
+        >>> Vocabulary.of({"flu": 2, "gout": 1}).place_of(" Gout")
+        1
+        """
+        if term in self.places:
+            return self.places[term]
+        return self._folded_places.get(folded(term))
+
+    @functools.cached_property
+    def _folded_places(self) -> dict[str, int]:
+        return {folded(term): place for place, term in reversed(list(enumerate(self.terms)))}
 
     def draw(self, size: int, rng: Randomness) -> list[int]:
         """Return places of terms as people would search for them."""

@@ -124,5 +124,18 @@ def read_vocabulary(file: str | Path) -> Vocabulary:
     from discreet.data.dataset import read
 
     rows = read(file, types={"term": "nominal"}).arrow(["term", "count"])
-    counts = zip(rows.column("term").to_pylist(), rows.column("count").to_pylist(), strict=True)
-    return Vocabulary.of({str(term): float(count or 0) for term, count in counts})
+    pairs = zip(rows.column("term").to_pylist(), rows.column("count").to_pylist(), strict=True)
+    counts: dict[str, float] = {}
+    for number, (term, count) in enumerate(pairs, start=1):
+        try:
+            if term is None or not str(term).strip():
+                raise ValueError
+            counts[str(term)] = counts.get(str(term), 0.0) + float(count or 0)
+        except ValueError:
+            raise InputError(
+                f"record {number} of {file} has no term, or a count that is no number",
+                code="vocabulary-counts",
+                hint="write a term and how often it is searched for, such as flu,120",
+                file=file,
+            ) from None
+    return Vocabulary.of(counts)

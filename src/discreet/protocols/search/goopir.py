@@ -6,6 +6,7 @@ import dataclasses
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.errors import InputError
 from discreet.protocols.search._base import Disguise, DisguiseRisk, Vocabulary, entropy
@@ -27,7 +28,7 @@ class Buckets:
 
     def disguise(self, term: str) -> tuple[str, ...]:
         """Return the terms to search for in place of one, in alphabetical order."""
-        place = self.vocabulary.places.get(term)
+        place = self.vocabulary.place_of(term)
         if place is None:
             raise InputError(
                 "the term is not in the vocabulary, and alone it would stand out",
@@ -35,6 +36,12 @@ class Buckets:
                 hint="add it to the vocabulary with a count, or do not search for it this way",
             )
         return tuple(sorted(self.vocabulary.terms[n] for n in self.members[self.numbers[place]]))
+
+    def inside(self, number: int) -> npt.NDArray[np.float64]:
+        """Return the probabilities of what an engine can tell apart in a bucket."""
+        places = list(self.members[number])
+        summed = np.bincount(self.vocabulary.forms[places], self.vocabulary.weights[places])
+        return summed[summed > 0].astype(np.float64)
 
     def searches(self, term: str, rng: Randomness) -> list[tuple[str, ...]]:
         """Return the one search to send: the whole bucket."""
@@ -77,10 +84,16 @@ class Goopir(Disguise):
 
     def prepare(self, vocabulary: Vocabulary) -> Buckets:
         """Return the partition of a vocabulary."""
-        weights = vocabulary.weights
-        if weights[0] > self.cap:
+        # Spellings that an engine cannot tell apart hide nothing from it: they count as one.
+        weights = np.bincount(vocabulary.forms, vocabulary.weights)
+        order = np.argsort(-weights, kind="stable").tolist()
+        spellings: list[list[int]] = [[] for _ in order]
+        for place, form in enumerate(vocabulary.forms.tolist()):
+            spellings[form].append(place)
+        most = float(weights[order[0]])
+        if most > self.cap:
             raise InputError(
-                f"the most frequent term is searched for in {weights[0]:.0%} of all searches, more "
+                f"the most frequent term is searched for in {most:.0%} of all searches, more "
                 f"than the cap of {self.cap:.0%}: no bucket hides it",
                 code="cap-too-low",
                 hint="raise the cap, or give a larger vocabulary",
@@ -88,9 +101,9 @@ class Goopir(Disguise):
         members: list[list[int]] = []
         current: list[int] = []
         total = 0.0
-        for place, weight in enumerate(weights):
-            current.append(place)
-            total += weight
+        for form in order:
+            current.append(form)
+            total += weights[form]
             # The first term of a bucket is its most frequent one.
             is_hidden = weights[current[0]] <= self.cap * total * (1 + 1e-12)
             if is_hidden and len(current) >= self.k:
@@ -98,22 +111,23 @@ class Goopir(Disguise):
                 current, total = [], 0.0
         if not members:
             raise InputError(
-                f"{len(weights)} terms are too few for one bucket",
+                f"{len(weights)} terms that an engine can tell apart are too few for one bucket",
                 code="cap-too-low",
                 hint="raise the cap, lower k, or give a larger vocabulary",
             )
         if current:  # too few are left to hide among themselves
             members[-1] += current
-        numbers = np.empty(len(weights), np.int64)
-        for number, bucket in enumerate(members):
+        numbers = np.empty(len(vocabulary.terms), np.int64)
+        places = [[place for form in bucket for place in spellings[form]] for bucket in members]
+        for number, bucket in enumerate(places):
             numbers[bucket] = number
-        return Buckets(vocabulary, tuple(numbers.tolist()), tuple(map(tuple, members)))
+        return Buckets(vocabulary, tuple(numbers.tolist()), tuple(map(tuple, places)))
 
     def evaluate(self, vocabulary: Vocabulary, *, rng: Randomness) -> DisguiseRisk:
         """Return the exact posterior under the vocabulary's own frequencies."""
         buckets = self.prepare(vocabulary)
-        weights = vocabulary.weights
-        inside = [weights[list(bucket)] for bucket in buckets.members]
+        inside = [buckets.inside(number) for number in range(len(buckets.members))]
+        sizes = [len(bucket) for bucket in buckets.members]
         right = float(sum(bucket.max() for bucket in inside))
         return DisguiseRisk(
             disguise=self.name,
@@ -122,6 +136,8 @@ class Goopir(Disguise):
             entropy=round(float(sum(bucket.sum() * entropy(bucket) for bucket in inside)), 3),
             repeated=round(right, 4),  # the same bucket every time: nothing to intersect
             auc=None,
-            overhead=round(float(sum(bucket.sum() * bucket.size for bucket in inside)), 1),
+            overhead=round(
+                float(sum(bucket.sum() * n for bucket, n in zip(inside, sizes, strict=True))), 1
+            ),
             caution=self.caution,
         )

@@ -73,10 +73,9 @@ def _costs(risk: SearchRisk) -> str:
 
 
 def _posteriors(buckets: Buckets, cap: float) -> str:
-    weights = buckets.vocabulary.weights
     likeliest = []
-    for number, members in enumerate(buckets.members):
-        inside = weights[list(members)]
+    for number in range(len(buckets.members)):
+        inside = buckets.inside(number)
         likeliest.append((number + 1.0, float(inside.max() / inside.sum())))
     # A picture of thousands of buckets shows a sample of them.
     shown = likeliest[:: max(len(likeliest) // 400, 1)]

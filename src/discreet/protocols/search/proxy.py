@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from discreet.protocols.search._base import Disguise, Vocabulary
+from discreet.protocols.search._base import Disguise, Vocabulary, folded
 from discreet.protocols.search.backends import Backend, Document, Found
 from discreet.randomness import Randomness
 
@@ -39,13 +39,14 @@ class Proxy:
 
     def search(self, term: str) -> Found:
         """Return the documents with a term; nothing is sent for a term that nothing hides."""
+        term = term.strip()
         sent = self._prepared.searches(term, self._rng)
         kept: list[Document] = []
         is_found = False
         for terms in sent:
             documents = self._backend.search(terms)
             # Decoys are answered in full, too: only the reader's own machine tells them apart.
-            if term in terms and not is_found:
+            if not is_found and folded(term) in map(folded, terms):
                 kept, is_found = self._backend.matching(documents, term), True
         return Found(kept, len(sent), sum(map(len, sent)))
 

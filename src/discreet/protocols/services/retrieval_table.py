@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from discreet.data.dataset import Dataset
-from discreet.data.keys import write_key_file
 from discreet.data.service import Service
 from discreet.errors import InputError
 from discreet.protocols.retrieval.asking import Retrieval
@@ -17,15 +16,21 @@ from discreet.protocols.retrieval.building import chosen_columns, require_publis
 from discreet.protocols.retrieval.choosing import asked_servers
 from discreet.protocols.retrieval.published import versions
 from discreet.protocols.retrieval.serving import Serving
-from discreet.protocols.retrieval.signing import Publisher
 from discreet.protocols.retrieval.table import RetrievalTable
+from discreet.protocols.retrieval.trusting import (
+    CERTIFICATES,
+    KEY,
+    PUBLIC,
+    PUBLISHED,
+    publisher_of,
+    trusted_publisher,
+)
 from discreet.protocols.transport import Identity, Server, answer_requests
 from discreet.protocols.transport.identity import certificate_pin, read_certificate
 from discreet.registry import names_of, parameter
 
 __all__ = ["RetrievalTableService", "serve_tables"]
 
-_PUBLIC = "publisher.pub"
 #: The newest version that a user of this folder has seen.
 _SEEN = "seen-version.txt"
 
@@ -65,12 +70,12 @@ class RetrievalTableService(Service):
         600.0, help="seconds that an old version is served beside a newer one", low=0
     )
     servers: dict[str, str] = parameter({}, help="servers by name, each with its host:port")
-    folder: str = parameter("published", help="where versions are written", file="ledger")
+    folder: str = parameter(PUBLISHED, help="where versions are written", file="ledger")
     publisher: str = parameter(
-        "publisher.key", help="key file that signs; made by the first build", file="ledger"
+        KEY, help="key file that signs; made by the first build", file="ledger"
     )
     certificates: str = parameter(
-        "certificates", help="folder with a certificate for each server", file="ledger"
+        CERTIFICATES, help="folder with a certificate for each server", file="ledger"
     )
     rate: float = parameter(1000.0, help="questions per second that a server answers", above=0)
 
@@ -84,17 +89,17 @@ class RetrievalTableService(Service):
         """Raise an error if columns are missing, or may not be published."""
         names = chosen_columns(dataset, self.key, self.columns, self.secondary)
         require_publishable(dataset, names, publishable=self.publishable)
+        if len(set(self.servers.values())) != len(self.servers):
+            raise InputError(
+                "two servers have one address, so they are one server",
+                code="retrieval-servers",
+                hint="give each server of `servers:` its own host:port",
+            )
 
     def build(self, dataset: Dataset, folder: str | Path = ".", *, name: str) -> RetrievalTable:
         """Publish the records under the next version; the first time, write the publisher's key."""
         self.check(dataset)
-        key = Path(folder) / self.publisher
-        if not key.exists():
-            key.parent.mkdir(parents=True, exist_ok=True)
-            write_key_file(key)
-        signer = Publisher.read(key)
-        place = self.place(folder, name)
-        table = RetrievalTable.build(
+        return RetrievalTable.build(
             dataset,
             key=self.key,
             columns=self.columns,
@@ -104,12 +109,10 @@ class RetrievalTableService(Service):
             publishable=self.publishable,
             width=self.width,
             expires=self.expires,
-            folder=place,
-            publisher=signer,
+            folder=self.place(folder, name),
+            publisher=publisher_of(Path(folder) / self.publisher),
             name=name,
         )
-        (place / _PUBLIC).write_text(signer.reader.public + "\n", encoding="ascii")
-        return table
 
     def update(
         self, changed: Any, deleted: tuple[str, ...], folder: str | Path = ".", *, name: str
@@ -146,19 +149,12 @@ class RetrievalTableService(Service):
             certificate_pin(read_certificate(Path(folder) / self.certificates / f"{server}.crt"))
             for server in chosen
         ]
-        public = self.place(folder, name) / _PUBLIC
-        if not public.is_file():
-            raise InputError(
-                f"there is no publisher's key {public}",
-                code="publisher-key",
-                hint="run `discreet retrieve build`, or copy the file from the publisher",
-                file=public,
-            )
+        public = self.place(folder, name) / PUBLIC
         with Retrieval(
             [self.servers[server] for server in chosen],
             table=name,
             pins=pins,
-            publisher=public.read_text(encoding="ascii").strip(),
+            publisher=trusted_publisher(public),
             scheme=scheme,
             library=library,
             seen=public.with_name(_SEEN),

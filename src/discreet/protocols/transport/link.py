@@ -38,6 +38,8 @@ class Link:
         self.time_limit = time_limit
         self.sent = Channel()
         self.received = Channel()
+        #: When it began to wait for a request; 0 while it does not.
+        self.silent_since = 0.0
         self._numbers = [0, 0]  # of the next message sent and received
 
     def keep(self, *, sent: Channel | None = None, received: Channel | None = None) -> None:

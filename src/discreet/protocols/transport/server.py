@@ -6,6 +6,7 @@ import contextlib
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Mapping
 
 from discreet.errors import DiscreetError, EngineError, InputError
@@ -17,6 +18,8 @@ from discreet.protocols.transport.link import Link
 __all__ = ["Server", "answer_requests"]
 
 _HANDSHAKE_LIMIT = 10.0
+#: Seconds in which a connection that is ended makes room for another.
+_ROOM_LIMIT = 1.0
 
 
 class Server:
@@ -36,7 +39,8 @@ class Server:
     time_limit
         Seconds that one message may take.
     connections
-        How many may be open at once; one more is closed at once.
+        How many may be open at once. One more takes the place of the one that has been silent longest:
+        of a party that is still to show who it is or, where anybody may connect, of any.
     """
 
     def __init__(
@@ -57,6 +61,8 @@ class Server:
         self._time_limit = time_limit
         self._free = threading.BoundedSemaphore(connections)
         self._open: set[Link] = set()
+        #: Connections whose handshake is not done, and since when.
+        self._greeting: dict[ssl.SSLSocket, float] = {}
         self._lock = threading.Lock()
         self._closed = False
         self.address = address
@@ -71,9 +77,27 @@ class Server:
             except OSError:
                 return  # closed
             if not self._free.acquire(blocking=False):
-                plain.close()
-                continue
+                self._make_room()
+                if not self._free.acquire(timeout=_ROOM_LIMIT):
+                    plain.close()
+                    continue
             threading.Thread(target=self._serve, args=(plain,), daemon=True).start()
+
+    def _make_room(self) -> None:
+        """End the connection that has been silent longest: strangers may not keep others out."""
+        with self._lock:
+            silent: list[tuple[float, ssl.SSLSocket | Link]] = []
+            silent += [(since, one) for one, since in self._greeting.items()]
+            if self._names is None:
+                silent += [(one.silent_since, one) for one in self._open if one.silent_since]
+            if not silent:
+                return
+            _, longest = min(silent, key=lambda one: one[0])
+        with contextlib.suppress(OSError):
+            if isinstance(longest, Link):
+                longest.abort()
+            else:
+                longest.shutdown(socket.SHUT_RDWR)
 
     def _serve(self, plain: socket.socket) -> None:
         try:
@@ -104,10 +128,22 @@ class Server:
         try:
             plain.settimeout(_HANDSHAKE_LIMIT)
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection = self._context.wrap_socket(plain, server_side=True)
+            connection = self._context.wrap_socket(
+                plain, server_side=True, do_handshake_on_connect=False
+            )
         except OSError:
             plain.close()
             return None
+        with self._lock:
+            self._greeting[connection] = time.monotonic()
+        try:
+            connection.do_handshake()
+        except (OSError, ValueError):
+            connection.close()
+            return None
+        finally:
+            with self._lock:
+                del self._greeting[connection]
         peer = ""
         if self._names is not None:
             shown = connection.getpeercert(binary_form=True)
@@ -171,9 +207,11 @@ def answer_requests(
     def handle(link: Link) -> None:
         while True:
             try:
+                link.silent_since = time.monotonic()
                 message = link.receive(limit=limit, time_limit=idle)
             except EngineError:
                 return  # gone, or silent for too long
+            link.silent_since = 0.0
             try:
                 reply = answer(link.peer, message)
             except DiscreetError as error:

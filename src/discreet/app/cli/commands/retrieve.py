@@ -141,12 +141,12 @@ def get(
     from discreet.report import plain
 
     name, service = _one(policy, table, allow)
-    with service.asking(policy.parent, name=name, scheme=scheme) as retrieval:
+    with service.asking(policy.parent, name=name, scheme=scheme, library="pyarrow") as retrieval:
         if where is None:
             row = retrieval.get(key)
             rows = [] if row is None else [row]
         else:
-            rows = retrieval.where(**{where: key}).to_dict("records")
+            rows = retrieval.where(**{where: key}).to_pylist()
         told = (
             f"{retrieval.scheme.name}: {retrieval.why}; {retrieval.sent:,} bytes up, "
             f"{retrieval.received:,} down"
@@ -155,10 +155,15 @@ def get(
         print(json.dumps(plain(rows), ensure_ascii=False))
     else:
         for row in rows:
-            print("\n".join(f"{column}: {value}" for column, value in row.items()))
+            print("\n".join(f"{column}: {_shown(value)}" for column, value in row.items()))
         console.note(told if rows else f"proven absent; {told}")
     if not rows:
         raise typer.Exit(1)
+
+
+def _shown(value: object) -> object:
+    """Return a value of a row as it is printed; a missing one as in all tables."""
+    return "–" if value is None else value
 
 
 def evaluate(
