@@ -22,7 +22,7 @@ import pytest
 from scipy.stats import norm, rankdata
 
 import discreet as dc
-from discreet.protocols.fragments.covariance import ControlledProduct
+from discreet.protocols.fragments.products import ControlledProduct
 from discreet.protocols.joint.methods._curve import new_secret
 from discreet.protocols.joint.rehearsal import rehearse_protocol
 from discreet.randomness import Randomness

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 from discreet.errors import InputError
-from discreet.protocols.joint.declaration import JointPolicy
+from discreet.protocols.joint.declaration import PartyEntry
 from discreet.protocols.transport.client import connect
 from discreet.protocols.transport.identity import Identity, certificate_pin
 from discreet.protocols.transport.link import Link
+from discreet.protocols.transport.session import Agreement
 
-__all__ = ["Contacts"]
+__all__ = ["Contacts", "Listing"]
+
+
+class Listing(Protocol):
+    """Who the parties are and what their sessions are bound to: a policy, for instance."""
+
+    @property
+    def parties(self) -> Mapping[str, PartyEntry]:
+        """Address and certificate of each party."""
+
+    @property
+    def folder(self) -> str:
+        """Where certificates are found."""
+
+    @property
+    def time_limit(self) -> float:
+        """Seconds to wait for a party."""
+
+    def certificates(self) -> dict[str, str]:
+        """Return the certificate of each party."""
+
+    def agreement(self) -> Agreement:
+        """Return what sessions are bound to."""
 
 
 class Contacts:
@@ -19,7 +44,7 @@ class Contacts:
     `key` is its private key; by default the file beside its certificate.
     """
 
-    def __init__(self, policy: JointPolicy, name: str, key: str | Path | None = None) -> None:
+    def __init__(self, policy: Listing, name: str, key: str | Path | None = None) -> None:
         if name not in policy.parties:
             raise InputError(
                 f"there is no party {name!r}",
