@@ -17,8 +17,11 @@ from discreet.registry import build
 
 
 @contextlib.contextmanager
-def here(frames, *, dealer=False, **stated):
-    """Yield an analyst's joint whose parties run in threads; `ledgers` are its parties' files."""
+def here(frames, *, dealer=False, ledgers=None, **stated):
+    """Yield an analyst's joint whose parties run in threads; `files` are its parties' ledgers.
+
+    With `ledgers`, a folder, they go on with what lies there.
+    """
     owners = [f"owner{place + 1}" for place in range(len(frames))]
     nodes = [*owners, "node"][:3]
     more = ["dealer"] if dealer else []
@@ -36,7 +39,7 @@ def here(frames, *, dealer=False, **stated):
         basic |= {"dealer": "dealer"} if dealer else {}
         policy = dataclasses.replace(build(JointPolicy, {**basic, **stated}), folder=folder)
         joint = dc.Joint(policy)
-        joint.files = {name: Path(folder) / f"{name}.db" for name in names[:-1]}
+        joint.files = {name: Path(ledgers or folder) / f"{name}.db" for name in names[:-1]}
         for name in names[:-1]:
             ledger = stack.enter_context(open_ledger(joint.files[name]))
             data = dict(zip(owners, frames, strict=True)).get(name)

@@ -21,6 +21,7 @@ from discreet.protocols.joint.demand import read_demand
 from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
 from discreet.protocols.joint.verification import verify_ledgers
 from discreet.protocols.transport import Identity
+from tests.protocols.joint.here import here
 from tests.protocols.joint.plain import plain_flags
 
 RULES = (dc.MinimumFrequency(3), dc.PPercent(15))
@@ -114,6 +115,36 @@ def test_later_questions_are_judged_with_earlier_ones(joint):
     ):
         with pytest.raises(RefusedError) as caught:
             joint.ask(other)
+        assert caught.value.code == "joint-history"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"rules": [{"minimum-frequency": 5}]},
+        {"rules": [{"minimum-frequency": 9}, "zero-cells"]},
+        {"collusion": 2},
+        {"unit": "who"},
+        {"keys": {"icd": ["A", "B", "C", "D"]}},
+    ],
+)
+def test_the_same_question_under_other_rules_is_judged_with_the_first_answer(tmp_path, other):
+    # Cells that one policy opens, less those that the other opens, are cells that both withhold.
+    frames = [
+        pd.DataFrame({"icd": list("A" * 10 + "B" * 4 + "C" * c), "cost": 1.0, "who": range(14 + c)})
+        for c in (0, 4, 4)
+    ]
+    stated = {"keys": {"icd": ["A", "B", "C"]}, "measures": {"cost": {"bound": 1e6}},
+              "rules": [{"minimum-frequency": 9}], "ledgers": tmp_path}  # fmt: skip
+    sql = "SELECT icd, COUNT(*) AS n FROM stays GROUP BY icd"
+    with here(frames, **stated) as joint:
+        first = joint.ask(sql, totals=True)
+        assert first.withheld == 2
+    with here(frames, **stated) as joint:  # the same rules after a restart
+        assert joint.ask(sql, totals=True).frame.equals(first.frame)
+    with here(frames, **stated | other) as joint:
+        with pytest.raises(RefusedError) as caught:
+            joint.ask(sql, totals=True)
         assert caught.value.code == "joint-history"
 
 
@@ -403,13 +434,18 @@ def test_a_total_does_not_tell_the_cells_withheld_in_it():
         pd.DataFrame({"icd": list(two), "ward": "x", "cost": [0.0, 0.0], "age": 1})
         for two in ("AB", "CD", "EF")
     ]
-    with local(one_each, rules=(dc.MinimumFrequency(3),)) as joint:
+    stated = {
+        "keys": {"icd": list("ABCDEFG"), "ward": ["x", "y"]},
+        "measures": {"cost": {"bound": 1e7, "decimals": 2}},
+        "rules": [{"minimum-frequency": 3}],
+    }
+    with here(one_each, **stated) as joint:
         table = joint.ask("SELECT icd, COUNT(*) AS n FROM stays GROUP BY icd", totals=True)
         assert table.frame.set_index("icd")["n"].isna()[["A", "F", "Total"]].all()
     two_each = [pd.concat([frame, frame]) for frame in one_each]
-    with local(two_each, rules=(dc.MinimumFrequency(3),)) as joint:
+    with here(two_each, **stated) as joint:
         table = joint.ask("SELECT icd, SUM(cost) AS cost FROM stays GROUP BY icd", totals=True)
         assert table.frame.set_index("icd")["cost"].isna()["Total"]
-    with local(two_each, rules=(dc.MinimumFrequency(3),)) as joint:
+    with here(two_each, **stated) as joint:
         table = joint.ask("SELECT icd, COUNT(*) AS n FROM stays GROUP BY icd", totals=True)
         assert table.frame.set_index("icd")["n"]["Total"] == 12

@@ -162,6 +162,7 @@ class Party:
                 "judged": sorted(demand.judged),
                 "totals": demand.totals,
                 "margins": demand.margins,
+                "pattern": self._policy.pattern(demand.keys),
                 "inputs": self._marks(demand, inputs),
             }
             self._record(analyst, session, demand, "started", facts)
@@ -290,6 +291,8 @@ class Party:
             if details.get("stage") != "started":
                 continue
             same = (list(demand.keys), demand.condition) == (details["keys"], details["condition"])
+            # Other rules or owners withhold other cells: what was opened then tells these.
+            same = same and details.get("pattern") == self._policy.pattern(demand.keys)
             judged = set(details.get("judged", details["measures"]))
             margins = details.get("margins", False)
             if demand.margins or margins:
@@ -321,8 +324,8 @@ def _told_before() -> RefusedError:
     return RefusedError(
         "together with an earlier joint result this one could disclose a difference",
         code="joint-history",
-        hint="repeat the earlier keys and condition on the same records, with whatever measures that "
-        "are withheld together",
+        hint="repeat the earlier keys and condition on the same records under the same rules, with "
+        "whatever measures that are withheld together",
     )
 
 
