@@ -140,6 +140,27 @@ def test_two_owners_align_and_regress(through):
         assert checked.agrees, checked.findings
 
 
+def test_products_that_tell_one_record_are_refused():
+    bank, office = people()
+    agreed = {
+        "persons": {
+            "protocol": {"alignment": {"through": "dealer"}},
+            "columns": {"owner1": ["person"], "owner2": ["person"]},
+        },
+        "products": {"protocol": "matrix-product", **VERTICAL},
+    }
+    # One person in common: the product is that person's value times one's own.
+    few = office[office.person.isin(["p12"]) | ~office.person.isin(bank.person)]
+    rare = bank.assign(debt=(bank.person == "p12").astype(float))
+    for lists in ([bank, few], [rare, office]):
+        with here(lists, dealer=True, computations=agreed) as joint:
+            joint.align()
+            with pytest.raises(RefusedError) as caught:
+                joint.run("products")
+            assert caught.value.code == "high-leverage"
+            assert len(verify_ledgers(list(joint.files.values())).opened) == 1
+
+
 def test_noise_is_charged_in_every_ledger_before_anything_leaves():
     agreed = {"noisy": offered(3, {"secure-sum": {"epsilon": 0.2}})}
     with here(costs(3), dealer=True, computations=agreed, budget=1.6) as joint:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import hmac
 import shutil
 import signal
+import sqlite3
 import threading
 import time
 
@@ -180,6 +183,77 @@ def test_a_ledger_that_tells_another_story_is_found(joint, tmp_path):
     found = verify_ledgers(copies)
     assert not found.agrees
     assert "without recording" in " ".join(found.findings)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ledgers")
+    frames = [
+        pd.DataFrame({"icd": list("AAAB"), "cost": [5.0, 6.0, 7.0, cost]}) for cost in (1, 2, 3)
+    ]
+    stated = {"keys": {"icd": ["A", "B"]}, "measures": {"cost": {"bound": 1e3}}}
+    with here(frames, ledgers=folder, **stated) as joint:
+        joint.ask("SELECT icd, SUM(cost) AS cost FROM stays GROUP BY icd")
+    return folder
+
+
+def _cut(place, last):
+    """Remove the entries after one and move the head back, as somebody with the file can."""
+    with contextlib.closing(sqlite3.connect(place)) as connection:
+        connection.execute("DELETE FROM discreet_entries WHERE number > ?", (last,))
+        (digest,) = connection.execute(
+            "SELECT hash FROM discreet_entries WHERE number = ?", (last,)
+        ).fetchone()
+        connection.execute("UPDATE discreet_head SET number = ?, hash = ?", (last, digest))
+        connection.commit()
+
+
+@pytest.mark.parametrize(
+    ("given", "cut"),
+    [
+        (["owner1"], {}),
+        (["owner1", "owner1"], {}),
+        (["owner1", "owner2"], {}),
+        (["owner1", "owner2", "owner3"], {"owner1": 1}),
+        (["owner1", "owner2", "owner3"], {"owner1": 3}),
+        (["owner1", "owner2", "owner3"], {"owner1": 1, "owner2": 1, "owner3": 1}),
+        (["owner1", "owner2", "owner3"], {"owner1": 3, "owner2": 3, "owner3": 3}),
+    ],
+)
+def test_what_ledgers_do_not_record_to_the_end_is_not_called_verified(
+    recorded, tmp_path, given, cut
+):
+    for file in recorded.iterdir():
+        shutil.copy(file, tmp_path)
+    assert verify_ledgers(sorted(tmp_path.glob("owner?.db"))).agrees
+    for name, last in cut.items():
+        _cut(tmp_path / f"{name}.db", last)
+    found = verify_ledgers([tmp_path / f"{name}.db" for name in given])
+    assert not found.agrees
+    assert "agree, and nothing else" not in found.verdict
+
+
+def test_a_ledger_that_is_not_there_is_named(recorded):
+    with pytest.raises(InputError) as caught:
+        verify_ledgers([recorded / "owner1.db", recorded / "nix.db"])
+    assert caught.value.code == "ledger-not-found"
+
+
+def test_a_ledger_does_not_let_its_reader_try_out_cells(recorded):
+    # Whoever compares ledgers may hold them: what hides the marks of inputs must not lie there.
+    with contextlib.closing(sqlite3.connect(recorded / "owner1.db")) as connection:
+        kept = [bytes(row[0]) for row in connection.execute("SELECT value FROM discreet_secrets")]
+    with open_ledger(recorded / "owner1.db", read_only=True) as ledger:
+        marks = next(e.details["inputs"] for e in ledger.entries() if "inputs" in e.details)
+    row = np.array([18, 1], dtype="<i8").tobytes()  # the sums of this owner's cells
+    assert "sum cost" in marks
+    tried = {
+        hmac.new(secret, text, "sha256").hexdigest()
+        for secret in kept
+        for text in (row, b"sum cost\0" + row)
+    }
+    assert not tried & set(marks.values())
+    assert len(set(marks.values())) == len(marks)  # equal rows are not seen to be equal
 
 
 @pytest.mark.parametrize(

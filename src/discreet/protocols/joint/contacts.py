@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
 from discreet.errors import InputError
 from discreet.protocols.joint.declaration import PartyEntry
 from discreet.protocols.transport.client import connect
@@ -56,6 +60,16 @@ class Contacts:
         self.agreement = policy.agreement()
         self.certificates = {n: pem for n, pem in policy.certificates().items() if n != name}
         self._policy = policy
+
+    def secret(self, purpose: bytes) -> bytes:
+        """Return a secret of this party that follows from its private key and is kept nowhere."""
+        key = serialization.load_pem_private_key(self.identity.key.read_bytes(), None)
+        content = key.private_bytes(
+            serialization.Encoding.DER,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        return HKDF(SHA256(), 32, salt=None, info=purpose).derive(content)
 
     def call(self, peer: str, *, session: str, purpose: str) -> Link:
         """Return a link to a party that holds the same policy."""
