@@ -7,9 +7,12 @@ import dataclasses
 import hmac
 import shutil
 import signal
+import socket
 import sqlite3
+import ssl
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -23,7 +26,9 @@ from discreet.ledger.opening import open_ledger
 from discreet.protocols.joint.demand import read_demand
 from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
 from discreet.protocols.joint.verification import verify_ledgers
-from discreet.protocols.transport import Identity
+from discreet.protocols.transport import Identity, Message
+from discreet.protocols.transport.client import address_of
+from discreet.protocols.transport.frames import pack
 from tests.protocols.joint.here import here
 from tests.protocols.joint.plain import plain_flags
 
@@ -427,6 +432,71 @@ def test_policies_that_cannot_hold_are_refused(joint, change):
         dataclasses.replace(joint.policy, **changed)
 
 
+def _framed(message, number):
+    return b"".join((*pack(message, number=number), bytes(message.body)))
+
+
+def _spoiled(frames, rng):
+    """Return the bytes of some frames with one changed, cut, repeated, enlarged or made up."""
+    place = int(rng.integers(len(frames)))
+    one = bytearray(frames[place])
+    way = rng.integers(5)
+    if way == 0:
+        for at in rng.integers(0, len(one), rng.integers(1, 4)):
+            one[at] ^= int(rng.integers(1, 256))
+    elif way == 1:
+        del one[int(rng.integers(len(one))) :]
+    elif way == 2:
+        one = one + one  # replayed
+    elif way == 3:
+        one[8:24] = rng.bytes(16)  # sizes
+    else:
+        one = bytearray(rng.bytes(int(rng.integers(1, 200))))
+    return b"".join([*frames[:place], bytes(one)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("who", ["analyst", "owner2"])
+def test_5000_spoiled_frames_open_nothing_and_leave_the_party_at_work(who):
+    """Frames of a pinned party that is hostile, in the middle of a session: 10,000 over both."""
+    frames = [pd.DataFrame({"icd": list("AAAB"), "cost": [5.0, 6.0, 7.0, 9.0]}) for _ in "abc"]
+    stated = {"keys": {"icd": ["A", "B"]}, "measures": {"cost": {"bound": 1e3}}, "time_limit": 5.0}
+    sql = "SELECT icd, SUM(cost) AS cost FROM stays GROUP BY icd"
+    rng = np.random.default_rng(len(who))
+    with here(frames, **stated) as joint:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        own = Path(joint.policy.folder)
+        context.load_cert_chain(own / f"{who}.crt", own / f"{who}.key")
+        agreed = joint.policy.agreement()._fields()
+        slowest = 0.0
+        for turn in range(5000):
+            purpose = "ask" if who == "analyst" else "stream"
+            hello = {**agreed, "session": f"s{turn}", "purpose": purpose}
+            asked = [Message("prepare", {"totals": False}, sql.encode())]
+            if who == "owner2":
+                asked = [Message("inputs", {}, rng.bytes(64))]
+            whole = [_framed(one, n) for n, one in enumerate([Message("hello", hello), *asked])]
+            content = _spoiled(whole, rng)
+            address = address_of(joint.policy.parties[f"owner{1 + 2 * (turn % 2)}"].address)
+            began = time.monotonic()
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(address, timeout=10) as plain,
+                context.wrap_socket(plain) as connection,
+            ):
+                connection.sendall(content)
+                if turn % 100 == 0:
+                    while connection.recv(1 << 16):
+                        pass  # until the party has given up
+            slowest = max(slowest, time.monotonic() - began)
+        assert slowest < 60  # no hang: the limit is 5 s, on whatever machine
+        for place in joint.files.values():
+            with open_ledger(place, read_only=True) as ledger:
+                assert not list(ledger.entries())
+        assert joint.ask(sql).withheld == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_killed_at_random_moments(seed):
@@ -485,6 +555,9 @@ def test_the_command_asks_and_says_what_was_learned(joint):
     wrong = CliRunner().invoke(cli.build(), ["joint", "ask", str(policy), SQL, "--as", "nobody"])
     assert isinstance(wrong.exception, InputError)
     assert wrong.exception.code == "unknown-party"
+    owner = CliRunner().invoke(cli.build(), ["joint", "ask", str(policy), SQL, "--as", "owner1"])
+    assert isinstance(owner.exception, InputError)
+    assert owner.exception.code == "not-an-analyst"
 
 
 def test_summaries_are_the_same_in_postgresql(joint, postgres_engine):

@@ -102,7 +102,8 @@ def _no_handshake(error: OSError, who: str, address: str, time_limit: float) -> 
         return EngineError(
             f"{who} at {address} closed the connection at once",
             code="party-missing",
-            hint="see whether that party still runs, or correct its address in the policy",
+            hint="see whether that party still runs and is not flooded with connections, or correct "
+            "its address in the policy",
         )
     return EngineError(
         f"{who} at {address} does not speak TLS 1.3",

@@ -36,7 +36,9 @@ class Server:
     time_limit
         Seconds that one message may take.
     connections
-        How many may be open at once; one more is closed at once.
+        How many links may be open at once; one more is closed at once. As many again may be greeting: a
+        newcomer then takes the place of whoever has been at it for longest, so that strangers who
+        connect and say nothing shut nobody out.
     """
 
     def __init__(
@@ -56,6 +58,8 @@ class Server:
         self._handle = handle
         self._time_limit = time_limit
         self._free = threading.BoundedSemaphore(connections)
+        self._greeting: dict[socket.socket, None] = {}
+        self._most = connections
         self._open: set[Link] = set()
         self._lock = threading.Lock()
         self._closed = False
@@ -70,16 +74,27 @@ class Server:
                 plain, _ = self._socket.accept()
             except OSError:
                 return  # closed
-            if not self._free.acquire(blocking=False):
-                plain.close()
-                continue
+            with self._lock:
+                self._greeting[plain] = None
+                if len(self._greeting) > self._most:
+                    longest = next(iter(self._greeting))
+                    del self._greeting[longest]
+                    with contextlib.suppress(OSError):
+                        longest.shutdown(socket.SHUT_RDWR)
             threading.Thread(target=self._serve, args=(plain,), daemon=True).start()
 
     def _serve(self, plain: socket.socket) -> None:
         try:
             link = self._greet(plain)
-            if link is None:
-                return
+        finally:
+            with self._lock:
+                self._greeting.pop(plain, None)
+        if link is None:
+            return
+        if not self._free.acquire(blocking=False):
+            link.close()
+            return
+        try:
             with self._lock:
                 self._open.add(link)
             try:
