@@ -1,4 +1,4 @@
-"""Owners and an aggregator as processes of their own, over TLS, some of which are killed (kill −9).
+"""Owners and a dealer as processes of their own, over TLS, some of which are killed (kill −9).
 
 Processes are forked, so that starting one costs nothing; each plays the shipped protocol.
 """
@@ -8,12 +8,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import threading
 import time
 
 import numpy as np
 
 import discreet as dc
+from discreet.errors import DiscreetError
 from discreet.protocols.joint.local import free_ports
 from discreet.protocols.joint.seat import Cast, Seat
 from discreet.protocols.transport import Agreement, Mesh, Server, Transcript, connect
@@ -48,8 +48,11 @@ class Dying:
         return self._mesh.receive(*message, **options)
 
 
-def _party(name, known, addresses, agreed, records, bounds, stage, limit, told):
-    waiting, peers = Waiting(), ("dealer",) if name != "dealer" else OWNERS
+def _party(name, known, addresses, cast, protocol, records, stage, limit, told):
+    star, waiting = protocol.survives, Waiting()
+    peers = (cast.dealer,) if star and name != cast.dealer else cast.everybody
+    peers = tuple(peer for peer in peers if peer != name)
+    agreed = Agreement("p", cast.everybody)
 
     def handle(link):
         session, _ = agreed.meet(link)
@@ -66,52 +69,50 @@ def _party(name, known, addresses, agreed, records, bounds, stage, limit, told):
     allowed = certificates({peer: known[peer] for peer in peers})
     with Server(addresses[name], identity=known[name], clients=allowed, handle=handle,
                 time_limit=limit):  # fmt: skip
-        transcript, announced = Transcript(name), []
+        transcript = Transcript(name)
         with Mesh(
             transcript, {peer: (lambda peer=peer: call(peer)) for peer in peers}, list(peers),
             waiting=waiting, session="s", time_limit=limit,
-            may_leave=OWNERS if name == "dealer" else (),
+            may_leave=cast.owners if star and name == cast.dealer else (),
         ) as mesh:  # fmt: skip
             wire = mesh if stage is None else Dying(mesh, stage)
-            cast = Cast(OWNERS, (), "dealer", dict.fromkeys(OWNERS, bounds), b"session")
             seat = Seat(
-                name, cast, wire, Randomness.secure(), lambda *said: announced.append(said),
+                name, cast, wire, Randomness.secure(), lambda *_: None,
                 lambda message: message[:32], lambda *_: True, records=records,
             )  # fmt: skip
             wall, cpu = time.perf_counter(), time.process_time()
             try:
-                shown = dict(dc.SecureSum(by="aggregator").play(seat).shown)
-            except dc.errors.DiscreetError as error:
+                shown = dict(protocol.play(seat).shown)
+            except DiscreetError as error:
                 shown = {"error": error.code}
             shown["seconds"] = time.perf_counter() - wall, time.process_time() - cpu
             shown["opened"] = len(transcript.opened)
-            if name == "dealer":
+            if told is not None:
                 told.send(shown)
         if stage is not None:
             os.kill(os.getpid(), signal.SIGKILL)  # it sent everything, and is killed then
 
 
-def run_sum(known, parts, dies=None, *, limit=10.0):
-    """Return what the aggregator shows, where some owners are killed before a message of theirs."""
-    names = (*OWNERS, "dealer")
+def run_between(protocol, cast, known, records, dies=None, *, teller="dealer", limit=10.0):
+    """Return what one party shows, where some are killed before a message of theirs."""
+    names = cast.everybody
     addresses = {
         name: f"127.0.0.1:{port}" for name, port in zip(names, free_ports(len(names)), strict=True)
     }
-    agreed, context = Agreement("p", names), multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("fork")
     here, there = context.Pipe(duplex=False)
-    bounds = tuple(np.max([one.max(axis=0) for one in parts.values()], axis=0).tolist())
     processes = {
         name: context.Process(
             target=_party,
-            args=(name, known, addresses, agreed, parts.get(name), bounds,
-                  (dies or {}).get(name), limit, there),
+            args=(name, known, addresses, cast, protocol, records.get(name),
+                  (dies or {}).get(name), limit, there if name == teller else None),
         )
         for name in names
     }  # fmt: skip
     for process in processes.values():
         process.start()
     try:
-        assert here.poll(6 * limit), "the aggregator hangs"
+        assert here.poll(6 * limit), "the protocol hangs"
         found = here.recv()
     finally:
         for process in processes.values():
@@ -120,5 +121,18 @@ def run_sum(known, parts, dies=None, *, limit=10.0):
                 process.kill()
     killed = [n for n, p in processes.items() if p.exitcode == -signal.SIGKILL]
     assert sorted(killed) == sorted(dies or {}), killed
-    assert threading.active_count() < 50
     return found
+
+
+def run_sum(known, parts, dies=None):
+    """Return what the aggregator shows of a sum, where some owners are killed."""
+    bounds = tuple(np.max([one.max(axis=0) for one in parts.values()], axis=0).tolist())
+    cast = Cast(OWNERS, (), "dealer", dict.fromkeys(OWNERS, bounds), b"session")
+    return run_between(dc.SecureSum(by="aggregator"), cast, known, parts, dies)
+
+
+def run_product(known, x, y):
+    """Return what the first owner shows of a product."""
+    bounds = {name: tuple(np.abs(one).max(axis=0).tolist()) for name, one in (("o0", x), ("o1", y))}
+    cast = Cast(("o0", "o1"), (), "dealer", bounds, b"session")
+    return run_between(dc.ScalarProduct(), cast, known, {"o0": x, "o1": y}, teller="o0")

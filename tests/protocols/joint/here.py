@@ -28,7 +28,8 @@ def here(frames, *, dealer=False, ledgers=None, **stated):
     names = list(dict.fromkeys([*owners, *nodes, *more, "analyst"]))
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         for name in names:
-            Identity.new(folder, name)
+            if ledgers is None or not Path(ledgers, f"{name}.key").exists():
+                Identity.new(ledgers or folder, name)
         entries = {
             name: {"certificate": f"{name}.crt", "address": f"127.0.0.1:{port}"}
             for name, port in zip(names, free_ports(len(names)), strict=True)
@@ -37,7 +38,9 @@ def here(frames, *, dealer=False, ledgers=None, **stated):
                  "parties": entries, "rules": ["minimum-frequency"], "keys": {},
                  "time_limit": 60.0}  # fmt: skip
         basic |= {"dealer": "dealer"} if dealer else {}
-        policy = dataclasses.replace(build(JointPolicy, {**basic, **stated}), folder=folder)
+        policy = dataclasses.replace(
+            build(JointPolicy, {**basic, **stated}), folder=str(ledgers or folder)
+        )
         joint = dc.Joint(policy)
         joint.files = {name: Path(ledgers or folder) / f"{name}.db" for name in names[:-1]}
         for name in names[:-1]:
