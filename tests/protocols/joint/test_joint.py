@@ -560,11 +560,18 @@ def test_the_command_asks_and_says_what_was_learned(joint):
     assert owner.exception.code == "not-an-analyst"
 
 
-def test_summaries_are_the_same_in_postgresql(joint, postgres_engine):
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param("postgres_engine", marks=pytest.mark.postgres),
+        pytest.param("spark_engine", marks=pytest.mark.spark),
+    ],
+)
+def test_summaries_are_the_same_in_every_engine(joint, request, other):
     import pyarrow as pa
 
     rows = pa.Table.from_pandas(OWNERS[0], preserve_index=False)
-    there = dc.read(postgres_engine.load(rows), name="stays")
+    there = dc.read(request.getfixturevalue(other).load(rows), name="stays")
     here = dc.read(OWNERS[0], name="stays")
     require_offer(there, joint.policy)
     demand = read_demand(SQL.replace("GROUP", "WHERE age < 60 GROUP"), joint.policy, totals=True)
