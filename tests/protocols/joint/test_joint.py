@@ -546,6 +546,22 @@ def _require_announced(ledgers, answered):
         assert any(meanings <= shown for shown in opened.values())
 
 
+def test_check_says_what_it_looked_at_in_a_joint_policy(joint, tmp_path):
+    folder = joint._closing.folder
+    done = CliRunner().invoke(cli.build(), ["check", str(folder / "owner1.yaml")])
+    assert done.exit_code == 0, done.output
+    assert "the records fit keys and measures" in " ".join(done.output.split())
+    for file in folder.glob("*.crt"):
+        shutil.copy(file, tmp_path)
+    text = (folder / "owner1.yaml").read_text()
+    (tmp_path / "joint.yaml").write_text(text[text.index("joint:") :])
+    done = CliRunner().invoke(cli.build(), ["check", str(tmp_path / "joint.yaml")])
+    assert "this party has no records" in " ".join(done.output.split()), done.output
+    (tmp_path / "owner2.crt").unlink()
+    done = CliRunner().invoke(cli.build(), ["check", str(tmp_path / "joint.yaml")])
+    assert done.exception.code == "certificate-not-found"
+
+
 def test_the_command_asks_and_says_what_was_learned(joint):
     policy = joint._closing.folder / "owner1.yaml"
     done = CliRunner().invoke(cli.build(), ["joint", "ask", str(policy), SQL, "--learned"])
