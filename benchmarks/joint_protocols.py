@@ -8,7 +8,10 @@ With the package openmined-psi installed, the same alignment is made with it in 
 from __future__ import annotations
 
 import argparse
+import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -47,6 +50,27 @@ def openmined(first, second) -> None:
     print(f"  openmined-psi: {cpu:.2f} CPU s, {len(found):,} in common")
 
 
+def between_processes(parts, *columns) -> None:
+    """Print how long a sum takes over TLS, also when two of five owners are killed, and a product."""
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+    from tests.protocols.joint import forked
+
+    with tempfile.TemporaryDirectory() as folder:
+        known, turns = forked.known_parties(folder), 5
+        took = {}
+        for what, dies in {"all stay": {}, "two are killed": {"o1": 2, "o3": 3}}.items():
+            runs = [forked.run_sum(known, parts, dies)["seconds"] for _ in range(turns)]
+            took[what] = [sorted(side)[turns // 2] for side in zip(*runs, strict=True)]
+            print(f"sum of 100,000 words between processes, {what}: {took[what][0]:.2f} s wall, "
+                  f"{took[what][1]:.2f} CPU s of the aggregator")  # fmt: skip
+        products = [forked.run_product(known, *columns)["seconds"][0] for _ in range(turns)]
+        print(
+            f"scalar product of 100,000 between processes: {sorted(products)[turns // 2]:.3f} s wall"
+        )
+    ratios = [b / a for a, b in zip(took["all stay"], took["two are killed"], strict=True)]
+    print(f"  recovery takes {ratios[0]:.2f} of the wall and {ratios[1]:.2f} of the CPU seconds")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--curve", type=int, default=10_000, help="persons aligned on the curve")
@@ -61,6 +85,7 @@ def main() -> None:
             dies_after={"o1": 2, "o3": 3})  # fmt: skip
     measure("the same by nodes", dc.SecureSum(), parts)
     x, y = rng.uniform(-1, 1, (100_000, 5)), rng.uniform(-1, 1, (100_000, 6))
+    between_processes({owner: one[:, 1:] for owner, one in parts.items()}, x[:, :1], y[:, :1])
     found = measure("product 5 × 6, 100,000 records", dc.MatrixProduct(), {"a": x, "b": y})
     print(f"  largest error {np.abs(found.shown['product'] - x.T @ y).max():.2g}")
     measure("scalar product, 100,000 records", dc.ScalarProduct(), {"a": x[:, :1], "b": y[:, :1]})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import secrets
 import stat
@@ -9,15 +11,21 @@ import stat
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 import discreet as dc
 from discreet.app.cli import main as cli
 from discreet.attacks.record_order import RecordOrder
-from discreet.errors import DiscreetError, InfeasibleError, InputError, RefusedError
+from discreet.errors import DiscreetError, EngineError, InfeasibleError, InputError, RefusedError
 from discreet.protocols.fragments.asking import Fragments
+from discreet.protocols.fragments.circle import Circle
 from discreet.protocols.fragments.clouds import ROW_ID
 from discreet.protocols.fragments.colouring import colour
+from discreet.protocols.fragments.serving import CloudServer
+from discreet.protocols.joint.contacts import Contacts
+from discreet.protocols.joint.local import free_ports
+from discreet.protocols.transport import Identity, request
 
 ROLES = {"name": "identifier", "zip": "quasi", "age": "quasi", "debt": "confidential"}
 
@@ -139,25 +147,79 @@ def test_lists_of_rows_hide_how_many_are_wanted(split):
     assert all(said.endswith(("of 64 rows", "of 128 rows")) for said in fetched)
 
 
-def test_covariances_and_bytes_of_the_controller(split, tmp_path):
+@contextlib.contextmanager
+def beside(fragments, folder):
+    """Yield the circle of programs beside the databases, which run in threads here."""
+    names = ["controller", *(f"cloud{place}" for place in range(len(fragments.clouds)))]
+    for name in names:
+        Identity.new(folder, name)
+    entries = {
+        name: {"address": f"127.0.0.1:{port}", "certificate": f"{name}.crt"}
+        for name, port in zip(names, free_ports(len(names)), strict=True)
+    }
+    file = folder / "circle.yaml"
+    stated = {"relation": fragments.relation, "parties": entries, "time_limit": 20.0}
+    file.write_text(yaml.safe_dump(stated, sort_keys=False))
+    circle = Circle.read(file)
+    with contextlib.ExitStack() as stack:
+        for name, cloud in zip(names[1:], fragments.clouds, strict=True):
+            stack.enter_context(CloudServer(circle, name, cloud.address))
+        yield file
+
+
+def apart(folder, n):
+    folder.mkdir()
+    return dc.fragment(
+        dc.read(people(n), name="people"),
+        [f"duckdb:///{folder}/{name}.db" for name in "abc"],
+        keys=folder / "keys.json",
+        forbidden=[("age", "debt"), ("age", "score"), ("debt", "score")],
+    )
+
+
+def test_covariances_and_bytes_of_the_controller(tmp_path, monkeypatch):
+    columns = ["age", "debt", "score"]
+    sizes = []
+    for n in (200, 4000):
+        fragments = apart(tmp_path / str(n), n)
+        with beside(fragments, tmp_path / str(n)) as circle:
+            # The controller asks no database itself, so no column can reach it.
+            monkeypatch.setattr(Fragments, "fetch", None)
+            found = fragments.covariances(columns, circle=circle)
+        assert np.allclose(found.frame, people(n)[columns].cov(), rtol=1e-4, atol=1e-3)
+        sizes.append(found.controller_bytes)
+    assert sizes[0] == sizes[1] < 4000
+
+
+def test_programs_beside_the_databases_are_started_where_none_run(split):
     _, fragments = split
-    found = fragments.covariances(["age", "debt", "score"])
-    central = people()[["age", "debt", "score"]].cov()
-    assert np.allclose(found.frame, central, rtol=1e-4, atol=1e-3)
-    larger = dc.fragment(
-        dc.read(people(4000), name="people"),
-        [f"duckdb:///{tmp_path}/{name}.db" for name in "abc"],
-        keys=tmp_path / "keys.json",
-        forbidden=[("age", "debt"), ("age", "score"), ("debt", "score")],
-    )
-    few = dc.fragment(
-        dc.read(people(200), name="people"),
-        [f"duckdb:///{tmp_path}/{name}.db" for name in "def"],
-        keys=tmp_path / "few.json",
-        forbidden=[("age", "debt"), ("age", "score"), ("debt", "score")],
-    )
-    sizes = [one.covariances(["age", "debt", "score"]).controller_bytes for one in (larger, few)]
-    assert sizes[0] == sizes[1] < 2000
+    found = fragments.covariances(["age", "debt"])
+    assert np.allclose(found.frame, people()[["age", "debt"]].cov(), rtol=1e-4, atol=1e-3)
+
+
+def test_what_the_programs_beside_databases_refuse(tmp_path):
+    fragments = apart(tmp_path / "f", 50)
+    with beside(fragments, tmp_path / "f") as circle:
+        with pytest.raises(InputError) as caught:
+            fragments.covariances(["age", "zip"], circle=circle)
+        assert caught.value.code == "no-number"
+        changed = dataclasses.replace(fragments, records=49)
+        with pytest.raises(InputError) as caught:
+            changed.covariances(["age", "debt"], circle=circle)
+        assert caught.value.code == "fragment-changed"
+        with pytest.raises(InputError):
+            dataclasses.replace(fragments, relation="other").covariances(["age"], circle=circle)
+        # One cloud asks another in the controller's place.
+        known = Circle.read(circle)
+        link = Contacts(known, "cloud0").call("cloud1", session="s", purpose="ask")
+        with link, pytest.raises(RefusedError):
+            request(link, "columns", {"columns": ["debt"], "order": "00", "records": "50"})
+    with pytest.raises(EngineError):
+        fragments.covariances(["age", "debt"], circle=circle)
+    for wrong in ("", "relation: people", "relation: people\nparties: {controller: a.crt}"):
+        circle.write_text(wrong)
+        with pytest.raises(InputError):
+            Circle.read(circle)
 
 
 def test_fragments_cannot_be_linked_by_the_order_of_their_rows(split):

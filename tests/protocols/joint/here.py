@@ -17,15 +17,19 @@ from discreet.registry import build
 
 
 @contextlib.contextmanager
-def here(frames, *, dealer=False, **stated):
-    """Yield an analyst's joint whose parties run in threads; `ledgers` are its parties' files."""
+def here(frames, *, dealer=False, ledgers=None, **stated):
+    """Yield an analyst's joint whose parties run in threads; `files` are its parties' ledgers.
+
+    With `ledgers`, a folder, they go on with what lies there.
+    """
     owners = [f"owner{place + 1}" for place in range(len(frames))]
     nodes = [*owners, "node"][:3]
     more = ["dealer"] if dealer else []
     names = list(dict.fromkeys([*owners, *nodes, *more, "analyst"]))
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         for name in names:
-            Identity.new(folder, name)
+            if ledgers is None or not Path(ledgers, f"{name}.key").exists():
+                Identity.new(ledgers or folder, name)
         entries = {
             name: {"certificate": f"{name}.crt", "address": f"127.0.0.1:{port}"}
             for name, port in zip(names, free_ports(len(names)), strict=True)
@@ -34,9 +38,11 @@ def here(frames, *, dealer=False, **stated):
                  "parties": entries, "rules": ["minimum-frequency"], "keys": {},
                  "time_limit": 60.0}  # fmt: skip
         basic |= {"dealer": "dealer"} if dealer else {}
-        policy = dataclasses.replace(build(JointPolicy, {**basic, **stated}), folder=folder)
+        policy = dataclasses.replace(
+            build(JointPolicy, {**basic, **stated}), folder=str(ledgers or folder)
+        )
         joint = dc.Joint(policy)
-        joint.files = {name: Path(folder) / f"{name}.db" for name in names[:-1]}
+        joint.files = {name: Path(ledgers or folder) / f"{name}.db" for name in names[:-1]}
         for name in names[:-1]:
             ledger = stack.enter_context(open_ledger(joint.files[name]))
             data = dict(zip(owners, frames, strict=True)).get(name)

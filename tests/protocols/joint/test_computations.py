@@ -20,6 +20,7 @@ from discreet.protocols.joint.noise import NoisePlan, lacking
 from discreet.protocols.joint.rehearsal import rehearse_protocol
 from discreet.protocols.joint.verification import verify_ledgers
 from discreet.randomness import Randomness
+from tests.protocols.joint import forked
 from tests.protocols.joint.here import here
 
 
@@ -138,6 +139,27 @@ def test_two_owners_align_and_regress(through):
         assert np.allclose(products[:, 0], x[:, 1:].T @ whole.hours.to_numpy(), rtol=1e-6)
         checked = verify_ledgers(list(joint.files.values()))
         assert checked.agrees, checked.findings
+
+
+def test_products_that_tell_one_record_are_refused():
+    bank, office = people()
+    agreed = {
+        "persons": {
+            "protocol": {"alignment": {"through": "dealer"}},
+            "columns": {"owner1": ["person"], "owner2": ["person"]},
+        },
+        "products": {"protocol": "matrix-product", **VERTICAL},
+    }
+    # One person in common: the product is that person's value times one's own.
+    few = office[office.person.isin(["p12"]) | ~office.person.isin(bank.person)]
+    rare = bank.assign(debt=(bank.person == "p12").astype(float))
+    for lists in ([bank, few], [rare, office]):
+        with here(lists, dealer=True, computations=agreed) as joint:
+            joint.align()
+            with pytest.raises(RefusedError) as caught:
+                joint.run("products")
+            assert caught.value.code == "high-leverage"
+            assert len(verify_ledgers(list(joint.files.values())).opened) == 1
 
 
 def test_noise_is_charged_in_every_ledger_before_anything_leaves():
@@ -518,6 +540,35 @@ def test_owners_killed_at_random_moments(seed):
                 parties.restart(f"owner{victim + 1}")
         assert left_out
         assert counted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(forked.STAGES))
+def test_two_owners_killed_at_every_stage_of_a_sum_of_100000_words(first, tmp_path):
+    """Both leave before or after each of their messages, twice: 100 kills in all.
+
+    The sum is that of the owners whose part had arrived, to the last word.
+    """
+    rng = np.random.default_rng(first)
+    known = forked.known_parties(tmp_path)
+    parts = {o: rng.integers(0, 100, (1, 99_999)).astype(float) for o in forked.OWNERS}
+    for second in range(forked.STAGES):
+        for _ in range(2):
+            dies = dict(
+                zip(rng.choice(forked.OWNERS, 2, replace=False), (first, second), strict=True)
+            )
+            found = forked.run_sum(known, parts, dies)
+            # The part is the third message; without the fourth three others put the masks together.
+            stayed = [o for o in parts if dies.get(o, 4) > 2]
+            assert found["owners"].tolist() == [len(stayed)]
+            assert (found["sum"] == sum(parts[o][0] for o in stayed)).all()
+            assert found["opened"] == 1
+    three = dict.fromkeys(forked.OWNERS[:3], first)
+    found = forked.run_sum(known, parts, three)
+    if first == forked.STAGES - 1:
+        assert (found["sum"] == sum(one[0] for one in parts.values())).all()
+    else:
+        assert (found["error"], found["opened"]) == ("too-few-owners", 0)
 
 
 def test_keys_that_nobody_signed_are_refused():

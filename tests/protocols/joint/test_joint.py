@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import hmac
 import shutil
 import signal
+import socket
+import sqlite3
+import ssl
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,7 +26,10 @@ from discreet.ledger.opening import open_ledger
 from discreet.protocols.joint.demand import read_demand
 from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
 from discreet.protocols.joint.verification import verify_ledgers
-from discreet.protocols.transport import Identity
+from discreet.protocols.transport import Identity, Message
+from discreet.protocols.transport.client import address_of
+from discreet.protocols.transport.frames import pack
+from tests.protocols.joint.here import here
 from tests.protocols.joint.plain import plain_flags
 
 RULES = (dc.MinimumFrequency(3), dc.PPercent(15))
@@ -117,6 +126,36 @@ def test_later_questions_are_judged_with_earlier_ones(joint):
         assert caught.value.code == "joint-history"
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"rules": [{"minimum-frequency": 5}]},
+        {"rules": [{"minimum-frequency": 9}, "zero-cells"]},
+        {"collusion": 2},
+        {"unit": "who"},
+        {"keys": {"icd": ["A", "B", "C", "D"]}},
+    ],
+)
+def test_the_same_question_under_other_rules_is_judged_with_the_first_answer(tmp_path, other):
+    # Cells that one policy opens, less those that the other opens, are cells that both withhold.
+    frames = [
+        pd.DataFrame({"icd": list("A" * 10 + "B" * 4 + "C" * c), "cost": 1.0, "who": range(14 + c)})
+        for c in (0, 4, 4)
+    ]
+    stated = {"keys": {"icd": ["A", "B", "C"]}, "measures": {"cost": {"bound": 1e6}},
+              "rules": [{"minimum-frequency": 9}], "ledgers": tmp_path}  # fmt: skip
+    sql = "SELECT icd, COUNT(*) AS n FROM stays GROUP BY icd"
+    with here(frames, **stated) as joint:
+        first = joint.ask(sql, totals=True)
+        assert first.withheld == 2
+    with here(frames, **stated) as joint:  # the same rules after a restart
+        assert joint.ask(sql, totals=True).frame.equals(first.frame)
+    with here(frames, **stated | other) as joint:
+        with pytest.raises(RefusedError) as caught:
+            joint.ask(sql, totals=True)
+        assert caught.value.code == "joint-history"
+
+
 def test_the_ledgers_of_all_parties_agree(joint):
     joint.ask(SQL)
     ledgers = [str(place) for place in joint._closing.ledgers.values()]
@@ -149,6 +188,77 @@ def test_a_ledger_that_tells_another_story_is_found(joint, tmp_path):
     found = verify_ledgers(copies)
     assert not found.agrees
     assert "without recording" in " ".join(found.findings)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ledgers")
+    frames = [
+        pd.DataFrame({"icd": list("AAAB"), "cost": [5.0, 6.0, 7.0, cost]}) for cost in (1, 2, 3)
+    ]
+    stated = {"keys": {"icd": ["A", "B"]}, "measures": {"cost": {"bound": 1e3}}}
+    with here(frames, ledgers=folder, **stated) as joint:
+        joint.ask("SELECT icd, SUM(cost) AS cost FROM stays GROUP BY icd")
+    return folder
+
+
+def _cut(place, last):
+    """Remove the entries after one and move the head back, as somebody with the file can."""
+    with contextlib.closing(sqlite3.connect(place)) as connection:
+        connection.execute("DELETE FROM discreet_entries WHERE number > ?", (last,))
+        (digest,) = connection.execute(
+            "SELECT hash FROM discreet_entries WHERE number = ?", (last,)
+        ).fetchone()
+        connection.execute("UPDATE discreet_head SET number = ?, hash = ?", (last, digest))
+        connection.commit()
+
+
+@pytest.mark.parametrize(
+    ("given", "cut"),
+    [
+        (["owner1"], {}),
+        (["owner1", "owner1"], {}),
+        (["owner1", "owner2"], {}),
+        (["owner1", "owner2", "owner3"], {"owner1": 1}),
+        (["owner1", "owner2", "owner3"], {"owner1": 3}),
+        (["owner1", "owner2", "owner3"], {"owner1": 1, "owner2": 1, "owner3": 1}),
+        (["owner1", "owner2", "owner3"], {"owner1": 3, "owner2": 3, "owner3": 3}),
+    ],
+)
+def test_what_ledgers_do_not_record_to_the_end_is_not_called_verified(
+    recorded, tmp_path, given, cut
+):
+    for file in recorded.iterdir():
+        shutil.copy(file, tmp_path)
+    assert verify_ledgers(sorted(tmp_path.glob("owner?.db"))).agrees
+    for name, last in cut.items():
+        _cut(tmp_path / f"{name}.db", last)
+    found = verify_ledgers([tmp_path / f"{name}.db" for name in given])
+    assert not found.agrees
+    assert "agree, and nothing else" not in found.verdict
+
+
+def test_a_ledger_that_is_not_there_is_named(recorded):
+    with pytest.raises(InputError) as caught:
+        verify_ledgers([recorded / "owner1.db", recorded / "nix.db"])
+    assert caught.value.code == "ledger-not-found"
+
+
+def test_a_ledger_does_not_let_its_reader_try_out_cells(recorded):
+    # Whoever compares ledgers may hold them: what hides the marks of inputs must not lie there.
+    with contextlib.closing(sqlite3.connect(recorded / "owner1.db")) as connection:
+        kept = [bytes(row[0]) for row in connection.execute("SELECT value FROM discreet_secrets")]
+    with open_ledger(recorded / "owner1.db", read_only=True) as ledger:
+        marks = next(e.details["inputs"] for e in ledger.entries() if "inputs" in e.details)
+    row = np.array([18, 1], dtype="<i8").tobytes()  # the sums of this owner's cells
+    assert "sum cost" in marks
+    tried = {
+        hmac.new(secret, text, "sha256").hexdigest()
+        for secret in kept
+        for text in (row, b"sum cost\0" + row)
+    }
+    assert not tried & set(marks.values())
+    assert len(set(marks.values())) == len(marks)  # equal rows are not seen to be equal
 
 
 @pytest.mark.parametrize(
@@ -322,6 +432,71 @@ def test_policies_that_cannot_hold_are_refused(joint, change):
         dataclasses.replace(joint.policy, **changed)
 
 
+def _framed(message, number):
+    return b"".join((*pack(message, number=number), bytes(message.body)))
+
+
+def _spoiled(frames, rng):
+    """Return the bytes of some frames with one changed, cut, repeated, enlarged or made up."""
+    place = int(rng.integers(len(frames)))
+    one = bytearray(frames[place])
+    way = rng.integers(5)
+    if way == 0:
+        for at in rng.integers(0, len(one), rng.integers(1, 4)):
+            one[at] ^= int(rng.integers(1, 256))
+    elif way == 1:
+        del one[int(rng.integers(len(one))) :]
+    elif way == 2:
+        one = one + one  # replayed
+    elif way == 3:
+        one[8:24] = rng.bytes(16)  # sizes
+    else:
+        one = bytearray(rng.bytes(int(rng.integers(1, 200))))
+    return b"".join([*frames[:place], bytes(one)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("who", ["analyst", "owner2"])
+def test_5000_spoiled_frames_open_nothing_and_leave_the_party_at_work(who):
+    """Frames of a pinned party that is hostile, in the middle of a session: 10,000 over both."""
+    frames = [pd.DataFrame({"icd": list("AAAB"), "cost": [5.0, 6.0, 7.0, 9.0]}) for _ in "abc"]
+    stated = {"keys": {"icd": ["A", "B"]}, "measures": {"cost": {"bound": 1e3}}, "time_limit": 5.0}
+    sql = "SELECT icd, SUM(cost) AS cost FROM stays GROUP BY icd"
+    rng = np.random.default_rng(len(who))
+    with here(frames, **stated) as joint:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        own = Path(joint.policy.folder)
+        context.load_cert_chain(own / f"{who}.crt", own / f"{who}.key")
+        agreed = joint.policy.agreement()._fields()
+        slowest = 0.0
+        for turn in range(5000):
+            purpose = "ask" if who == "analyst" else "stream"
+            hello = {**agreed, "session": f"s{turn}", "purpose": purpose}
+            asked = [Message("prepare", {"totals": False}, sql.encode())]
+            if who == "owner2":
+                asked = [Message("inputs", {}, rng.bytes(64))]
+            whole = [_framed(one, n) for n, one in enumerate([Message("hello", hello), *asked])]
+            content = _spoiled(whole, rng)
+            address = address_of(joint.policy.parties[f"owner{1 + 2 * (turn % 2)}"].address)
+            began = time.monotonic()
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection(address, timeout=10) as plain,
+                context.wrap_socket(plain) as connection,
+            ):
+                connection.sendall(content)
+                if turn % 100 == 0:
+                    while connection.recv(1 << 16):
+                        pass  # until the party has given up
+            slowest = max(slowest, time.monotonic() - began)
+        assert slowest < 60  # no hang: the limit is 5 s, on whatever machine
+        for place in joint.files.values():
+            with open_ledger(place, read_only=True) as ledger:
+                assert not list(ledger.entries())
+        assert joint.ask(sql).withheld == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_killed_at_random_moments(seed):
@@ -371,6 +546,22 @@ def _require_announced(ledgers, answered):
         assert any(meanings <= shown for shown in opened.values())
 
 
+def test_check_says_what_it_looked_at_in_a_joint_policy(joint, tmp_path):
+    folder = joint._closing.folder
+    done = CliRunner().invoke(cli.build(), ["check", str(folder / "owner1.yaml")])
+    assert done.exit_code == 0, done.output
+    assert "the records fit keys and measures" in " ".join(done.output.split())
+    for file in folder.glob("*.crt"):
+        shutil.copy(file, tmp_path)
+    text = (folder / "owner1.yaml").read_text()
+    (tmp_path / "joint.yaml").write_text(text[text.index("joint:") :])
+    done = CliRunner().invoke(cli.build(), ["check", str(tmp_path / "joint.yaml")])
+    assert "this party has no records" in " ".join(done.output.split()), done.output
+    (tmp_path / "owner2.crt").unlink()
+    done = CliRunner().invoke(cli.build(), ["check", str(tmp_path / "joint.yaml")])
+    assert done.exception.code == "certificate-not-found"
+
+
 def test_the_command_asks_and_says_what_was_learned(joint):
     policy = joint._closing.folder / "owner1.yaml"
     done = CliRunner().invoke(cli.build(), ["joint", "ask", str(policy), SQL, "--learned"])
@@ -380,13 +571,23 @@ def test_the_command_asks_and_says_what_was_learned(joint):
     wrong = CliRunner().invoke(cli.build(), ["joint", "ask", str(policy), SQL, "--as", "nobody"])
     assert isinstance(wrong.exception, InputError)
     assert wrong.exception.code == "unknown-party"
+    owner = CliRunner().invoke(cli.build(), ["joint", "ask", str(policy), SQL, "--as", "owner1"])
+    assert isinstance(owner.exception, InputError)
+    assert owner.exception.code == "not-an-analyst"
 
 
-def test_summaries_are_the_same_in_postgresql(joint, postgres_engine):
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param("postgres_engine", marks=pytest.mark.postgres),
+        pytest.param("spark_engine", marks=pytest.mark.spark),
+    ],
+)
+def test_summaries_are_the_same_in_every_engine(joint, request, other):
     import pyarrow as pa
 
     rows = pa.Table.from_pandas(OWNERS[0], preserve_index=False)
-    there = dc.read(postgres_engine.load(rows), name="stays")
+    there = dc.read(request.getfixturevalue(other).load(rows), name="stays")
     here = dc.read(OWNERS[0], name="stays")
     require_offer(there, joint.policy)
     demand = read_demand(SQL.replace("GROUP", "WHERE age < 60 GROUP"), joint.policy, totals=True)
@@ -403,13 +604,18 @@ def test_a_total_does_not_tell_the_cells_withheld_in_it():
         pd.DataFrame({"icd": list(two), "ward": "x", "cost": [0.0, 0.0], "age": 1})
         for two in ("AB", "CD", "EF")
     ]
-    with local(one_each, rules=(dc.MinimumFrequency(3),)) as joint:
+    stated = {
+        "keys": {"icd": list("ABCDEFG"), "ward": ["x", "y"]},
+        "measures": {"cost": {"bound": 1e7, "decimals": 2}},
+        "rules": [{"minimum-frequency": 3}],
+    }
+    with here(one_each, **stated) as joint:
         table = joint.ask("SELECT icd, COUNT(*) AS n FROM stays GROUP BY icd", totals=True)
         assert table.frame.set_index("icd")["n"].isna()[["A", "F", "Total"]].all()
     two_each = [pd.concat([frame, frame]) for frame in one_each]
-    with local(two_each, rules=(dc.MinimumFrequency(3),)) as joint:
+    with here(two_each, **stated) as joint:
         table = joint.ask("SELECT icd, SUM(cost) AS cost FROM stays GROUP BY icd", totals=True)
         assert table.frame.set_index("icd")["cost"].isna()["Total"]
-    with local(two_each, rules=(dc.MinimumFrequency(3),)) as joint:
+    with here(two_each, **stated) as joint:
         table = joint.ask("SELECT icd, COUNT(*) AS n FROM stays GROUP BY icd", totals=True)
         assert table.frame.set_index("icd")["n"]["Total"] == 12

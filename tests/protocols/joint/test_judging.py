@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import discreet as dc
@@ -11,6 +12,7 @@ from discreet.protocols.arithmetic.comparison import unpack
 from discreet.protocols.joint.judging import audiences, judge, merge, see
 from discreet.randomness import Randomness
 from tests.protocols.joint.plain import asking, plain_flags, random_parts, summary
+from tests.protocols.joint.rehearsed import policy_for, rehearse_table
 
 RNG = Randomness.seeded(8)
 RULES = [
@@ -107,3 +109,32 @@ def test_flags_of_two_thousand_tables(owners):
     for rules in RULES:
         found, _ = flags_on_shares(parts, rules)
         assert (found == plain_flags(parts, rules)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("owners", [2, 3, 4, 5, 6, 7])
+def test_opened_values_of_two_thousand_tables(owners):
+    """The whole run of a table, from records to what is opened, for the same cells and rules."""
+    parts = random_parts(np.random.default_rng(200 + owners), owners, 4008)
+    codes = [f"c{place}" for place in range(4008)]
+    frames = [
+        pd.DataFrame(
+            [(code, value) for code, cell in zip(codes, part, strict=True) for value in cell],
+            columns=["icd", "cost"],
+        ).astype({"icd": str, "cost": "int64"})
+        for part in parts
+    ]
+    for rules in RULES[:3]:  # who asks is judged in `test_flags_of_two_thousand_tables`
+        policy = policy_for(
+            owners, keys={"icd": codes}, measures={"cost": {"bound": 1e9}}, rules=list(rules)
+        )
+        sql = "SELECT icd, COUNT(*) AS n, SUM(cost) AS cost FROM stays GROUP BY icd"
+        table, _ = rehearse_table(frames, sql, policy)
+        flags = plain_flags(parts, rules)
+        assert ((table.frame.status == "withheld") == flags).all()
+        whole = [np.concatenate([part[cell] for part in parts]) for cell in range(4008)]
+        shown = table.frame[~flags]
+        safe = np.flatnonzero(~flags)
+        assert shown.n.astype(int).tolist() == [len(whole[cell]) for cell in safe]
+        assert shown.cost.astype(int).tolist() == [int(whole[cell].sum()) for cell in safe]
+        assert table.frame[["n", "cost"]][flags].isna().all(axis=None)

@@ -180,7 +180,8 @@ def test_hierarchies_that_are_no_trees_are_refused(trees):
     "name",
     ["ssb_magnitude1", "sdctable_microdata1", "testW_size_region", "insee_act_size",
      "insee_act_nuts2", "synth_25x37", "synth_13x13x5", "ssb_z3", "ent_act_product",
-     "synth_89x111", "testW_ind4_region", "synth_26x21x19"],
+     "synth_89x111", "testW_ind4_region", "synth_26x21x19", "ssb_sosialFiktiv",
+     "testW_ind4_region_size"],
 )  # fmt: skip
 def test_stored_tables_split_over_three_owners(data_folder, name):
     keys, codes, trees, frames = instance_records(data_folder, name)

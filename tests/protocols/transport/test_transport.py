@@ -149,6 +149,15 @@ def test_missing_party_and_port_in_use_are_said_in_time(known):
         address_of("nowhere")
 
 
+def test_strangers_who_connect_and_say_nothing_shut_nobody_out(known):
+    with serving(known, answer_requests(echo, limit=9)) as address, contextlib.ExitStack() as stack:
+        for _ in range(150):
+            stack.enter_context(socket.create_connection(address_of(address), timeout=5))
+        for _ in range(3):
+            with connect(address, pin=known["a"].pin, identity=known["b"], time_limit=5) as link:
+                assert request(link, "x", body=b"q", limit=9).label == "echo"
+
+
 def test_a_silent_party_is_given_up(known):
     with (
         serving(known, lambda link: time.sleep(3)) as address,

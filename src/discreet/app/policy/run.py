@@ -31,6 +31,7 @@ from discreet.data.keys import read_key_file
 from discreet.dp.caution import cautions
 from discreet.errors import InputError, nearest
 from discreet.progress import Progress, silent
+from discreet.protocols.joint.declaration import JointPolicy
 from discreet.registry import Declaration, is_address
 from discreet.report import Report, Rows, plain
 
@@ -163,6 +164,8 @@ def check_policy(
         service.check(records.dataset)
     declared = {**_jobs(policy), **policy.gateways, **policy.retrieval}
     done = [Done(name, one.name, "can be done", None) for name, one in declared.items()]
+    if policy.joint is not None:
+        done.append(Done("joint", "joint", _check_joint(policy.joint, records), None))
     used = (policy.data, *declared.values())
     record = _record(path, access, used, done, key=None)
     alone = _judged_alone(_jobs(policy))
@@ -330,6 +333,17 @@ class _Records:
     def of(self, job: Job) -> Any:
         """Return what a job reads. Any: see `Job.open`."""
         return self.dataset if job.shares_records else job.open(self.source)
+
+
+def _check_joint(joint: JointPolicy, records: _Records) -> str:
+    """See that certificates are there and that an owner's records fit what was agreed."""
+    from discreet.protocols.joint.summary import require_offer
+
+    joint.certificates()
+    if not records.source.source.strip():
+        return "certificates are there; this party has no records"
+    require_offer(records.dataset, joint)
+    return "certificates are there; the records fit keys and measures"
 
 
 def _require_grants(jobs: Iterable[Job], records: _Records) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,9 +69,15 @@ class Fragments(Clouds):
         whole = read(rows, name=self.relation)
         return self._answer(whole.aggregate(query), asked)
 
-    def covariances(self, columns: Sequence[str]) -> Covariances:
-        """Return the covariances of columns, wherever they are, without fetching them."""
-        return covariances(self, columns)
+    def covariances(
+        self, columns: Sequence[str], *, circle: str | Path | None = None
+    ) -> Covariances:
+        """Return the covariances of columns, wherever they are, without fetching them.
+
+        `circle` is the file of the programs that run beside the databases
+        (`discreet fragments cloud`); without it they are started on this machine.
+        """
+        return covariances(self, columns, circle=circle)
 
     def _answer(self, found: pa.Table, asked: Mapping[str, Sequence[str]]) -> FragmentAnswer:
         told = {without_passwords(one): tuple(several) for one, several in asked.items()}

@@ -121,6 +121,12 @@ class Joint:
     ) -> None:
         self.policy = policy
         self._contacts = Contacts(policy, as_, key)
+        if as_ not in policy.analysts:
+            raise InputError(
+                f"{as_!r} is no analyst of the policy",
+                code="not-an-analyst",
+                hint="choose one of " + ", ".join(policy.analysts),
+            )
         self._closing: Any = None
 
     @classmethod

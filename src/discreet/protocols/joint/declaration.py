@@ -268,6 +268,22 @@ class JointPolicy(Record):
         content = json.dumps(stated, sort_keys=True).encode()
         return Agreement(hashlib.sha256(content).hexdigest(), tuple(sorted(self.parties)))
 
+    def pattern(self, keys: Sequence[str]) -> str:
+        """Return a digest of everything that decides which cells of these keys are withheld."""
+        stated = {
+            "rules": sorted(
+                json.dumps([rule.name, plain(dataclasses.asdict(rule))], sort_keys=True)
+                for rule in self.rules
+            ),
+            "keys": [[key, list(self.keys[key])] for key in keys],
+            "hierarchies": {key: plain(self.hierarchies.get(key)) for key in keys},
+            "owners": sorted(self.owners),
+            "collusion": self.collusion,
+            "unit": self.unit,
+            "request": self.request,
+        }
+        return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
+
     def catalog(self) -> Catalog:
         """Return what SQL may name."""
         kinds = dict.fromkeys(self.measures, "number") | dict.fromkeys(self.keys, "text")

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import dataclasses
 import math
+import os
 import shutil
 import socket
 import subprocess
@@ -26,7 +27,7 @@ from discreet.protocols.transport.identity import Identity
 from discreet.registry import build
 from discreet.report import plain
 
-__all__ = ["Parties", "free_ports", "start"]
+__all__ = ["Parties", "await_listening", "free_ports", "launch", "start", "stop"]
 
 _PATIENCE = 60.0
 _NODES = 3
@@ -53,15 +54,16 @@ class Parties:
             before.wait()
         role = party if party == "dealer" else "node" if party == "node" else "owner"
         self.processes[party] = _process(self.folder, party, role)
-        _await(self)
+        await_listening(self.folder, self.processes)
 
     def close(self) -> None:
         """Stop the processes and remove their files."""
         atexit.unregister(self.close)
-        _stop(self.processes, self.folder)
+        stop(self.processes, self.folder)
 
 
-def _stop(processes: Mapping[str, subprocess.Popen[bytes]], folder: Path) -> None:
+def stop(processes: Mapping[str, subprocess.Popen[bytes]], folder: Path) -> None:
+    """End processes and remove their files."""
     for process in processes.values():
         process.terminate()
     for process in processes.values():
@@ -161,9 +163,9 @@ def start(
             role = party if party == "dealer" else "owner" if party in owners else "node"
             processes[party] = _process(folder, party, role)
         made = Parties(policy, folder, processes)
-        _await(made)
+        await_listening(folder, processes)
     except BaseException:
-        _stop(processes, folder)
+        stop(processes, folder)
         raise
     atexit.register(made.close)  # nobody is left listening when the caller forgets
     return made
@@ -171,20 +173,29 @@ def start(
 
 def _process(folder: Path, party: str, role: str) -> subprocess.Popen[bytes]:
     words = ["joint", role, f"{party}.yaml", "--as", party, "--ledger", f"{party}.db"]
+    return launch(folder, party, words)
+
+
+def launch(
+    folder: Path, party: str, words: Sequence[str], more: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start this program as a party of its own; `more` are environment variables for it alone."""
     with (folder / f"{party}.log").open("wb") as log:
         return subprocess.Popen(  # noqa: S603 - this program itself, with words made here
             [sys.executable, "-m", "discreet", *words],
             cwd=folder,
+            env={**os.environ, **(more or {})},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
         )
 
 
-def _await(parties: Parties) -> None:
+def await_listening(folder: Path, processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
+    """Wait until every party says that it listens; raise what one says that ended."""
     until = time.monotonic() + _PATIENCE
-    for party, process in parties.processes.items():
-        log = parties.folder / f"{party}.log"
+    for party, process in processes.items():
+        log = folder / f"{party}.log"
         while b"listens" not in log.read_bytes():
             if process.poll() is not None or time.monotonic() > until:
                 said = log.read_text(encoding="utf-8", errors="replace").strip()

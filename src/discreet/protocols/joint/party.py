@@ -77,7 +77,8 @@ class Party:
             require_offer(data, policy)
             require_computations(data, name, policy)
         self._policy, self._name, self._ledger, self._data = policy, name, ledger, data
-        self._secret = ledger.secret("joint inputs", Randomness.secure().bytes(32))
+        # Not in the ledger, which others may read: with it they could try out cells.
+        self._secret = self._contacts.secret(b"marks of joint inputs")
         self._waiting = Waiting()
         self._lock = threading.Lock()
         self._player = Player(
@@ -162,6 +163,8 @@ class Party:
                 "judged": sorted(demand.judged),
                 "totals": demand.totals,
                 "margins": demand.margins,
+                "pattern": self._policy.pattern(demand.keys),
+                "parties": sorted({*self._policy.owners, *self._policy.nodes}),
                 "inputs": self._marks(demand, inputs),
             }
             self._record(analyst, session, demand, "started", facts)
@@ -271,7 +274,9 @@ class Party:
             return {}
         names = [f"{what} {measure}".strip() for what, measure in demand.rows(self._policy)]
         return {
-            name: hmac.new(self._secret, row.tobytes(), "sha256").hexdigest()
+            name: hmac.new(
+                self._secret, name.encode() + b"\0" + row.tobytes(), "sha256"
+            ).hexdigest()
             for name, row in zip(names, inputs, strict=True)
         }
 
@@ -290,6 +295,8 @@ class Party:
             if details.get("stage") != "started":
                 continue
             same = (list(demand.keys), demand.condition) == (details["keys"], details["condition"])
+            # Other rules or owners withhold other cells: what was opened then tells these.
+            same = same and details.get("pattern") == self._policy.pattern(demand.keys)
             judged = set(details.get("judged", details["measures"]))
             margins = details.get("margins", False)
             if demand.margins or margins:
@@ -321,8 +328,8 @@ def _told_before() -> RefusedError:
     return RefusedError(
         "together with an earlier joint result this one could disclose a difference",
         code="joint-history",
-        hint="repeat the earlier keys and condition on the same records, with whatever measures that "
-        "are withheld together",
+        hint="repeat the earlier keys and condition on the same records under the same rules, with "
+        "whatever measures that are withheld together",
     )
 
 

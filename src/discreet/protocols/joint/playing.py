@@ -86,7 +86,7 @@ class Player:
         if self._name in computation.owners:
             records, persons = self._own(computation)
         marks = {
-            column: hmac.new(self._secret, content, "sha256").hexdigest()
+            column: hmac.new(self._secret, column.encode() + b"\0" + content, "sha256").hexdigest()
             for column, content in self._contents(computation, records, persons)
         }
         prepared = Prepared(name, computation, records, persons, marks)
@@ -145,6 +145,8 @@ class Player:
             "noise": bool(getattr(protocol, "epsilon", 0)),
             "split": protocol.split,
             "inputs": dict(prepared.marks),
+            "parties": sorted(self._parties(computation)),
+            "may_leave": sorted(computation.owners) if protocol.survives else [],
         }
         with self._lock:
             self._require_history(prepared)
@@ -182,6 +184,13 @@ class Player:
         stated = transcript.to_dict()
         self._record(analyst, session, prepared, "finished", {"transcript": stated})
         return outcome, stated
+
+    def _parties(self, computation: Computation) -> set[str]:
+        """Return who takes part."""
+        protocol, policy = computation.protocol, self._policy
+        nodes = policy.nodes if protocol.needs_nodes else ()
+        dealer = [str(policy.dealer)] if protocol.needs_dealer else []
+        return {*computation.owners, *nodes, *dealer}
 
     def _mesh(
         self, cast: Cast, protocol: Any, transcript: Transcript, session: str,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +18,7 @@ _KeysArgument = Annotated[Path, typer.Argument(help="The controller's file, from
 def add(app: typer.Typer) -> None:
     """Register the commands."""
     group = add_group(app, "fragments", "Columns over several databases that cannot join them.")
-    for command in (split, ask):
+    for command in (split, ask, cloud):
         group.command()(command)
 
 
@@ -98,3 +99,34 @@ def ask(
         lines = [(one, said) for one, several in found.asked.items() for said in several]
         console.show((("database", "was asked"), lines))
         console.show(found.leakage, as_json=False)
+
+
+def cloud(
+    circle: Annotated[
+        Path, typer.Argument(help="The file that names the controller and all such programs.")
+    ],
+    database: Annotated[
+        str,
+        typer.Argument(
+            envvar="DISCREET_FRAGMENT_DATABASE",
+            help="The database beside it, duckdb:///file.db or postgresql://….",
+        ),
+    ],
+    as_: Annotated[str, typer.Option("--as", help="Which party of the file this is.")],
+    key: Annotated[
+        Path | None, typer.Option(help="Its private key; by default beside its certificate.")
+    ] = None,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Multiply columns of a fragment for the controller, beside its database, until told to stop.
+
+    [bold]discreet fragments cloud circle.yaml duckdb:///one.db --as one[/bold]
+    """
+    from discreet.protocols.fragments.circle import Circle
+    from discreet.protocols.fragments.serving import CloudServer
+
+    found = Circle.read(circle)
+    with CloudServer(found, as_, database, key):
+        address = found.parties[as_].address
+        console.done(f"{as_} listens at {address}", as_json=as_json, party=as_, address=address)
+        threading.Event().wait()

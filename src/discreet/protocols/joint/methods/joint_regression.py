@@ -15,6 +15,7 @@ from discreet.protocols.arithmetic.shares import Shares
 from discreet.protocols.arithmetic.solving import BITS, solve
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
 from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
+from discreet.protocols.joint.methods._leverage import require_no_single_record
 from discreet.protocols.joint.methods.matrix_product import product_in_parts
 from discreet.registry import parameter
 
@@ -23,8 +24,6 @@ __all__ = ["JointRegression"]
 Floats = npt.NDArray[np.float64]
 _MOST_COLUMNS = 20
 _PER_COLUMN = 10
-#: No record may decide more than this of the fit in its owner's columns: three stand behind each.
-_LEVERAGE = 1 / 3
 #: Binary digits of standardised columns divided by √n: sums of their products stay within ±1. What is
 #: cut to fewer digits afterwards must be small: a cut is wrong with a chance of its size / 2^63.
 _FINE = {"gram": 29, "coefficients": 18}
@@ -76,15 +75,7 @@ class JointRegression(Protocol):
         """
         if len(records) < 2:
             return  # refused for its number of records, as everybody is told
-        centred = records - records.mean(axis=0)
-        basis, sizes, _ = np.linalg.svd(centred, full_matrices=False)
-        kept = basis[:, sizes > 1e-10 * max(float(sizes.max(initial=0)), 1e-300)]
-        if (kept**2).sum(axis=1).max(initial=0) > _LEVERAGE:
-            raise RefusedError(
-                "the columns of an owner single out a record",
-                code="high-leverage",
-                hint="leave out columns that few records decide, or cut off their largest values",
-            )
+        require_no_single_record(records - records.mean(axis=0))
 
     def play(self, seat: Seat) -> Outcome:
         """Return the regression, at the nodes."""

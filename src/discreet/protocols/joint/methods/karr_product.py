@@ -12,6 +12,7 @@ import numpy.typing as npt
 from discreet.errors import RefusedError
 from discreet.protocols.joint.learned import FOLLOW, Leakage
 from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
+from discreet.protocols.joint.methods._leverage import require_no_single_record
 from discreet.registry import parameter
 
 __all__ = ["KarrProduct"]
@@ -47,6 +48,10 @@ class KarrProduct(Protocol):
     hides: ClassVar[bool] = False
 
     share: float = parameter(0.5, help="share of the dimensions taken out", low=0.01, high=0.9)
+
+    def admit(self, records: npt.NDArray[np.float64]) -> None:
+        """Refuse columns that single a record out, as the other products do."""
+        require_no_single_record(records)
 
     def play(self, seat: Seat) -> Outcome:
         """Return the product, at the first owner."""

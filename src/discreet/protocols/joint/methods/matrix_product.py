@@ -13,12 +13,14 @@ from discreet.errors import RefusedError
 from discreet.protocols.arithmetic.shares import Words, words
 from discreet.protocols.joint.learned import FOLLOW, Leakage
 from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
+from discreet.protocols.joint.methods._leverage import require_no_single_record
 from discreet.protocols.joint.seat import fraction_bits
 from discreet.randomness import Randomness
 
 __all__ = ["MatrixProduct", "product_in_parts"]
 
 _SEED = 32
+Floats = npt.NDArray[np.float64]
 _MOST_RECORDS = 1 << 26
 
 
@@ -118,6 +120,10 @@ class MatrixProduct(Protocol):
     def needs_dealer(self) -> bool:
         """Masks are dealt."""
         return True
+
+    def admit(self, records: Floats) -> None:
+        """Refuse columns that single a record out: the product would be the other's value of it."""
+        require_no_single_record(records)
 
     def play(self, seat: Seat) -> Outcome:
         """Return the product, at the first owner."""
