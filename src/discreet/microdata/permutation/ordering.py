@@ -12,6 +12,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,16 +21,26 @@ from discreet.errors import RefusedError
 from discreet.microdata.permutation.groups import Groups
 from discreet.report import Report, Rows
 
-__all__ = ["Ordering", "Released", "ordering", "require_unpredicted"]
+__all__ = [
+    "CERTAIN",
+    "TOLERATED",
+    "Ordering",
+    "Released",
+    "Trial",
+    "ordering",
+    "places_of",
+    "predicting",
+    "require_unpredicted",
+]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 #: An attack that is right for so many more of the records than blind guessing is not tolerated.
-_TOLERATED = 0.2
+TOLERATED = 0.2
 #: Standard deviations by which it must be right more often than by chance.
-_CERTAIN = 4.0
+CERTAIN = 4.0
 #: Records that the mean of the whole file counts for in the mean of a code.
 _PRIOR = 2.0
 #: Columns whose products a regression looks at.
@@ -54,6 +65,13 @@ class Released:
     places: Floats
     #: Whether the order of the values is one of sizes, so that sums and ratios mean something.
     is_number: bool
+
+    @classmethod
+    def of(cls, column: Any) -> Released:
+        """Return a released column as an attacker uses it. Any: an Arrow column of any type."""
+        from discreet.microdata.columns import is_number
+
+        return cls(places_of(column), is_number(column.type))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,23 +102,37 @@ class Ordering(Report):
 ALL = "all columns"
 
 
-class _Trial:
-    """Some groups with their true values, on which orderings are tried."""
+class Trial:
+    """Some groups with their true values, on which orderings are tried.
 
-    def __init__(self, groups: Groups, chosen: Integers, owners: Integers | None = None) -> None:
-        parts = [groups.order[groups.starts[g] : groups.starts[g + 1]] for g in chosen]
-        #: The records looked at, by group.
-        self.rows = np.concatenate(parts)
-        self.label = np.repeat(np.arange(len(chosen)), groups.sizes[chosen])
-        self.classes = groups.amounts.classes[self.rows].astype(np.int64)
-        self.is_number = groups.amounts.is_number
-        self.values = (
-            groups.amounts.distinct[self.classes] if self.is_number else self.classes.astype(float)
-        )
+    Parameters
+    ----------
+    rows
+        The records looked at, by group.
+    label
+        The group of each of them: 0, 1, …
+    classes, values
+        Their hidden values, as places and as numbers to learn from.
+    owners
+        Whose each of all records is, where people have several.
+    """
+
+    def __init__(
+        self,
+        rows: Integers,
+        label: Integers,
+        classes: Integers,
+        values: Floats,
+        *,
+        is_number: bool,
+        owners: Integers | None = None,
+    ) -> None:
+        self.rows, self.label, self.classes, self.values = rows, label, classes, values
+        self.is_number = is_number
         self._width = int(self.classes.max(initial=0)) + 1
         self._ranked = self.classes[np.lexsort((self.classes, self.label))]
         # What is learned for the groups of a fold is learned from all other groups.
-        self.folds = max(1, min(_FOLDS, len(chosen)))
+        self.folds = max(1, min(_FOLDS, int(self.label.max(initial=-1)) + 1))
         self.fold = self.label % self.folds
         #: Who owns each record; a person in two groups is looked at in each of them.
         self._person = np.arange(len(self.rows))
@@ -115,6 +147,17 @@ class _Trial:
         self.baseline = self._commonest(person) / len(self.rows)
         #: Matches that an order by lot makes; their number varies about as much as it is large.
         self.by_lot = self.accuracy(np.zeros(len(self.rows))) * len(self.rows)
+
+    @classmethod
+    def of(cls, groups: Groups, chosen: Integers, owners: Integers | None = None) -> Trial:
+        """Try some groups of a partition."""
+        parts = [groups.order[groups.starts[g] : groups.starts[g + 1]] for g in chosen]
+        rows = np.concatenate(parts)
+        label = np.repeat(np.arange(len(chosen)), groups.sizes[chosen])
+        classes = groups.amounts.classes[rows].astype(np.int64)
+        is_number = groups.amounts.is_number
+        values = groups.amounts.distinct[classes] if is_number else classes.astype(float)
+        return cls(rows, label, classes, values, is_number=is_number, owners=owners)
 
     def _commonest(self, person: Integers) -> float:
         """Return how many records get a value of their owner if each group guesses its best value."""
@@ -160,10 +203,15 @@ class _Trial:
             right += float((hits * weight[each]).sum())
         return right / max(len(order), 1)
 
+    @property
+    def can_be_certain(self) -> bool:
+        """Whether an attack that is always right would be found out: in tiny files none is."""
+        return self.baseline + TOLERATED < 1 and self.is_certain(1.0)
+
     def is_certain(self, accuracy: float) -> bool:
         """Whether so many matches are no accident."""
         surplus = accuracy * len(self.rows) - self.by_lot
-        return surplus > _CERTAIN * math.sqrt(max(self.by_lot, 1.0))
+        return surplus > CERTAIN * math.sqrt(max(self.by_lot, 1.0))
 
 
 def ordering(
@@ -186,7 +234,7 @@ def ordering(
     owners
         Whose each record is, where people have several; each record is somebody's by default.
     """
-    return _tried(_Trial(groups, chosen, owners), columns)
+    return _tried(Trial.of(groups, chosen, owners), columns)
 
 
 def require_unpredicted(
@@ -203,17 +251,10 @@ def require_unpredicted(
     Columns that are vouched for are not held against the release; what they give away is still
     part of the result.
     """
-    trial = _Trial(groups, chosen, owners)
+    trial = Trial.of(groups, chosen, owners)
     whole = _tried(trial, columns)
     left = {name: column for name, column in columns.items() if name not in vouched}
-    telling: list[str] = []
-    while left:
-        found = _tried(trial, left)
-        if found.advantage <= _TOLERATED or not trial.is_certain(found.accuracy):
-            break
-        worst = found.strongest if found.strongest != ALL else _most_telling(trial, left)
-        telling.append(worst)
-        del left[worst]
+    telling = predicting(trial, left)[0]
     if telling:
         names = ", ".join(map(repr, telling))
         raise RefusedError(
@@ -228,7 +269,50 @@ def require_unpredicted(
     return whole
 
 
-def _tried(trial: _Trial, columns: Mapping[str, Released]) -> Ordering:
+def places_of(column: Any) -> Floats:
+    """Return a column as numbers in the order of its values; missing ones before all others.
+
+    Any: an Arrow column of any type.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    if pa.types.is_temporal(column.type) or not (
+        pa.types.is_integer(column.type)
+        or pa.types.is_floating(column.type)
+        or pa.types.is_decimal(column.type)
+    ):
+        coded = column.combine_chunks().dictionary_encode()
+        words = coded.dictionary.to_pylist()
+        rank = np.empty(len(words) + 1)
+        rank[-1] = -1.0  # missing
+        rank[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
+        return np.asarray(rank[coded.indices.fill_null(len(words)).to_numpy()])
+    numbers = column.cast(pa.float64(), safe=False).to_numpy()  # rounding keeps the order
+    # Squares of such numbers can be added up; an infinite value is a very large one.
+    numbers = np.clip(numbers, -1e100, 1e100)
+    known = numbers[~np.isnan(numbers)]
+    return np.where(np.isnan(numbers), (known.min() if len(known) else 0.0) - 1.0, numbers)
+
+
+def predicting(trial: Trial, columns: Mapping[str, Released]) -> tuple[list[str], Ordering | None]:
+    """Return the columns that may not leave together, and what orders by all of them find."""
+    left, telling, first = dict(columns), [], None
+    while left and trial.can_be_certain:
+        found = _tried(trial, left)
+        first = first or found
+        if found.advantage <= TOLERATED or not trial.is_certain(found.accuracy):
+            break
+        worst = found.strongest if found.strongest != ALL else _most_telling(trial, left)
+        telling.append(worst)
+        del left[worst]
+    return telling, first
+
+
+def _tried(trial: Trial, columns: Mapping[str, Released]) -> Ordering:
     found = {name: _alone(trial, column) for name, column in columns.items()}
     if len(columns) > 1:
         found[ALL] = _together(trial, list(columns.values()))
@@ -237,20 +321,20 @@ def _tried(trial: _Trial, columns: Mapping[str, Released]) -> Ordering:
     return Ordering(len(trial.rows), strongest, best, trial.baseline, found)
 
 
-def _alone(trial: _Trial, column: Released) -> float:
+def _alone(trial: Trial, column: Released) -> float:
     """Return the success of ordering by one column: upwards, downwards, or by what its codes mean."""
     places = column.places[trial.rows]
     learned = (_means(trial, places), _lines(trial, places), *_curves(trial, places))
     return max(trial.accuracy(score) for score in (places, -places, *learned))
 
 
-def _together(trial: _Trial, columns: Sequence[Released]) -> float:
+def _together(trial: Trial, columns: Sequence[Released]) -> float:
     """Return the success of ordering by a regression on all columns."""
     scores = (_regression(trial, *design) for design in _designs(trial, columns))
     return max(map(trial.accuracy, scores))
 
 
-def _designs(trial: _Trial, columns: Sequence[Released]) -> list[tuple[Floats, Floats]]:
+def _designs(trial: Trial, columns: Sequence[Released]) -> list[tuple[Floats, Floats]]:
     """Return what regressions are made of.
 
     Sums of columns, sums of logarithms for products, and sums of products and of what stretches of
@@ -290,7 +374,7 @@ def _stretches(places: Floats) -> Floats:
     return np.asarray(least[first.ravel()] * number // max(len(places), 1), np.float64)
 
 
-def _lines(trial: _Trial, places: Floats) -> Floats:
+def _lines(trial: Trial, places: Floats) -> Floats:
     """Return what a line through each stretch of a column says, learned on the other groups."""
     stretch = np.asarray(_stretches(places), np.int64)
     size, x, y = int(stretch.max(initial=0)) + 1, _scaled(places), trial.values
@@ -310,7 +394,7 @@ def _lines(trial: _Trial, places: Floats) -> Floats:
     return found
 
 
-def _curves(trial: _Trial, places: Floats) -> list[Floats]:
+def _curves(trial: Trial, places: Floats) -> list[Floats]:
     """Return what smooth curves of few and of many pieces say, learned on the other groups."""
     from scipy.interpolate import BSpline
 
@@ -326,7 +410,7 @@ def _curves(trial: _Trial, places: Floats) -> list[Floats]:
     return found
 
 
-def _means(trial: _Trial, places: Floats) -> Floats:
+def _means(trial: Trial, places: Floats) -> Floats:
     """Return for each record the mean value of its code, learned on the other groups."""
     _, codes = np.unique(places, return_inverse=True)
     codes = codes.ravel()
@@ -341,7 +425,7 @@ def _means(trial: _Trial, places: Floats) -> Floats:
     return found
 
 
-def _regression(trial: _Trial, features: Floats, target: Floats) -> Floats:
+def _regression(trial: Trial, features: Floats, target: Floats) -> Floats:
     """Return what least squares say of each record, learned on the other groups."""
     found = np.empty(len(target))
     # Sums over all others are those over everybody without one's own part: added up once.
@@ -363,7 +447,7 @@ def _scaled(values: Floats) -> Floats:
     return (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
 
 
-def _most_telling(trial: _Trial, columns: Mapping[str, Released]) -> str:
+def _most_telling(trial: Trial, columns: Mapping[str, Released]) -> str:
     """Return the column without which the others tell least."""
     without = {
         name: _together(trial, [column for other, column in columns.items() if other != name])
