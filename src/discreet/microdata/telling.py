@@ -24,7 +24,7 @@ from discreet.data.engines import sql
 from discreet.data.engines.base import ROW
 from discreet.errors import InputError
 from discreet.microdata.columns import codes, combined
-from discreet.microdata.permutation.ordering import (
+from discreet.microdata.ordering import (
     CERTAIN,
     TOLERATED,
     Released,
@@ -52,6 +52,8 @@ _FORM = 0.95
 #: From this correlation of ranks on, an order tells the rank to within 3 % of the file:
 #: the square root of (1 − 0.995²) / 12.
 _TOGETHER = 0.995
+#: How improbable that must be for columns that have nothing to do with each other.
+_CHANCE = 1e-4
 #: Fewer records and values show no order.
 _RECORDS, _VALUES = 20, 10
 
@@ -110,7 +112,9 @@ def require_untold_inside(original: Dataset, outcome: Outcome, keys: Sequence[st
             raise _told(named[0], key, _words(found.accuracy, found.baseline, key))
         first = slice(None) if owners is None else _first_of(label[chosen], owners[chosen])
         for name in others:
-            mates = Mates.of(columns[name].places[chosen][first], place[chosen][first], inside[first])
+            mates = Mates.of(
+                columns[name].places[chosen][first], place[chosen][first], inside[first]
+            )
             if mates.gain > TOLERATED and mates.is_certain:
                 raise _told(name, key, _words(mates.with_column, mates.without, key))
 
@@ -149,6 +153,9 @@ class Mates:
     without: float
     #: What the number of records with the same key varies by, if the column has nothing to say.
     spread: float
+    #: Records beyond the first of each value, and the share of the commonest key.
+    repeats: int
+    commonest: float
 
     @classmethod
     def of(cls, column: npt.NDArray[np.generic], key: Ints, label: Ints) -> Mates:
@@ -161,7 +168,7 @@ class Mates:
         has = alike > 1
         known = int(has.sum())
         if not known:
-            return cls(len(key), 0, 0.0, 0.0, 0.0)
+            return cls(len(key), 0, 0.0, 0.0, 0.0, 0, 1.0)
         without = ((keyed - 1) / np.maximum(crowd - 1, 1))[has]
         right = ((own - 1) / np.maximum(alike - 1, 1))[has]
         return cls(
@@ -170,6 +177,8 @@ class Mates:
             float(right.mean()),
             float(without.mean()),
             _spread(alike[has], (keyed / crowd)[has]),
+            known - len(np.unique(same[has])),
+            float(np.bincount(key).max() / len(key)),
         )
 
     @property
@@ -189,7 +198,9 @@ class Mates:
         if 2 * self.known < self.records or self.without >= 1:
             return False  # what hardly repeats agrees with anything
         share = (self.with_column - self.without) / (1 - self.without)
-        return share >= _FORM and self.is_certain
+        # All repeats agree in the commonest key by chance, in a small file more often than it seems.
+        chance = self.repeats * np.log(self.commonest)
+        return bool(share >= _FORM and self.is_certain and chance < np.log(_CHANCE))
 
 
 def _spread(alike: Ints, share: Floats) -> float:
@@ -342,7 +353,9 @@ def _recoded(column: pa.ChunkedArray, recode: pa.Table | None) -> Ints:
     place, values = codes(column)
     if recode is None:
         return place
-    became = dict(zip(recode.column("from").to_pylist(), recode.column("to").to_pylist(), strict=True))
+    became = dict(
+        zip(recode.column("from").to_pylist(), recode.column("to").to_pylist(), strict=True)
+    )
     labels = [became.get(value, value) for value in values.to_pylist()]
     number = {text: rank for rank, text in enumerate(dict.fromkeys(map(str, labels)))}
     coarse = np.array([*(number[str(text)] for text in labels), -1], dtype=np.int64)

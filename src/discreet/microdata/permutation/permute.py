@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from discreet.data.dataset import Dataset
     from discreet.ledger.store import Ledger
+    from discreet.microdata.ordering import Ordering, Released
     from discreet.microdata.permutation.amounts import Amounts
     from discreet.microdata.permutation.groups import Groups
-    from discreet.microdata.permutation.ordering import Ordering, Released
     from discreet.microdata.permutation.release import Permuted
     from discreet.microdata.permutation.risk import PermutationRisk
 
@@ -183,8 +183,9 @@ def _permuted_in_engine(
     """Return a release whose records never left their engine; nothing if it is made in memory."""
     from discreet.data.schema import Type
     from discreet.microdata.frequency_set import owner
+    from discreet.microdata.ordering import Released
     from discreet.microdata.permutation import in_engine
-    from discreet.microdata.permutation.ordering import Released, require_unpredicted
+    from discreet.microdata.permutation.ordering import require_unpredicted
     from discreet.microdata.permutation.release import Permuted, facts_of
     from discreet.microdata.permutation.risk import insiders, sampled
 
@@ -305,7 +306,8 @@ class _Grouped:
         self, data: Dataset, sensitive: str, rng: Randomness
     ) -> tuple[dict[str, Released], npt.NDArray[np.int64], Ordering]:
         """Order the groups by every released column; refuse those that find far too much."""
-        from discreet.microdata.permutation.ordering import Released, require_unpredicted
+        from discreet.microdata.ordering import Released
+        from discreet.microdata.permutation.ordering import require_unpredicted
         from discreet.microdata.permutation.risk import sampled
 
         chosen = sampled(self.groups, rng)
@@ -398,7 +400,7 @@ def _problem(
             hint="choose from " + ", ".join(rows.column_names[:-1]),
             column=unknown[0],
         )
-    from discreet.microdata.permutation.ordering import places_of
+    from discreet.microdata.ordering import places_of
 
     places = [places_of(rows.column(name)) for name in names]
     quasi = np.column_stack(places) if places else np.empty((rows.num_rows, 0))
