@@ -274,7 +274,8 @@ def _rise_together(column: npt.NDArray[np.generic], key: Ints) -> bool:
 def _ranks(values: npt.NDArray[np.generic]) -> Floats:
     """Return the middle rank of each value."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[places.ravel()]
+    middle: Floats = np.cumsum(counts) - (counts - 1) / 2
+    return middle[places.ravel()]
 
 
 def _sum_tells(rows: pa.Table, others: Sequence[str], key: str, place: Ints) -> list[str]:
@@ -335,7 +336,7 @@ def _with_classes(
     engine, after = original.engine, outcome.dataset.relation
     if ROW in after.columns and ROW in original.relation.columns:
         classes = {f"__class{place}": name for place, name in enumerate(keys)}
-        wanted = [sql.column(name, "b") for name in names]
+        wanted: list[exp.Expression] = [sql.column(name, "b") for name in names]
         wanted += [sql.alias(sql.column(name, "a"), own) for own, name in classes.items()]
         same = exp.EQ(this=sql.column(ROW, "a"), expression=sql.column(ROW, "b"))
         query = sql.select(sql.subquery(after.query, "a"), wanted)
