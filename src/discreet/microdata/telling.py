@@ -275,7 +275,7 @@ def _ranks(values: npt.NDArray[np.generic]) -> Floats:
     """Return the middle rank of each value."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     middle: Floats = np.cumsum(counts) - (counts - 1) / 2
-    return middle[places.ravel()]
+    return np.asarray(middle[places.ravel()], np.float64)
 
 
 def _sum_tells(rows: pa.Table, others: Sequence[str], key: str, place: Ints) -> list[str]:
