@@ -112,11 +112,10 @@ def require_untold_inside(original: Dataset, outcome: Outcome, keys: Sequence[st
             raise _told(named[0], key, _words(found.accuracy, found.baseline, key))
         first = slice(None) if owners is None else _first_of(label[chosen], owners[chosen])
         for name in others:
-            mates = Mates.of(
-                columns[name].places[chosen][first], place[chosen][first], inside[first]
-            )
-            if mates.gain > TOLERATED and mates.is_certain:
-                raise _told(name, key, _words(mates.with_column, mates.without, key))
+            values = columns[name].places[chosen][first]
+            learned = _learned_outside(values, place[chosen][first], inside[first])
+            if learned.gain > TOLERATED and learned.is_certain:
+                raise _told(name, key, _words(learned.with_column, learned.without, key))
 
 
 def tells(column: Ints, key: Ints) -> bool:
@@ -201,6 +200,46 @@ class Mates:
         # All repeats agree in the commonest key by chance, in a small file more often than it seems.
         chance = self.repeats * np.log(self.commonest)
         return bool(share >= _FORM and self.is_certain and chance < np.log(_CHANCE))
+
+
+def _learned_outside(column: npt.NDArray[np.generic], key: Ints, label: Ints) -> Mates:
+    """Return what records of other classes say of keys: those of equal value with a key of the class.
+
+    What a column means is learned outside of the class: that all of one age are ill inside of it is
+    what the class hides, and nobody knows it.
+    """
+    value = np.unique(column, return_inverse=True)[1].ravel()
+    width, many = int(key.max()) + 1, int(value.max()) + 1
+    # Every pair of a value and a key that its class has.
+    kinds = np.unique(label * many + value)
+    owned = np.unique(label * width + key)
+    start = np.searchsorted(owned, kinds // many * width)
+    length = np.searchsorted(owned, (kinds // many + 1) * width) - start
+    kind = np.repeat(np.arange(len(kinds)), length)
+    step = np.arange(len(kind)) - np.repeat(np.cumsum(length) - length, length)
+    found = owned[start[kind] + step]
+    pair = kinds[kind] % many * width + found % width
+    alike = _times(value * width + key, pair)
+    alike -= _times((label * many + value) * width + key, kinds[kind] * width + found % width)
+    crowd = _times(key, found % width) - _times(label * width + key, found)
+    sums = np.bincount(kind, alike, len(kinds)), np.bincount(kind, crowd, len(kinds))
+    # Each record has its own key among those pairs.
+    place = np.searchsorted(kinds, label * many + value)
+    own = np.searchsorted(kind * width + found % width, place * width + key)
+    has = sums[0][place] > 0
+    if not has.any():
+        return Mates(len(key), 0, 0.0, 0.0, 0.0, 0, 1.0)
+    right = alike[own][has] / sums[0][place][has]
+    without = crowd[own][has] / sums[1][place][has]
+    spread = float(np.sqrt((without * (1 - without)).sum()))
+    known = int(has.sum())
+    return Mates(len(key), known, float(right.mean()), float(without.mean()), spread, known, 1.0)
+
+
+def _times(values: Ints, wanted: Ints) -> Ints:
+    """Return how often each of some numbers is among the values."""
+    ordered = np.sort(values)
+    return np.searchsorted(ordered, wanted, "right") - np.searchsorted(ordered, wanted, "left")
 
 
 def _spread(alike: Ints, share: Floats) -> float:
