@@ -1,6 +1,6 @@
 """Optimal generalisation of Adult with ARX's hierarchies: six cases, warm and cold.
 
-Run: python benchmarks/microdata_generalization.py [--repeat 10] [--cold]
+Run: python benchmarks/microdata_generalization.py [--repeat 10] [--cold] [--zip]
 
 `search` is the search on the frequency set (what ARX times: it holds the data encoded), `whole`
 the whole call: counting in the engine, search, recoding, and checking the result again.
@@ -11,6 +11,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -111,6 +112,39 @@ def warm(repeat):
     print(f"\npeak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
 
 
+def postcodes(repeat):
+    """Time a generated file of the size and shape of ARX's "cup": eight keys, one of them postcodes."""
+    import numpy as np
+    import pyarrow as pa
+
+    import discreet as dc
+
+    draw, size, folder = np.random.default_rng(4), 63_441, Path(tempfile.mkdtemp())
+    sizes = {"zip": 13_294, "age": 94, "gender": 5, "income": 7, "state": 53, "gifts": 81}
+    sizes |= {"minimum": 200, "home": 4}
+    trees, columns = {}, {}
+    for name, many in sizes.items():
+        leaves = [f"{code:05}" for code in np.sort(draw.permutation(90_000)[:many])]
+        depth = 5 if many > 1_000 else 4 if many > 50 else 1
+        kept = (5, 4, 3, 2, 1, 0) if depth == 5 else (5, *range(depth - 1, -1, -1))
+        lines = [";".join(f"{leaf[:n]:*<5}" for n in kept) for leaf in leaves]
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+        trees[name] = dc.Hierarchy.from_arx(folder / f"{name}.csv", delimiter=";")
+        share = draw.pareto(1.0, many) + 0.05
+        columns[name] = pa.array(draw.choice(leaves, size, p=share / share.sum()))
+    data = dc.read(pa.table(columns), roles=dict.fromkeys(sizes, "quasi"), hierarchies=trees)
+    for limit in (0.0, 0.05):
+        method = dc.Generalization(suppression=limit)
+        safe, times, _ = timed(
+            lambda m=method: dc.anonymize(data, dc.KAnonymity(5), method=m), repeat
+        )
+        told = ", ".join(f"{t:.2f}" for t in times)
+        print(
+            f"k=5, {limit:.0%}: score {safe.score:.6f}, {safe.suppressed:,} suppressed; CPU s {told}"
+        )
+    print("ARX, warm, on the cup itself at 5 %: 6.7 s (7 × 0.96 s, another machine)")
+
+
 def cold():
     """Each case in a process of its own: interpreter, imports, reading, search, checking."""
     for place, (name, *_, arx_cold, _) in enumerate(CASES):
@@ -128,6 +162,7 @@ def main():
     options.add_argument("--repeat", type=int, default=10)
     options.add_argument("--cold", action="store_true")
     options.add_argument("--case", type=int)
+    options.add_argument("--zip", action="store_true", help="eight keys, one of 13,294 postcodes")
     given = options.parse_args()
     if given.case is not None:
         _, metric, share, kind, *_ = CASES[given.case]
@@ -139,6 +174,8 @@ def main():
             f"  imports and reading {ready - start:.2f} CPU s, "
             f"first anonymize {time.process_time() - ready:.2f} CPU s"
         )
+    elif given.zip:
+        postcodes(2)
     elif given.cold:
         cold()
     else:

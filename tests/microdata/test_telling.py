@@ -71,3 +71,131 @@ def test_policies_and_commands_refuse_it_too():
     job = dc.Anonymize(models=(dc.KAnonymity(3),), method=dc.Mondrian())
     with pytest.raises(dc.InputError, match="telling-column"):
         job.check(data)
+
+
+def _many():
+    source = np.random.default_rng(2)
+    age = source.integers(20, 80, 600)
+    frame = pd.DataFrame(
+        {
+            "age": age,
+            "town": source.choice(list("ABCD"), 600),
+            "ill": source.choice(["flu", "gout", "none"], 600),
+        }
+    )
+    codes = {tens: source.permutation(list("abcdefghij")) for tens in range(2, 8)}
+    told = {
+        "a letter for the last digit": [chr(97 + a % 10) for a in age],
+        "a number that rises with it": age % 10 * 1000 + source.integers(0, 900, 600),
+        "other letters in every decade": [codes[a // 10][a % 10] for a in age],
+    }
+    harmless = {
+        "letters by lot": source.choice(list("abcdefghij"), 600),
+        "rises roughly": (age * 100 + source.normal(0, 1_500, 600)).round(),
+        "coarser than classes": age // 30,
+    }
+    return frame, told, harmless
+
+
+MANY, INSIDE, HARMLESS = _many()
+METHODS = [dc.Mondrian(), dc.MicroaggregationToK(), dc.Generalization(suppression=0.1)]
+
+
+def _inside(values, method, **more):
+    data = dc.read(
+        MANY.assign(x=values),
+        roles={"age": "quasi", "town": "quasi", "ill": "confidential", "x": "confidential"},
+        hierarchies={"age": {"widths": [10, 20, 40]}, "town": {"rare": 3}},
+        name="people",
+        **more,
+    )
+    return dc.anonymize(data, dc.KAnonymity(5), method=method)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_column_that_tells_a_key_inside_classes_is_refused(name, method):
+    with pytest.raises(dc.InputError, match="inside the released classes") as caught:
+        _inside(INSIDE[name], method)
+    assert (caught.value.code, caught.value.column, caught.value.facts["key"]) == (
+        "telling-column",
+        "x",
+        "age",
+    )
+
+
+def test_who_vouches_for_it_releases_it():
+    assert _inside(INSIDE["a letter for the last digit"], METHODS[0], vouch=["x"]).suppressed == 0
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_tells_little_inside_classes_leaves(name):
+    for method in METHODS:
+        assert _inside(HARMLESS[name], method).verdict.startswith("safe")
+
+
+def test_checking_a_policy_foresees_it():
+    data = dc.read(
+        MANY.assign(x=INSIDE["a letter for the last digit"]),
+        roles={"age": "quasi", "town": "quasi", "ill": "confidential", "x": "other"},
+    )
+    job = dc.Anonymize(models=(dc.KAnonymity(5),), method=dc.Mondrian())
+    job.check(data)
+    with pytest.raises(dc.InputError, match="inside the released classes"):
+        job.rehearse(data)
+
+
+def test_a_key_that_nearly_all_share_is_told_by_nothing():
+    """Any column agreed with 99 % of one value, and was refused for it."""
+    source = np.random.default_rng(8)
+    frame = pd.DataFrame(
+        {
+            "country": np.where(source.random(2_000) < 0.01, "B", "A"),
+            "age": source.integers(20, 80, 2_000),
+            "ill": source.choice(["flu", "gout", "none"], 2_000),
+        }
+    )
+    roles = {"country": "quasi", "age": "quasi", "ill": "confidential"}
+    made = dc.anonymize(dc.read(frame, roles=roles), dc.KAnonymity(3), method=dc.Mondrian())
+    assert made.verdict.startswith("safe")
+
+
+def test_records_of_one_person_are_one_piece_of_evidence():
+    """Each has one pay and one age through all visits, which says nothing of others."""
+    source = np.random.default_rng(9)
+    ages, pays = source.integers(20, 80, 40), source.integers(1, 400, 40)
+    who = np.repeat(np.arange(40), 6)
+    frame = pd.DataFrame({"who": who, "age": ages[who], "pay": pays[who]})
+    roles = {"who": "identifier", "age": "quasi", "pay": "confidential"}
+    made = dc.anonymize(
+        dc.read(frame, roles=roles, unit="who"), dc.KAnonymity(3), method=dc.Mondrian()
+    )
+    assert made.verdict.startswith("safe")
+
+
+def _amounts():
+    source = np.random.default_rng(10)
+    pay, bonus = source.integers(900, 9_000, (2, 200)) * 10
+    return pd.DataFrame({"pay": pay, "bonus": bonus, "tax": pay * 0.3, "total": pay + bonus})
+
+
+@pytest.mark.parametrize("left", [["tax"], ["total", "bonus"]])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda data: dc.mask(data, dc.AdditiveNoise("pay", 0.2)),
+        lambda data: dc.synthesize(data, dc.PartiallySynthetic("pay")),
+        lambda data: dc.synthesize(data, dc.IPSO(confidential=("pay",))),
+    ],
+    ids=["mask", "partially-synthetic", "ipso"],
+)
+def test_masked_and_drawn_values_are_not_told_by_columns_beside_them(make, left):
+    frame = _amounts()[["pay", *left]]
+    roles = dict.fromkeys(frame.columns, "confidential")
+    with pytest.raises(dc.InputError) as caught:
+        make(dc.read(frame, roles=roles))
+    assert (caught.value.code, caught.value.facts["key"]) == ("telling-column", "pay")
+    assert caught.value.column in left
+    alone = dc.read(frame[["pay", "bonus"]] if "bonus" in left else frame[["pay"]].assign(x=1))
+    alone = alone.replace(roles=dict.fromkeys(alone.columns, "confidential"))
+    make(alone)

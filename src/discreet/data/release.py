@@ -197,11 +197,14 @@ class Release(abc.ABC):
 
     def _write_whole(self, folder: str | Path, recording: Any) -> None:
         """Write all files into a folder that then appears. Any: as above."""
+        from discreet.data.formulas import released_formulas
         from discreet.verification.folder import require_kept, verify
 
         with atomic_directory(folder) as temporary:
             self.write_files(temporary)
+            warned = released_formulas(temporary)
             stated = plain(self.evidence()) | {
+                **({"cautions": warned} if warned else {}),
                 "promises": plain(list(self.promises())),
                 **({} if recording is None else {"covers": recording.covers}),
                 "files": written_files(temporary),

@@ -50,12 +50,15 @@ def require_keys(dataset: Dataset, covered: Sequence[str]) -> None:
 
 
 def require_masked(dataset: Dataset, methods: Sequence[Masking]) -> None:
-    """Refuse a release of masked records with columns that nobody decided on, or that name people."""
-    require_release(
-        dataset,
-        changed={name for method in methods for name in method.changes},
-        replaced={name for method in methods if method.replaces for name in method.changes},
-    )
+    """Refuse a release of masked records with columns that nobody decided on, or that name people.
+
+    A column that leaves as it is and tells a masked one is refused as well: a tax beside a salary
+    with noise.
+    """
+    changed = {name for method in methods for name in method.changes}
+    replaced = {name for method in methods if method.replaces for name in method.changes}
+    require_release(dataset, changed=changed, replaced=replaced)
+    require_untold(dataset, [name for name in dataset.columns if name in changed])
 
 
 def decided_keys(dataset: Dataset, quasi: Sequence[str] | None) -> tuple[Dataset, tuple[str, ...]]:

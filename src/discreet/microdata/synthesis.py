@@ -19,6 +19,7 @@ from discreet.microdata.synthesizers import Synthesizer
 from discreet.microdata.synthesizers._base import released_columns
 from discreet.microdata.synthesizers._private import PrivateSynthesizer
 from discreet.microdata.synthetic_release import SyntheticRelease
+from discreet.microdata.telling import require_untold
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 
@@ -158,6 +159,9 @@ def require_synthesis(dataset: Dataset, method: Synthesizer) -> None:
     hidden = [name for name in dataset.columns if name not in released_columns(dataset)]
     changed = () if method.protection == "measured" else released_columns(dataset)
     require_release(dataset, kept=hidden, changed=changed)
+    if untouched := method.untouched(dataset):  # beside a tax no salary need be drawn anew
+        drawn = [name for name in released_columns(dataset) if name not in untouched]
+        require_untold(dataset, drawn, leaving=untouched)
 
 
 def _sets(m: int | None, method: Synthesizer) -> int:

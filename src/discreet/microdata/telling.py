@@ -1,60 +1,296 @@
-"""Columns that leave as they are and tell a key: a year of birth beside ages in classes.
+"""Columns that leave as they are and tell what is to be hidden: a year of birth beside ages in classes.
 
-A class hides nobody's age where every record also says when its owner was born. A column tells a key
-where records that agree in the column agree in the key, more often than chance allows, or where both
-rise together.
+A class hides nobody's age where every record also says when its owner was born. Two attackers are
+tried with the true values. One looks at records that agree in the column: do they agree in what is
+hidden, more often than any two records (of the class) do? The other takes the order of the column,
+or what a regression makes of all columns together, for the order of what is hidden.
+
+Before anything is made, only a column that is what is hidden in another form is refused
+(`require_untold`). Once classes are made, what counts is what the attacker gains inside of them
+(`require_untold_inside`): as much as in a permuted group is tolerated, and no more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from sqlglot import exp
 
+from discreet.data.engines import sql
+from discreet.data.engines.base import ROW
 from discreet.errors import InputError
+from discreet.microdata.columns import codes, combined
+from discreet.microdata.ordering import (
+    CERTAIN,
+    TOLERATED,
+    Released,
+    Trial,
+    predicting,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.data.dataset import Dataset
+    from discreet.microdata.methods._base import Outcome
 
-__all__ = ["require_untold", "tells"]
+__all__ = ["require_untold", "require_untold_inside", "tells"]
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 #: Records looked at; what is found in them is counted in all.
 _SAMPLE = 20_000
-#: A column tells a key where so many of the records that repeat one of its values agree in the key.
-_AGREE = 0.98
-#: Columns that rise or fall together tell each other from this correlation of ranks on.
+#: Records fetched of a large file, of which whole classes are then chosen.
+_FETCHED = 200_000
+#: A column is a key in another form if it is right for this share of those whom guessing gets wrong.
+_FORM = 0.95
+#: From this correlation of ranks on, an order tells the rank to within 3 % of the file:
+#: the square root of (1 − 0.995²) / 12.
 _TOGETHER = 0.995
-#: How improbable that agreement must be for columns that have nothing to do with each other.
+#: How improbable that must be for columns that have nothing to do with each other.
 _CHANCE = 1e-4
+#: Fewer records and values show no order.
+_RECORDS, _VALUES = 20, 10
 
 
-def require_untold(dataset: Dataset, keys: Sequence[str]) -> None:
-    """Refuse columns that would leave as they are and tell what a key is, unless vouched for."""
-    hidden = {*dataset.schema.identifiers, *keys, dataset.unit}
-    others = [n for n in dataset.columns if n not in hidden and not dataset.schema[n].vouched]
+def require_untold(
+    dataset: Dataset, keys: Sequence[str], leaving: Sequence[str] | None = None
+) -> None:
+    """Refuse columns that would leave as they are and are a key in another form, unless vouched for.
+
+    `leaving` are the columns that leave as they are; by default all but keys and identifiers.
+    """
+    others = [n for n in _others(dataset, keys) if leaving is None or n in leaving]
     if not others or not keys or not len(dataset):
         return
-    engine, relation = dataset.engine, dataset.relation
-    names = [*others, *keys]
-    rows = engine.fetch(engine.project(relation, names).query.limit(_SAMPLE))
-    codes = {name: _codes(rows.column(name)) for name in names}
-    for name in others:
-        for key in keys:
-            if not tells(codes[name], codes[key]) or not _in_all(dataset, name, key):
-                continue
-            raise InputError(
-                f"column {name!r} would leave as it is and tells {key!r}, which is to be hidden",
-                code="telling-column",
-                hint=f"give it the role quasi or identifier, or vouch for it by name: vouch=[{name!r}]",
-                column=name,
-                key=key,
-            )
+    engine, relation, unit = dataset.engine, dataset.relation, dataset.unit
+    names = list(dict.fromkeys([*others, *keys, *([] if unit is None else [unit])]))
+    rows = _one_per_unit(engine.fetch(engine.project(relation, names).query.limit(_SAMPLE)), unit)
+    places = {name: codes(rows.column(name))[0] for name in names}
+    for key in keys:
+        for name in others:
+            if tells(places[name], places[key]) and _in_all(dataset, name, key):
+                raise _told(name, key, "")
+        if named := _sum_tells(rows, others, key, places[key]):
+            raise _told(named[-1], key, f" together with {' and '.join(map(repr, named[:-1]))}")
+
+
+def require_untold_inside(original: Dataset, outcome: Outcome, keys: Sequence[str]) -> None:
+    """Refuse columns that tell, inside released classes, which value of a key a record had.
+
+    The attacker knows everybody's keys, as in a register, and looks for each person inside their
+    class. Columns that are vouched for are not held against the release.
+    """
+    others = [n for n in _others(original, keys) if n in outcome.dataset.columns]
+    if not others or not keys or not len(original):
+        return
+    rows, label = _with_classes(original, outcome, keys, others)
+    owners = None if original.unit is None else codes(rows.column(original.unit))[0]
+    columns = {name: Released.of(rows.column(name)) for name in others}
+    for key in keys:
+        place = codes(rows.column(key))[0]
+        chosen = _hiding(label, place)
+        if not len(chosen):
+            continue
+        inside = np.unique(label[chosen], return_inverse=True)[1].ravel()
+        offset = place[chosen] - _least(inside, place[chosen])[inside]
+        trial = Trial(
+            chosen,
+            inside,
+            offset + 1,
+            offset.astype(np.float64),
+            is_number=False,
+            owners=owners,
+        )
+        named, found = predicting(trial, columns)
+        if named and found is not None:
+            raise _told(named[0], key, _words(found.accuracy, found.baseline, key))
+        first = slice(None) if owners is None else _first_of(label[chosen], owners[chosen])
+        for name in others:
+            values = columns[name].places[chosen][first]
+            learned = _learned_outside(values, place[chosen][first], inside[first])
+            if learned.gain > TOLERATED and learned.is_certain:
+                raise _told(name, key, _words(learned.with_column, learned.without, key))
+
+
+def tells(column: Ints, key: Ints) -> bool:
+    """Whether the codes of a column are those of a key in another form; −1 is missing.
+
+    >>> age = np.arange(60) % 7
+    >>> tells(100 - age, age), tells(np.arange(60) % 4, age), tells(np.arange(60) * 3, age)
+    (True, False, False)
+    """
+    known = (column >= 0) & (key >= 0)
+    column, key = column[known], key[known]
+    if len(key) < 2 or len(np.unique(key)) < 2 or len(np.unique(column)) < 2:
+        return False
+    mates = Mates.of(column, key, np.zeros(len(key), np.int64))
+    return mates.is_form or _rise_together(column, key)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mates:
+    """What those who agree with somebody in a column and a class say of that person's key.
+
+    Examples
+    --------
+    >>> key = np.arange(40) % 4
+    >>> Mates.of(key * 7, key, np.zeros(40, np.int64)).gain
+    0.7692307692307692
+    """
+
+    records: int
+    #: Records with somebody else of the same value in their class.
+    known: int
+    #: How often such another one, drawn by lot, has the same key; and any other one of the class.
+    with_column: float
+    without: float
+    #: What the number of records with the same key varies by, if the column has nothing to say.
+    spread: float
+    #: Records beyond the first of each value, and the share of the commonest key.
+    repeats: int
+    commonest: float
+
+    @classmethod
+    def of(cls, column: npt.NDArray[np.generic], key: Ints, label: Ints) -> Mates:
+        """Count who agrees with whom."""
+        _, value = np.unique(column, return_inverse=True)
+        same = combined([label, value.ravel()], len(key))
+        alike = np.bincount(same)[same]
+        own = _count(combined([same, key], len(key)))
+        crowd, keyed = np.bincount(label)[label], _count(combined([label, key], len(key)))
+        has = alike > 1
+        known = int(has.sum())
+        if not known:
+            return cls(len(key), 0, 0.0, 0.0, 0.0, 0, 1.0)
+        without = ((keyed - 1) / np.maximum(crowd - 1, 1))[has]
+        right = ((own - 1) / np.maximum(alike - 1, 1))[has]
+        return cls(
+            len(key),
+            known,
+            float(right.mean()),
+            float(without.mean()),
+            _spread(alike[has], (keyed / crowd)[has]),
+            known - len(np.unique(same[has])),
+            float(np.bincount(key).max() / len(key)),
+        )
+
+    @property
+    def gain(self) -> float:
+        """For how many more of all records the attacker is right than without the column."""
+        return (self.with_column - self.without) * self.known / max(self.records, 1)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether so much agreement is no accident."""
+        surplus = (self.with_column - self.without) * self.known
+        return surplus > CERTAIN * max(self.spread, 1.0)
+
+    @property
+    def is_form(self) -> bool:
+        """Whether the column is the key in another form, for most of the records."""
+        if 2 * self.known < self.records or self.without >= 1:
+            return False  # what hardly repeats agrees with anything
+        share = (self.with_column - self.without) / (1 - self.without)
+        # All repeats agree in the commonest key by chance, in a small file more often than it seems.
+        chance = self.repeats * np.log(self.commonest)
+        return bool(share >= _FORM and self.is_certain and chance < np.log(_CHANCE))
+
+
+def _learned_outside(column: npt.NDArray[np.generic], key: Ints, label: Ints) -> Mates:
+    """Return what records of other classes say of keys: those of equal value with a key of the class.
+
+    What a column means is learned outside of the class: that all of one age are ill inside of it is
+    what the class hides, and nobody knows it.
+    """
+    value = np.unique(column, return_inverse=True)[1].ravel()
+    width, many = int(key.max()) + 1, int(value.max()) + 1
+    # Every pair of a value and a key that its class has.
+    kinds = np.unique(label * many + value)
+    owned = np.unique(label * width + key)
+    start = np.searchsorted(owned, kinds // many * width)
+    length = np.searchsorted(owned, (kinds // many + 1) * width) - start
+    kind = np.repeat(np.arange(len(kinds)), length)
+    step = np.arange(len(kind)) - np.repeat(np.cumsum(length) - length, length)
+    found = owned[start[kind] + step]
+    pair = kinds[kind] % many * width + found % width
+    alike = _times(value * width + key, pair)
+    alike -= _times((label * many + value) * width + key, kinds[kind] * width + found % width)
+    crowd = _times(key, found % width) - _times(label * width + key, found)
+    sums = np.bincount(kind, alike, len(kinds)), np.bincount(kind, crowd, len(kinds))
+    # Each record has its own key among those pairs.
+    place = np.searchsorted(kinds, label * many + value)
+    own = np.searchsorted(kind * width + found % width, place * width + key)
+    has = sums[0][place] > 0
+    if not has.any():
+        return Mates(len(key), 0, 0.0, 0.0, 0.0, 0, 1.0)
+    right = alike[own][has] / sums[0][place][has]
+    without = crowd[own][has] / sums[1][place][has]
+    spread = float(np.sqrt((without * (1 - without)).sum()))
+    known = int(has.sum())
+    return Mates(len(key), known, float(right.mean()), float(without.mean()), spread, known, 1.0)
+
+
+def _times(values: Ints, wanted: Ints) -> Ints:
+    """Return how often each of some numbers is among the values."""
+    ordered = np.sort(values)
+    return np.searchsorted(ordered, wanted, "right") - np.searchsorted(ordered, wanted, "left")
+
+
+def _spread(alike: Ints, share: Floats) -> float:
+    """Return the standard deviation of the number of agreeing records, were it by lot.
+
+    Of m records with one value the pairs that agree are counted; p is the share of a record's key in
+    its class. Pairs that have a record in common vary together where keys are not equally frequent.
+    """
+    mean = float(share.mean())
+    pairs = 2 * mean * (1 - mean) / np.maximum(alike - 1, 1)
+    common = 4 * np.maximum(alike - 2, 0) / np.maximum(alike - 1, 1) * float(share.var())
+    return float(np.sqrt((pairs + common).sum()))
+
+
+def _count(group: Ints) -> Ints:
+    return np.bincount(group)[group]
+
+
+def _others(dataset: Dataset, keys: Sequence[str]) -> list[str]:
+    hidden = {*dataset.schema.identifiers, *keys, dataset.unit}
+    return [n for n in dataset.columns if n not in hidden and not dataset.schema[n].vouched]
+
+
+def _told(name: str, key: str, how: str) -> InputError:
+    return InputError(
+        f"column {name!r} would leave as it is and tells {key!r}, which is to be hidden{how}",
+        code="telling-column",
+        hint=f"give it the role quasi or identifier, or vouch for it by name: vouch=[{name!r}]",
+        column=name,
+        key=key,
+    )
+
+
+def _words(found: float, blind: float, key: str) -> str:
+    return (
+        f": inside the released classes it finds the {key} of {found:.0%} of the people, where guessing "
+        f"finds {blind:.0%}"
+    )
+
+
+def _one_per_unit(rows: pa.Table, unit: str | None) -> pa.Table:
+    """Return one record of each person: many of one would agree with themselves."""
+    if unit is None:
+        return rows
+    _, first = np.unique(codes(rows.column(unit))[0], return_index=True)
+    return rows.take(np.sort(first))
+
+
+def _first_of(label: Ints, owners: Ints) -> Ints:
+    """Return the first record of each person in each class."""
+    return np.unique(combined([label, owners], len(label)), return_index=True)[1]
 
 
 def _in_all(dataset: Dataset, name: str, key: str) -> bool:
@@ -63,57 +299,104 @@ def _in_all(dataset: Dataset, name: str, key: str) -> bool:
         return True
     engine, relation = dataset.engine, dataset.relation
     alone = engine.combinations(relation, [name])
-    return engine.combinations(relation, [name, key]) <= alone * (2 - _AGREE)
+    return engine.combinations(relation, [name, key]) <= alone * 1.02
 
 
-def _codes(column: pa.ChunkedArray) -> Ints:
-    """Return the values as whole numbers in their order; missing ones are −1."""
-    import pyarrow.compute as pc
-
-    values = column.combine_chunks()
-    present = pc.drop_null(values)
-    order = pc.unique(present.take(pc.sort_indices(present)))
-    found = pc.index_in(values, value_set=order)
-    return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
-
-
-def tells(column: Ints, key: Ints) -> bool:
-    """Whether the codes of a column tell those of a key.
-
-    >>> age = np.arange(60) % 7
-    >>> tells(100 - age, age), tells(np.arange(60) % 4, age), tells(np.arange(60) * 3, age)
-    (True, False, False)
-    """
-    known = (column >= 0) & (key >= 0)
-    column, key = column[known], key[known]
-    size = len(key)
-    if size < 2 or len(np.unique(key)) < 2 or len(np.unique(column)) < 2:
-        return False
-    return _agree(column, key, size) or _rise_together(column, key, size)
-
-
-def _agree(column: Ints, key: Ints, size: int) -> bool:
-    _, groups = np.unique(column, return_inverse=True)
-    _, values = np.unique(key, return_inverse=True)
-    pairs, counts = np.unique(groups * (values.max() + 1) + values, return_counts=True)
-    most = np.zeros(groups.max() + 1, dtype=np.int64)
-    np.maximum.at(most, pairs // (values.max() + 1), counts)
-    repeats = size - len(most)
-    alike = int(most.sum()) - len(most)
-    if 2 * repeats < size or alike < _AGREE * repeats:  # what hardly repeats agrees with anything
-        return False
-    by_chance = float(np.max(np.bincount(values)) / size)
-    return bool(alike * np.log(by_chance) < np.log(_CHANCE))
-
-
-def _rise_together(column: Ints, key: Ints, size: int) -> bool:
-    if size < 20 or len(np.unique(key)) < 10 or len(np.unique(column)) < 10:
+def _rise_together(column: npt.NDArray[np.generic], key: Ints) -> bool:
+    enough = min(len(np.unique(key)), len(np.unique(column))) >= _VALUES
+    if len(key) < _RECORDS or not enough:
         return False
     found = np.corrcoef(_ranks(column), _ranks(key))[0, 1]
     return bool(abs(found) >= _TOGETHER)
 
 
-def _ranks(codes: Ints) -> npt.NDArray[np.float64]:
-    """Return the middle rank of each code."""
-    _, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[places]
+def _ranks(values: npt.NDArray[np.generic]) -> Floats:
+    """Return the middle rank of each value."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    middle: Floats = np.cumsum(counts) - (counts - 1) / 2
+    return np.asarray(middle[places.ravel()], np.float64)
+
+
+def _sum_tells(rows: pa.Table, others: Sequence[str], key: str, place: Ints) -> list[str]:
+    """Return columns of numbers whose sums rise with a key: total and bonus tell a salary."""
+    found = {name: Released.of(rows.column(name)) for name in others}
+    numbers = {name: one.places for name, one in found.items() if one.is_number}
+    target = Released.of(rows.column(key))
+    if not target.is_number or len(numbers) < 2 or len(place) < _RECORDS + 5 * len(numbers):
+        return []
+    known = place >= 0
+    left = {name: values[known] for name, values in numbers.items()}
+    if not _explain(left, target.places[known]):
+        return []
+    for name in list(left):  # those that are needed remain
+        fewer = {other: values for other, values in left.items() if other != name}
+        if fewer and _explain(fewer, target.places[known]):
+            left = fewer
+    return list(left)
+
+
+def _explain(columns: Mapping[str, Floats], target: Floats) -> bool:
+    """Whether a regression on the columns rises with a target."""
+    design = np.column_stack([np.ones(len(target)), *columns.values()])
+    scale = np.maximum(np.abs(design).max(axis=0), 1e-300)
+    weights = np.linalg.lstsq(design / scale, target, rcond=1e-10)[0]
+    fitted = design / scale @ weights
+    spread = float(fitted.std())
+    return spread > 0 and _rise_together(np.round(fitted / spread, 9), codes_of(target))
+
+
+def codes_of(values: Floats) -> Ints:
+    """Return numbers as places in their order."""
+    return np.unique(values, return_inverse=True)[1].ravel().astype(np.int64)
+
+
+def _hiding(label: Ints, place: Ints) -> Ints:
+    """Return the records of classes that hide a key: it is known and differs. Some, if many."""
+    known = np.flatnonzero(place >= 0)
+    pairs = np.unique(np.stack((label[known], place[known])), axis=1)
+    several = np.bincount(pairs[0], minlength=int(label.max(initial=-1)) + 1) > 1
+    chosen = known[several[label[known]]]
+    step = -(-len(chosen) // _SAMPLE)
+    return chosen if step < 2 else chosen[label[chosen] % step == 0]
+
+
+def _least(label: Ints, place: Ints) -> Ints:
+    found = np.full(int(label.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(found, label, place)
+    return found
+
+
+def _with_classes(
+    original: Dataset, outcome: Outcome, keys: Sequence[str], others: Sequence[str]
+) -> tuple[pa.Table, Ints]:
+    """Return records as they were, with the released class of each."""
+    unit = [] if original.unit is None else [original.unit]
+    names = list(dict.fromkeys([*keys, *others, *unit]))
+    engine, after = original.engine, outcome.dataset.relation
+    if ROW in after.columns and ROW in original.relation.columns:
+        classes = {f"__class{place}": name for place, name in enumerate(keys)}
+        wanted: list[exp.Expression] = [sql.column(name, "b") for name in names]
+        wanted += [sql.alias(sql.column(name, "a"), own) for own, name in classes.items()]
+        same = exp.EQ(this=sql.column(ROW, "a"), expression=sql.column(ROW, "b"))
+        query = sql.select(sql.subquery(after.query, "a"), wanted)
+        query = query.join(sql.subquery(original.relation.query, "b"), on=same)
+        rows = engine.fetch(query.limit(_FETCHED))
+        found = [codes(rows.column(own))[0] for own in classes]
+    else:  # too many to be numbered: recoded value by value, which tells the class as well
+        rows = engine.fetch(engine.project(original.relation, names).query.limit(_FETCHED))
+        found = [_recoded(rows.column(name), outcome.maps.get(name)) for name in keys]
+    return rows.select(names), combined(found, rows.num_rows)
+
+
+def _recoded(column: pa.ChunkedArray, recode: pa.Table | None) -> Ints:
+    """Return the codes of a column after it was recoded."""
+    place, values = codes(column)
+    if recode is None:
+        return place
+    became = dict(
+        zip(recode.column("from").to_pylist(), recode.column("to").to_pylist(), strict=True)
+    )
+    labels = [became.get(value, value) for value in values.to_pylist()]
+    number = {text: rank for rank, text in enumerate(dict.fromkeys(map(str, labels)))}
+    coarse = np.array([*(number[str(text)] for text in labels), -1], dtype=np.int64)
+    return coarse[place]

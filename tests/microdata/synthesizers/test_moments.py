@@ -176,7 +176,7 @@ def test_which_records_were_chosen_is_not_told():
     [
         (dc.IPSO("sex"), {}, "not-numeric"),
         (dc.IPSO(["a", "b"]), {"b": lambda f: 2 * f.a}, "collinear-columns"),
-        (dc.IPSO("a"), {"b": lambda f: f.a + f.c}, "collinear-columns"),
+        (dc.IPSO("a"), {"b": lambda f: f.a + f.c}, "telling-column"),
         (dc.IPSO("a"), {"a": lambda f: f.a.where(f.a > 0)}, "missing-values"),
         (dc.IPSO("z"), {}, "unknown-column"),
         (dc.Hybrid("a", k=1000), {}, "too-few-records"),

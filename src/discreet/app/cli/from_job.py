@@ -169,6 +169,7 @@ def _text(default: Any) -> str:
 
 def _run(job: type[Job], typed: dict[str, Any]) -> None:
     """Build job and source from what was typed, run, write, show."""
+    from discreet.data.formulas import stated_cautions
     from discreet.dp.caution import cautions
 
     output, as_json, rows_out = (typed.pop(name) for name in ("output", "as_json", "rows_out"))
@@ -187,6 +188,9 @@ def _run(job: type[Job], typed: dict[str, Any]) -> None:
         result = demand.run(data, progress=progress)
         if output is not None:
             demand.write(result, output)
+    if output is not None and demand.section == "releases":
+        for warning in stated_cautions(Path(output)):
+            console.note(f"caution: {warning}")
     for note in demand.finish(result):
         console.note(note)
     if source is not None and is_address(source.source):

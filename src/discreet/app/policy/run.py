@@ -25,7 +25,7 @@ from discreet.data.addresses import database_file
 from discreet.data.atomic import atomic_directory, written_files
 from discreet.data.dataset import Dataset
 from discreet.data.files import require_file
-from discreet.data.formulas import formula_caution, formula_columns, is_formula
+from discreet.data.formulas import stated_cautions
 from discreet.data.job import Job, ReleaseJob
 from discreet.data.keys import read_key_file
 from discreet.dp.caution import cautions
@@ -225,7 +225,8 @@ def run_policy(
             shown = None if document is None else str(Path(output) / HANDOVER / document.name)
             place = str(Path(output) / where)
             done.append(Done(name, job.name, job.verdict(result), place, document=shown))
-            warnings += [f"{name}: {text}" for text in _formulas(job, result)]
+            if job.section == "releases":
+                warnings += [f"{name}: {text}" for text in stated_cautions(stage / where)]
         used = (policy.data, *chosen.values())
         record = _record(path, access, used, done, key=fingerprint_key)
         warnings += _judged_alone(chosen)
@@ -268,21 +269,6 @@ def _without_pdf(policy: Policy, done: Sequence[Done]) -> list[str]:
     from discreet.app.policy.handover import NO_PDF
 
     return [f"{', '.join(alone)}: {NO_PDF}"]
-
-
-def _formulas(job: Job, result: Any) -> list[str]:
-    """Return a caution where released texts may be run by who opens them. Any: see `Job.run`."""
-    if job.section != "releases":
-        return []
-    released = getattr(result, "dataset", None)
-    found: list[str] = []
-    if isinstance(released, Dataset):
-        found = formula_columns(released.relation)
-    for part in getattr(result, "releases", (result,)):
-        for dimension in getattr(getattr(part, "table", None), "dimensions", ()):
-            if any(map(is_formula, dimension.codes)):
-                found.append(dimension.name)
-    return [formula_caution(list(dict.fromkeys(found)))] if found else []
 
 
 def _judged_alone(jobs: Mapping[str, Job]) -> list[str]:

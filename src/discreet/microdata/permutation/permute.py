@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from discreet.data.dataset import Dataset
     from discreet.ledger.store import Ledger
+    from discreet.microdata.ordering import Ordering, Released
     from discreet.microdata.permutation.amounts import Amounts
     from discreet.microdata.permutation.groups import Groups
-    from discreet.microdata.permutation.ordering import Ordering, Released
     from discreet.microdata.permutation.release import Permuted
     from discreet.microdata.permutation.risk import PermutationRisk
 
@@ -183,6 +183,7 @@ def _permuted_in_engine(
     """Return a release whose records never left their engine; nothing if it is made in memory."""
     from discreet.data.schema import Type
     from discreet.microdata.frequency_set import owner
+    from discreet.microdata.ordering import Released
     from discreet.microdata.permutation import in_engine
     from discreet.microdata.permutation.ordering import require_unpredicted
     from discreet.microdata.permutation.release import Permuted, facts_of
@@ -208,7 +209,7 @@ def _permuted_in_engine(
     progress("attacking", 2, 4)
     some, rows = in_engine.some_groups(runs, sampled(runs.groups, rng), released)
     chosen = np.arange(len(some))
-    columns = {name: _released(rows.column(name)) for name in released}
+    columns = {name: Released.of(rows.column(name)) for name in released}
     ordered = require_unpredicted(
         some, columns, chosen, sensitive=sensitive, vouched=data.schema.vouched
     )
@@ -305,11 +306,12 @@ class _Grouped:
         self, data: Dataset, sensitive: str, rng: Randomness
     ) -> tuple[dict[str, Released], npt.NDArray[np.int64], Ordering]:
         """Order the groups by every released column; refuse those that find far too much."""
+        from discreet.microdata.ordering import Released
         from discreet.microdata.permutation.ordering import require_unpredicted
         from discreet.microdata.permutation.risk import sampled
 
         chosen = sampled(self.groups, rng)
-        columns = {name: _released(self.rows.column(name)) for name in self.released}
+        columns = {name: Released.of(self.rows.column(name)) for name in self.released}
         ordered = require_unpredicted(
             self.groups,
             columns,
@@ -398,38 +400,11 @@ def _problem(
             hint="choose from " + ", ".join(rows.column_names[:-1]),
             column=unknown[0],
         )
-    places = [_places(rows.column(name)) for name in names]
+    from discreet.microdata.ordering import places_of
+
+    places = [places_of(rows.column(name)) for name in names]
     quasi = np.column_stack(places) if places else np.empty((rows.num_rows, 0))
     return Problem(amounts.distinct, amounts.classes, demand, quasi, names)
-
-
-def _places(column: Any) -> npt.NDArray[np.float64]:
-    """Return a column as numbers in the order of its values; missing ones before all others.
-
-    Any: an Arrow column of any type.
-    """
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.int8())
-    if pa.types.is_temporal(column.type) or not (
-        pa.types.is_integer(column.type)
-        or pa.types.is_floating(column.type)
-        or pa.types.is_decimal(column.type)
-    ):
-        coded = column.combine_chunks().dictionary_encode()
-        words = coded.dictionary.to_pylist()
-        rank = np.empty(len(words) + 1)
-        rank[-1] = -1.0  # missing
-        rank[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
-        return np.asarray(rank[coded.indices.fill_null(len(words)).to_numpy()])
-    numbers = column.cast(pa.float64(), safe=False).to_numpy()  # rounding keeps the order
-    # Squares of such numbers can be added up; an infinite value is a very large one.
-    numbers = np.clip(numbers, -1e100, 1e100)
-    known = numbers[~np.isnan(numbers)]
-    return np.where(np.isnan(numbers), (known.min() if len(known) else 0.0) - 1.0, numbers)
 
 
 def _permuted(
@@ -444,14 +419,6 @@ def _permuted(
     order = pa.array(groups.shuffled(rng))
     columns = {name: rows.column(name).take(order) for name in released}
     return pa.table({**columns, GROUP: groups.ids, sensitive: groups.permuted(rng)})
-
-
-def _released(column: Any) -> Released:
-    """Return a released column as an attacker uses it. Any: an Arrow column of any type."""
-    from discreet.microdata.columns import is_number
-    from discreet.microdata.permutation.ordering import Released
-
-    return Released(_places(column), is_number(column.type))
 
 
 def _risk(

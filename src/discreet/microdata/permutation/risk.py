@@ -10,8 +10,8 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
+from discreet.microdata.ordering import Ordering
 from discreet.microdata.permutation.groups import Groups
-from discreet.microdata.permutation.ordering import Ordering
 from discreet.randomness import Randomness
 from discreet.report import Report, Rows
 
