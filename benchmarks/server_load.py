@@ -173,7 +173,7 @@ def measure(
     process.start()
     found = asyncio.run(clients(ready.get(timeout=300), connections, seconds, texts, warmed, warm))
     stop.set()
-    found |= {name: round(value, 1) for name, value in ready.get(timeout=60).items()}
+    found |= {name: round(value, 3) for name, value in ready.get(timeout=60).items()}
     found["cpu_ms_per_answer"] = round(found["cpu"] / max(found["answers"], 1) * 1e3, 3)
     process.join(60)
     return found
@@ -230,6 +230,25 @@ def prepare(rows: int, *, distinct: bool = False) -> str:
     return place
 
 
+def repeated_against_constant(place: str, guard: str, load: tuple[int, float], rounds: int) -> None:
+    """Print what a repeated question takes beside a constant; in turns, as the machine's load changes."""
+    both: dict[str, list[dict[str, Any]]] = {"constant": [], "repeated": []}
+    for _ in range(rounds):
+        for what, kind, warm in (("constant", "constant", ""), ("repeated", guard, REPEATED)):
+            found = measure(kind, place, *load, itertools.repeat(REPEATED), warm)
+            print(what, json.dumps(found), flush=True)
+            both[what].append(found)
+    rates = {what: sum(one["rate"] for one in found) for what, found in both.items()}
+    each = {
+        what: sum(one["cpu"] for one in found) / sum(one["answers"] for one in found)
+        for what, found in both.items()
+    }
+    print(
+        f"  repeated / constant = {rates['repeated'] / rates['constant']:.2f}, "
+        f"by CPU time {each['constant'] / each['repeated']:.2f} (required: 0.85)"
+    )
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -237,20 +256,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--guards", default="perturbation,camouflage,restriction")
+    parser.add_argument("--rounds", type=int, default=1, help="turns of constant and repeated")
     parser.add_argument("--distinct", action="store_true")
     options = parser.parse_args()
     place = prepare(options.rows, distinct=options.distinct)
     load = (options.connections, options.seconds)
-    constant = measure("constant", place, *load, itertools.repeat(REPEATED))
-    print("constant", json.dumps(constant))
     first = options.guards.split(",")[0]
-    repeated = measure(first, place, *load, itertools.repeat(REPEATED), REPEATED)
-    print("repeated", json.dumps(repeated))
-    by_cpu = constant["cpu_ms_per_answer"] / repeated["cpu_ms_per_answer"]
-    print(
-        f"  repeated / constant = {repeated['rate'] / constant['rate']:.2f}, "
-        f"by CPU time {by_cpu:.2f} (aim: 0.40)"
-    )
+    repeated_against_constant(place, first, load, options.rounds)
     texts = statements(4000)
     for guard in options.guards.split(","):
         fresh = measure(guard, place, *load, iter(texts), REPEATED)
@@ -259,7 +271,9 @@ def main() -> None:
         print("raw DuckDB", json.dumps(base))
         by_cpu = base["cpu_ms_per_answer"] / fresh["cpu_ms_per_answer"]
         print(
-            f"  fresh / raw = {fresh['rate'] / base['rate']:.2f}, by CPU time {by_cpu:.2f} (aim: 0.50)"
+            f"  fresh / raw = {fresh['rate'] / base['rate']:.2f}, by CPU time {by_cpu:.2f} "
+            "(required at 1,000,000 rows: 0.60)",
+            flush=True,
         )
 
 

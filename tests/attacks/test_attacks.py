@@ -22,6 +22,7 @@ GUARDS = {
     "camouflage": dc.Camouflage(bound=0.3),
     "perturbation": dc.Perturbation(epsilon=1, per_query=0.05, bounds={"salary": (0, 500_000)}),
     "input": dc.Perturbation(epsilon=0.5, per_query=0.05, bounds={"salary": (0, 500_000)}, mode="input"),
+    "permuted": dc.PermutedBounds(dc.permute(salaries(), sensitive="salary", k=3, e=50_000)),
 }  # fmt: skip
 ATTACKS = {name: attack() for name, attack in attacks_on("gateway").items()}
 ATTACKS["individual tracker"] = dc.Tracker(kind="individual")
@@ -79,6 +80,7 @@ BESIDE = {
     "camouflage": dc.Camouflage(bound=0.3, dependent={"paid": ("salary",)}),
     "perturbation": dc.Perturbation(epsilon=1, per_query=0.05, bounds=BOUNDS),
     "input": dc.Perturbation(epsilon=0.5, per_query=0.05, bounds=BOUNDS, mode="input"),
+    "permuted": dc.PermutedBounds(dc.permute(related(), sensitive="salary", k=3, e=20_000)),
 }
 SOMEBODY = Victim("people", "salary", "c = 5", "c < 30 AND contract = 'office'", "c % 2 = 0")
 TELLING = {

@@ -382,3 +382,13 @@ def test_an_outer_query_that_cannot_work_costs_nothing():
         assert (late.code, late.spent, late.left["user"]) == ("outer-failed", {"epsilon": 1.0}, 2.0)
         sampled = gate.ask(f"SELECT n FROM {inner} TABLESAMPLE BERNOULLI (1)", user="ana")
         assert sampled.code == "unsupported-clause"
+
+
+def test_a_statement_refused_halfway_says_what_it_has_cost():
+    # Two questions, and a budget for one of them.
+    sql = "SELECT COUNT(*) FILTER (WHERE sector = 'IT') AS it, COUNT(*) AS n FROM people"
+    guard = dc.Perturbation(epsilon=1, per_query=0.6, bounds={"salary": (0, 500_000)})
+    with dc.Gateway(salaries(), guard=guard) as gate:
+        answer = gate.ask(sql, user="ana")
+        assert (answer.code, answer.spent) == ("budget-exhausted", {"epsilon": 0.6})
+        assert answer.left["user"] == pytest.approx(0.4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from discreet.queries.answer import Answer, Explanation, ResultColumn
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["explained_together", "refused_together", "together"]
+__all__ = ["beside_spent", "explained_together", "refused_together", "together"]
 
 #: What an answer is that was computed from several: the least sure of them.
 _LEAST_SURE = ("noisy", "interval", "exact")
@@ -57,6 +58,13 @@ def refused_together(error: RefusedError, answers: Sequence[Answer]) -> Answer:
         question="; ".join(answer.question for answer in answers),
         guard=answers[-1].guard if answers else "",
     )
+
+
+def beside_spent(refusal: Answer, answers: Sequence[Answer]) -> Answer:
+    """Return the refusal of one question of a statement, with what those before it have cost."""
+    if not answers:
+        return refusal
+    return dataclasses.replace(refusal, spent=_added([answer.spent for answer in answers]))
 
 
 def explained_together(told: Sequence[Explanation], guard: str) -> Explanation:

@@ -19,7 +19,7 @@ from discreet.ledger.opening import open_ledger
 from discreet.ledger.store import Ledger
 from discreet.ledger.witness import Witness
 from discreet.queries.answer import Answer, Explanation
-from discreet.queries.composing import explained_together, refused_together, together
+from discreet.queries.composing import beside_spent, explained_together, refused_together, together
 from discreet.queries.deciding import Deciding, columns_of
 from discreet.queries.describing import schema_of
 from discreet.queries.earlier import require_no_other_answers
@@ -247,7 +247,7 @@ class Gateway:
         for query in statement.questions:
             answer = self._answer(query, user, roles, frame=False)
             if answer.refused:
-                return answer
+                return beside_spent(answer, answers)
             answers.append(answer)
         try:
             table = composed(statement, [a.table for a in answers if a.table is not None])

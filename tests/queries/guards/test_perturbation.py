@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import math
 
@@ -417,3 +418,34 @@ def test_bounds_that_are_not_known_are_refused():
         bounds_of(parse_one("x + y"), {"x": (0, 1)})
     with pytest.raises(RefusedError, match="are not known"):
         bounds_of(parse_one("LN(x)"), {"x": (0, 1)})
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "code"),
+    [
+        ("c", ("x",), "key-type"),
+        ("c", (1.5,), "key-type"),
+        ("c", (True,), "key-type"),
+        ("c", (10**30,), "key-type"),
+        ("born", ("soon",), "key-type"),
+        # A group that is declared twice would be answered twice at the cost of one.
+        ("c", (1, 1), "repeated-key"),
+        ("c", (1, 1.0), "repeated-key"),
+        ("born", ("2001-02-03", datetime.date(2001, 2, 3)), "repeated-key"),
+    ],
+)
+def test_declared_keys_are_values_of_their_columns(column, values, code):
+    data = people([1, 2], born=[datetime.date(2001, 2, 3)] * 2)
+    guard = dc.Perturbation(epsilon=1, per_query=1, bounds=BOUNDS, keys={column: values})
+    with pytest.raises(InputError) as caught:
+        dc.Gateway(data, guard=guard)
+    assert (caught.value.code, caught.value.column) == (code, column)
+
+
+def test_declared_days_may_be_written_as_text():
+    data = people([1, 2], born=[datetime.date(2001, 2, 3)] * 2)
+    keys = {"born": ("2001-02-03", "2001-02-04")}
+    guard = dc.Perturbation(epsilon=1e6, per_query=1e3, bounds=BOUNDS, keys=keys)
+    with dc.Gateway(data, guard=guard) as gate:
+        rows = gate.ask("SELECT born, COUNT(*) AS n FROM people GROUP BY born").table
+    assert rows.column("n").to_pylist() == [2, 0]

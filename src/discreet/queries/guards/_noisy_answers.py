@@ -22,6 +22,7 @@ from discreet.dp.selection import Selection
 from discreet.errors import EngineError, RefusedError
 from discreet.ledger.entry import Charge
 from discreet.queries.guards._base import Keeper, Proposal, Protected
+from discreet.queries.guards._declared_keys import declared_keys
 from discreet.queries.guards._ladder import Ladder
 from discreet.queries.guards._profiles import Profiles, Shortcut, sorted_places
 from discreet.queries.guards._statistics import Recipe, Statistic, combined_keys, statistics_of
@@ -160,6 +161,7 @@ class NoisyAnswers(Keeper):
         self._mechanism = FAMILY.get(guard.mechanism)()
         for name in (*guard.bounds, *guard.keys):
             data.relation.require(name)
+        self._keys = declared_keys(guard.keys, data.relation.schema)
         self._rows, self._is_cut = bounded_rows(data, guard.contribution, ledger)
         if self._is_cut:
             self.notices = (cut_notice(data, self._rows, guard.contribution),)
@@ -386,7 +388,7 @@ class NoisyAnswers(Keeper):
                 table.select([f"k{n}" for n in range(len(names))]).to_pylist()
             )
         }
-        wanted = list(itertools.product(*(self._guard.keys[name] for name in names)))
+        wanted = list(itertools.product(*(self._keys[name] for name in names)))
         places = np.array([found.get(combination, -1) for combination in wanted], np.int64)
         filled = {
             name: np.where(places >= 0, values[places] if values.size else 0, 0).astype(np.int64)
