@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import json
 import sqlite3
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -114,6 +116,67 @@ def test_nothing_is_sent_for_a_term_that_nothing_hides(tmp_path):
         assert caught.value.code == "term-unknown"
         assert "rare" not in str(caught.value)
     assert backend.log == []
+
+
+def test_made_searches_follow_a_real_one_by_themselves(tmp_path, monkeypatch):
+    class Soon(TrackMeNot):
+        """Minutes become hundredths of a second."""
+
+        def prepare(self, vocabulary):
+            cover = super().prepare(vocabulary)
+            later = type(cover).later
+            monkeypatch.setattr(
+                type(cover), "later", lambda self, rng: [(t / 6e4, x) for t, x in later(self, rng)]
+            )
+            return cover
+
+    backend = Logged(index(tmp_path, 3))
+    with Proxy(backend, Soon(rate=8), vocabulary()) as proxy:
+        proxy.search("word0")
+        assert backend.log[0] == ("word0",)
+        until = time.monotonic() + 20
+        while len(backend.log) < 9 and time.monotonic() < until:
+            time.sleep(0.01)
+    assert len(backend.log) == 9
+    assert len(set(backend.log[1:])) > 1
+
+
+def test_closing_does_not_wait_for_searches_planned_later(tmp_path):
+    backend = Logged(index(tmp_path, 3))
+    with Proxy(backend, TrackMeNot(rate=5), vocabulary()) as proxy:
+        proxy.search("word0")
+    assert len(backend.log) <= 6
+
+
+def test_times_of_made_searches():
+    rng = Randomness.seeded(3)
+    spread, near = (TrackMeNot(rate=100, bursts=b).prepare(vocabulary()) for b in (False, True))
+    far = [delay for delay, _ in spread.later(rng)]
+    assert len(far) == 100
+    assert max(far) > 3_000
+    assert max(delay for delay, _ in near.later(rng)) < 900
+
+
+def test_a_service_that_drips_is_given_up():
+    class Drip(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                for _ in range(200):
+                    self.wfile.write(b" ")
+                    time.sleep(0.05)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Drip) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        service = SearchService(f"http://127.0.0.1:{server.server_port}/?q={{query}}", seconds=0.5)
+        with pytest.raises(EngineError) as caught:
+            service.search(["flu"])
+        server.shutdown()
+    assert caught.value.code == "cannot-search"
 
 
 def test_crowds_and_peers_are_not_for_one(tmp_path):

@@ -149,6 +149,10 @@ class Prepared(Protocol):
     def searches(self, term: str, rng: Randomness) -> list[tuple[str, ...]]:
         """Return what to send in place of one term: searches for any of some terms, in order."""
 
+    def later(self, rng: Randomness) -> list[tuple[float, tuple[str, ...]]]:
+        """Return searches that follow one by themselves: each after how many seconds, and what."""
+        return []
+
 
 @dataclasses.dataclass(frozen=True)
 class Disguise(Member):

@@ -9,9 +9,11 @@ from __future__ import annotations
 import abc
 import contextlib
 import dataclasses
+import http.client
 import json
 import re
 import sqlite3
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -168,6 +170,17 @@ class FullTextIndex(Backend):
         self._base.close()
 
 
+def _read_in_time(answer: http.client.HTTPResponse, seconds: float) -> bytes:
+    """Return what a service answers; one that sends byte by byte may not hold up a reader."""
+    until, parts, size = time.monotonic() + seconds, [], 0
+    while size <= _BYTES and (part := answer.read1(1 << 16)):
+        parts.append(part)
+        size += len(part)
+        if time.monotonic() > until:
+            raise TimeoutError
+    return b"".join(parts)
+
+
 class SearchService(Backend):
     """A service that answers searches as JSON: a list of documents, or hits as OpenSearch does.
 
@@ -176,9 +189,11 @@ class SearchService(Backend):
     url
         With `{query}` where the search belongs, such as "https://host/search?q={query}". No
         redirection is followed.
+    seconds
+        How long an answer may take.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, seconds: float = _SECONDS) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or "{query}" not in url:
             raise InputError(
@@ -192,15 +207,15 @@ class SearchService(Backend):
                 code="bad-address",
                 hint="write https://",
             )
-        self._url = url
+        self._url, self._seconds = url, seconds
         self._opener = urllib.request.build_opener(_NoRedirection())
 
     def search(self, terms: Sequence[str]) -> list[Document]:
         """Return all documents with any of the terms, as the service orders them."""
         url = self._url.replace("{query}", urllib.parse.quote(any_of(terms), safe=""))
         try:
-            with self._opener.open(url, timeout=_SECONDS) as answer:
-                body = answer.read(_BYTES + 1)
+            with self._opener.open(url, timeout=self._seconds) as answer:
+                body = _read_in_time(answer, self._seconds)
         except (OSError, urllib.error.URLError):
             # The text of an error may hold the search.
             raise EngineError(

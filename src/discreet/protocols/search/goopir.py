@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InputError
-from discreet.protocols.search._base import Disguise, DisguiseRisk, Vocabulary, entropy
+from discreet.protocols.search._base import Disguise, DisguiseRisk, Prepared, Vocabulary, entropy
 from discreet.protocols.search.backends import any_of
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -18,7 +18,7 @@ __all__ = ["Buckets", "Goopir"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Buckets:
+class Buckets(Prepared):
     """A fixed partition of a vocabulary; a term is always searched for with the same others."""
 
     vocabulary: Vocabulary

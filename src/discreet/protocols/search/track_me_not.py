@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from discreet.protocols.search._base import Disguise, DisguiseRisk, Vocabulary, entropy
+from discreet.protocols.search._base import Disguise, DisguiseRisk, Prepared, Vocabulary, entropy
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -17,20 +17,31 @@ __all__ = ["TrackMeNot"]
 _SEARCHES = 1500
 #: A user cares about this many topics; terms are spread evenly over so many.
 _OWN, _TOPICS = 3, 40
+#: Seconds over which made searches are spread, and from a real one where they stay close to it.
+_HOUR, _NEAR = 3600.0, 60.0
 
 
 @dataclasses.dataclass(frozen=True)
-class _Cover:
-    """Made searches around a real one, in an order drawn by lot."""
+class _Cover(Prepared):
+    """Made searches that follow a real one at random times."""
 
     vocabulary: Vocabulary
     rate: float
+    bursts: bool
 
     def searches(self, term: str, rng: Randomness) -> list[tuple[str, ...]]:
-        """Return the real search among made ones."""
-        made = self.vocabulary.draw(max(1, round(self.rate)), rng)
-        sent = [(term,), *((self.vocabulary.terms[place],) for place in made)]
-        return [sent[place] for place in rng.permutation(len(sent))]
+        """Return the real search: it goes out alone, when the reader asks."""
+        return [(term,)]
+
+    def later(self, rng: Randomness) -> list[tuple[float, tuple[str, ...]]]:
+        """Return made searches over the next hour, or close to the real one."""
+        many = max(1, round(self.rate))
+        delays = rng.exponential(many, _NEAR) if self.bursts else rng.uniform(many, 0.0, _HOUR)
+        made = self.vocabulary.draw(many, rng)
+        return [
+            (float(delay), (self.vocabulary.terms[place],))
+            for delay, place in zip(delays, made, strict=True)
+        ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +74,7 @@ class TrackMeNot(Disguise):
 
     def prepare(self, vocabulary: Vocabulary) -> _Cover:
         """Return what sends made searches around real ones."""
-        return _Cover(vocabulary, self.rate)
+        return _Cover(vocabulary, self.rate, self.bursts)
 
     def evaluate(self, vocabulary: Vocabulary, *, rng: Randomness) -> DisguiseRisk:
         """Train a classifier on half of a simulated history and measure it on the other half."""
@@ -101,7 +112,7 @@ class TrackMeNot(Disguise):
         real_terms = np.array(vocabulary.draw(len(real_times), rng))
         if self.bursts:
             near = real_times[rng.integers(0, len(real_times), fakes)]
-            fake_times = near + rng.exponential(fakes, 60.0)
+            fake_times = near + rng.exponential(fakes, _NEAR)
         else:
             fake_times = rng.uniform(fakes, 0.0, float(real_times.max()))
         fake_topics = rng.integers(0, _TOPICS, fakes)
