@@ -21,7 +21,8 @@ from discreet.randomness import Randomness
 
 __all__ = ["Rehearsal", "rehearse_protocol"]
 
-_PATIENCE = 60.0
+#: Long enough for large tables on a busy machine; a party that fails tells the others at once.
+_PATIENCE = 600.0
 _GONE = None
 
 
