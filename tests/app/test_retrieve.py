@@ -43,7 +43,7 @@ def call(*words):
 def test_a_table_is_built_served_asked_and_updated(policy):
     done = call("build", policy)
     assert done.exit_code == 0, done.stderr
-    assert "version 1, 4 rows" in done.stderr
+    assert "version 1, 4 rows of id, name, city" in done.stderr
     assert b"pay" not in (policy.parent / "published/people/v1/statement.bin").read_bytes()
     loaded, _ = permitted_policy(policy)
     servers = [serve_tables(loaded.retrieval, name, policy.parent)[0] for name in "ab"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -196,14 +196,18 @@ def _published(name: str, made: RetrievalTable) -> dict[str, object]:
         "table": name,
         "version": state.version,
         "rows": state.rows,
+        "columns": [name for name, _ in state.columns],
         "folder": made.folder,
         "publisher": state.publisher,
         "root": state.root,
     }
 
 
-def _published_text(facts: Mapping[str, object]) -> str:
-    return "{table}: version {version}, {rows:,} rows, in {folder}".format(**facts)
+def _published_text(facts: Mapping[str, Any]) -> str:
+    # Who forgot `columns:` publishes the key alone, and reads it here.
+    columns = ", ".join(facts["columns"])
+    text = "{table}: version {version}, {rows:,} rows of {columns}, in {folder}"
+    return text.format(**{**facts, "columns": columns})
 
 
 def _tables(policy: Policy, name: str | None, path: Path) -> dict[str, RetrievalTableService]:
