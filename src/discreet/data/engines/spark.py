@@ -27,6 +27,7 @@ from discreet.data.engines.base import (
 )
 from discreet.data.engines.driver import note_fetched
 from discreet.data.engines.results import file_format, loadable
+from discreet.data.engines.sharing import shared
 from discreet.data.engines.spark_address import Location, SparkAddress, location
 from discreet.data.engines.spark_faults import FAULTS, explained, forget_dead_driver
 from discreet.data.engines.spark_files import replace_folder
@@ -254,7 +255,7 @@ class Spark(Engine):
     def _frame(self, query: exp.Expr) -> Any:
         # Any: a frame of classic Spark or of Connect.
         statement, values = sql.bound(
-            query, dialect=self.name, placeholder=_placeholder, spell=self._spelling
+            shared(query), dialect=self.name, placeholder=_placeholder, spell=self._spelling
         )
         arguments = {f"p{place}": value for place, value in enumerate(values, start=1)}
         return self._session.sql(statement, args=arguments or None)
