@@ -51,10 +51,10 @@ DONE = (
     ("search disguise apple --vocabulary words.csv", {"query"}),
     ("user ana --password 'long enough'", {"server"}),
     ("user ana --password 'long enough' --policy policy.yaml", {"user", "roles", "policy"}),
-    ("retrieve build policy.yaml", {"table", "version", "rows", "folder", "publisher", "root"}),
+    ("retrieve build policy.yaml", {"table", "version", "rows", "columns", "folder", "publisher", "root"}),
     (
         "retrieve update policy.yaml --deleted 2",
-        {"table", "version", "rows", "folder", "publisher", "root", "changes", "room"},
+        {"table", "version", "rows", "columns", "folder", "publisher", "root", "changes", "room"},
     ),
     ("man -o discreet.1", {"written"}),
 )  # fmt: skip

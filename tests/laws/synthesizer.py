@@ -26,10 +26,12 @@ SIZE = 240
 
 def data(seed: int = 1, order: Any = None) -> Dataset:
     rows = people.frame(seed, SIZE)
+    # Amounts that follow from the age alone would be refused beside it.
+    wave = np.arange(SIZE)
+    rows["bonus"] = (0.1 * rows["age"] + np.sin(wave % 7 * 7)).round(1)
+    rows["debt"] = (0.05 * rows["age"] + np.cos(wave % 5 * 3) + 1).round(1)
     if order is not None:
         rows = rows.iloc[order].reset_index(drop=True)
-    rows["bonus"] = (0.1 * rows["age"] + np.sin(rows["age"] * 7)).round(2)
-    rows["debt"] = (0.05 * rows["age"] + np.cos(rows["age"] * 3) + 1).round(2)
     read = people.dataset(rows)
     return read.replace(
         roles={"home": "identifier", "bonus": "confidential", "debt": "other"},
