@@ -23,7 +23,6 @@ from discreet.microdata.memory import (
 from discreet.microdata.methods import Anonymization
 from discreet.microdata.models import Model
 from discreet.microdata.models._base import ModelCheck
-from discreet.microdata.telling import require_untold_inside
 from discreet.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -122,7 +121,6 @@ def _remembered(
     left = outcome.dataset.select([n for n in outcome.dataset.columns if n != EARLIER])
     levels = {name: level for name, level in outcome.levels.items() if name != EARLIER}
     outcome = dataclasses.replace(outcome, dataset=left, levels=levels)
-    require_untold_inside(held, outcome, way.covered(keys))
     made = _finished(dataset, promises, way, keys, outcome, verify)
     made.judge(memory)
     return made
@@ -140,7 +138,6 @@ def _anonymized(
     """Anonymise without a memory."""
     held = dataset.numbered() if dataset.count <= numbered_up_to else dataset
     outcome = way.anonymize(held, promises, quasi=keys, progress=progress)
-    require_untold_inside(held, outcome, way.covered(keys))
     return _finished(dataset, promises, way, keys, outcome, verify)
 
 

@@ -2,12 +2,8 @@
 
 A class hides nobody's age where every record also says when its owner was born. Two attackers are
 tried with the true values. One looks at records that agree in the column: do they agree in what is
-hidden, more often than any two records (of the class) do? The other takes the order of the column,
-or what a regression makes of all columns together, for the order of what is hidden.
-
-Before anything is made, only a column that is what is hidden in another form is refused
-(`require_untold`). Once classes are made, what counts is what the attacker gains inside of them
-(`require_untold_inside`): as much as in a permuted group is tolerated, and no more.
+hidden, more often than any two records do? The other takes the order of the column, or a sum of
+columns, for the order of what is hidden.
 """
 
 from __future__ import annotations
@@ -18,35 +14,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from sqlglot import exp
 
-from discreet.data.engines import sql
-from discreet.data.engines.base import ROW
 from discreet.errors import InputError
 from discreet.microdata.columns import codes, combined
 from discreet.microdata.ordering import (
     CERTAIN,
-    TOLERATED,
     Released,
-    Trial,
-    predicting,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.data.dataset import Dataset
-    from discreet.microdata.methods._base import Outcome
 
-__all__ = ["require_untold", "require_untold_inside", "tells"]
+__all__ = ["require_untold", "tells"]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 #: Records looked at; what is found in them is counted in all.
 _SAMPLE = 20_000
-#: Records fetched of a large file, of which whole classes are then chosen.
-_FETCHED = 200_000
 #: A column is a key in another form if it is right for this share of those whom guessing gets wrong.
 _FORM = 0.95
 #: From this correlation of ranks on, an order tells the rank to within 3 % of the file:
@@ -78,44 +65,6 @@ def require_untold(
                 raise _told(name, key, "")
         if named := _sum_tells(rows, others, key, places[key]):
             raise _told(named[-1], key, f" together with {' and '.join(map(repr, named[:-1]))}")
-
-
-def require_untold_inside(original: Dataset, outcome: Outcome, keys: Sequence[str]) -> None:
-    """Refuse columns that tell, inside released classes, which value of a key a record had.
-
-    The attacker knows everybody's keys, as in a register, and looks for each person inside their
-    class. Columns that are vouched for are not held against the release.
-    """
-    others = [n for n in _others(original, keys) if n in outcome.dataset.columns]
-    if not others or not keys or not len(original):
-        return
-    rows, label = _with_classes(original, outcome, keys, others)
-    owners = None if original.unit is None else codes(rows.column(original.unit))[0]
-    columns = {name: Released.of(rows.column(name)) for name in others}
-    for key in keys:
-        place = codes(rows.column(key))[0]
-        chosen = _hiding(label, place)
-        if not len(chosen):
-            continue
-        inside = np.unique(label[chosen], return_inverse=True)[1].ravel()
-        offset = place[chosen] - _least(inside, place[chosen])[inside]
-        trial = Trial(
-            chosen,
-            inside,
-            offset + 1,
-            offset.astype(np.float64),
-            is_number=False,
-            owners=owners,
-        )
-        named, found = predicting(trial, columns)
-        if named and found is not None:
-            raise _told(named[0], key, _words(found.accuracy, found.baseline, key))
-        first = slice(None) if owners is None else _first_of(label[chosen], owners[chosen])
-        for name in others:
-            values = columns[name].places[chosen][first]
-            learned = _learned_outside(values, place[chosen][first], inside[first])
-            if learned.gain > TOLERATED and learned.is_certain:
-                raise _told(name, key, _words(learned.with_column, learned.without, key))
 
 
 def tells(column: Ints, key: Ints) -> bool:
@@ -202,46 +151,6 @@ class Mates:
         return bool(share >= _FORM and self.is_certain and chance < np.log(_CHANCE))
 
 
-def _learned_outside(column: npt.NDArray[np.generic], key: Ints, label: Ints) -> Mates:
-    """Return what records of other classes say of keys: those of equal value with a key of the class.
-
-    What a column means is learned outside of the class: that all of one age are ill inside of it is
-    what the class hides, and nobody knows it.
-    """
-    value = np.unique(column, return_inverse=True)[1].ravel()
-    width, many = int(key.max()) + 1, int(value.max()) + 1
-    # Every pair of a value and a key that its class has.
-    kinds = np.unique(label * many + value)
-    owned = np.unique(label * width + key)
-    start = np.searchsorted(owned, kinds // many * width)
-    length = np.searchsorted(owned, (kinds // many + 1) * width) - start
-    kind = np.repeat(np.arange(len(kinds)), length)
-    step = np.arange(len(kind)) - np.repeat(np.cumsum(length) - length, length)
-    found = owned[start[kind] + step]
-    pair = kinds[kind] % many * width + found % width
-    alike = _times(value * width + key, pair)
-    alike -= _times((label * many + value) * width + key, kinds[kind] * width + found % width)
-    crowd = _times(key, found % width) - _times(label * width + key, found)
-    sums = np.bincount(kind, alike, len(kinds)), np.bincount(kind, crowd, len(kinds))
-    # Each record has its own key among those pairs.
-    place = np.searchsorted(kinds, label * many + value)
-    own = np.searchsorted(kind * width + found % width, place * width + key)
-    has = sums[0][place] > 0
-    if not has.any():
-        return Mates(len(key), 0, 0.0, 0.0, 0.0, 0, 1.0)
-    right = alike[own][has] / sums[0][place][has]
-    without = crowd[own][has] / sums[1][place][has]
-    spread = float(np.sqrt((without * (1 - without)).sum()))
-    known = int(has.sum())
-    return Mates(len(key), known, float(right.mean()), float(without.mean()), spread, known, 1.0)
-
-
-def _times(values: Ints, wanted: Ints) -> Ints:
-    """Return how often each of some numbers is among the values."""
-    ordered = np.sort(values)
-    return np.searchsorted(ordered, wanted, "right") - np.searchsorted(ordered, wanted, "left")
-
-
 def _spread(alike: Ints, share: Floats) -> float:
     """Return the standard deviation of the number of agreeing records, were it by lot.
 
@@ -273,24 +182,12 @@ def _told(name: str, key: str, how: str) -> InputError:
     )
 
 
-def _words(found: float, blind: float, key: str) -> str:
-    return (
-        f": inside the released classes it finds the {key} of {found:.0%} of the people, where guessing "
-        f"finds {blind:.0%}"
-    )
-
-
 def _one_per_unit(rows: pa.Table, unit: str | None) -> pa.Table:
     """Return one record of each person: many of one would agree with themselves."""
     if unit is None:
         return rows
     _, first = np.unique(codes(rows.column(unit))[0], return_index=True)
     return rows.take(np.sort(first))
-
-
-def _first_of(label: Ints, owners: Ints) -> Ints:
-    """Return the first record of each person in each class."""
-    return np.unique(combined([label, owners], len(label)), return_index=True)[1]
 
 
 def _in_all(dataset: Dataset, name: str, key: str) -> bool:
@@ -348,55 +245,3 @@ def _explain(columns: Mapping[str, Floats], target: Floats) -> bool:
 def codes_of(values: Floats) -> Ints:
     """Return numbers as places in their order."""
     return np.unique(values, return_inverse=True)[1].ravel().astype(np.int64)
-
-
-def _hiding(label: Ints, place: Ints) -> Ints:
-    """Return the records of classes that hide a key: it is known and differs. Some, if many."""
-    known = np.flatnonzero(place >= 0)
-    pairs = np.unique(np.stack((label[known], place[known])), axis=1)
-    several = np.bincount(pairs[0], minlength=int(label.max(initial=-1)) + 1) > 1
-    chosen = known[several[label[known]]]
-    step = -(-len(chosen) // _SAMPLE)
-    return chosen if step < 2 else chosen[label[chosen] % step == 0]
-
-
-def _least(label: Ints, place: Ints) -> Ints:
-    found = np.full(int(label.max(initial=-1)) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(found, label, place)
-    return found
-
-
-def _with_classes(
-    original: Dataset, outcome: Outcome, keys: Sequence[str], others: Sequence[str]
-) -> tuple[pa.Table, Ints]:
-    """Return records as they were, with the released class of each."""
-    unit = [] if original.unit is None else [original.unit]
-    names = list(dict.fromkeys([*keys, *others, *unit]))
-    engine, after = original.engine, outcome.dataset.relation
-    if ROW in after.columns and ROW in original.relation.columns:
-        classes = {f"__class{place}": name for place, name in enumerate(keys)}
-        wanted: list[exp.Expression] = [sql.column(name, "b") for name in names]
-        wanted += [sql.alias(sql.column(name, "a"), own) for own, name in classes.items()]
-        same = exp.EQ(this=sql.column(ROW, "a"), expression=sql.column(ROW, "b"))
-        query = sql.select(sql.subquery(after.query, "a"), wanted)
-        query = query.join(sql.subquery(original.relation.query, "b"), on=same)
-        rows = engine.fetch(query.limit(_FETCHED))
-        found = [codes(rows.column(own))[0] for own in classes]
-    else:  # too many to be numbered: recoded value by value, which tells the class as well
-        rows = engine.fetch(engine.project(original.relation, names).query.limit(_FETCHED))
-        found = [_recoded(rows.column(name), outcome.maps.get(name)) for name in keys]
-    return rows.select(names), combined(found, rows.num_rows)
-
-
-def _recoded(column: pa.ChunkedArray, recode: pa.Table | None) -> Ints:
-    """Return the codes of a column after it was recoded."""
-    place, values = codes(column)
-    if recode is None:
-        return place
-    became = dict(
-        zip(recode.column("from").to_pylist(), recode.column("to").to_pylist(), strict=True)
-    )
-    labels = [became.get(value, value) for value in values.to_pylist()]
-    number = {text: rank for rank, text in enumerate(dict.fromkeys(map(str, labels)))}
-    coarse = np.array([*(number[str(text)] for text in labels), -1], dtype=np.int64)
-    return coarse[place]

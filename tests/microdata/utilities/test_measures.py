@@ -27,7 +27,7 @@ def people():
         }
     )
     roles = {"age": "quasi", "job": "quasi", "pay": "confidential", "ill": "confidential"}
-    return dc.read(frame, roles=roles, types={"age": "numeric"})
+    return dc.read(frame, roles=roles, types={"age": "numeric"}, vouch=["age"])
 
 
 def test_nothing_is_lost_by_doing_nothing(people):

@@ -12,7 +12,7 @@ from discreet.microdata.jobs._models import privacy_models, require_fitting, req
 from discreet.microdata.jobs._records import RecordsJob
 from discreet.microdata.methods import Anonymization
 from discreet.microdata.models import Model
-from discreet.progress import Progress, silent
+from discreet.progress import Progress
 from discreet.registry import parameter
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from discreet.randomness import Randomness
 
 __all__ = ["Anonymize"]
-
-#: Files of up to so many records are anonymised when a policy is checked, and the result is dropped.
-_REHEARSED = 50_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,10 +78,6 @@ class Anonymize(RecordsJob):
         quasi = quasi_identifiers(data, self.quasi or None)
         table = FrequencySet.of(data, quasi=quasi, models=self.models)
         (self.method or Generalization()).rehearse(data, self.models, table=table)
-        if (
-            data.count <= _REHEARSED
-        ):  # what columns tell inside the classes shows when they are made
-            self.perform(data.numbered(), rng=None, progress=silent)
 
     def fetches(self, data: Dataset) -> Outflow:
         """Return the frequency set: combinations of what an intruder knows, and of what models need."""
