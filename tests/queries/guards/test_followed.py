@@ -235,6 +235,17 @@ def test_columns_that_follow_in_ranges_of_dates_or_many_groups_are_audited_as_on
         assert told(gate) == ["pay and tax follow from each other: protected together"]
 
 
+def test_columns_beside_those_that_follow_in_ranges_are_audited_apart():
+    # The contribution is cut off, and the pay is known to a few per cent; rent has nothing to do with it.
+    draw = np.random.default_rng(7)
+    pay = SALARY * (1 + draw.normal(0, 0.01, ROWS)).round(4)
+    rent = draw.lognormal(6, 0.5, ROWS).round(2)
+    data = people(salary=SALARY, pay=pay, contribution=np.minimum(0.08 * pay, 20_000), rent=rent)
+    with opened(data) as gate:
+        assert [notice for notice in told(gate) if "rent" in notice] == []
+        assert "contribution and pay follow from each other: protected together" in told(gate)
+
+
 def test_skewed_columns_that_only_go_together_are_audited_apart():
     # The largest firm of a range is far from the others in both: that alone is no line.
     draw = np.random.default_rng(3)

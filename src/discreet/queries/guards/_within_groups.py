@@ -145,9 +145,15 @@ def _followed(row: dict[str, Any], number: int, names: Sequence[str]) -> list[tu
     for i in kept:
         others = [j for j in kept if j != i]
         factors, left = explained(matrix, i, others)
-        if left < NEARLY:
-            used = [j for j, f in zip(others, factors, strict=True) if abs(f) > max(EXACTLY, left)]
-            found += [(min(names[i], names[j]), max(names[i], names[j])) for j in used]
+        if left >= NEARLY:
+            continue
+        order = np.argsort(np.abs(factors), kind="stable")
+        for j in [others[place] for place in order]:
+            # What can be left out with hardly more being left was there by chance.
+            rest = [other for other in others if other != j]
+            if rest and explained(matrix, i, rest)[1] < max(EXACTLY, 2 * left):
+                others = rest
+        found += [(min(names[i], names[j]), max(names[i], names[j])) for j in others]
     return found
 
 
