@@ -39,6 +39,27 @@ def test_a_question_over_two_guards_is_refused():
         assert told.code == "different-guards"
 
 
+def test_the_guard_of_one_column_does_not_answer_about_another():
+    # SUM(bonus) is exact beside SUM(salary) only if the salary's guard answers about both.
+    frame = salaries().arrow().to_pandas()
+    frame["bonus"] = [float((place * 37) % 101) for place in range(len(frame))]
+    roles = dict.fromkeys(frame, "quasi") | {"salary": "confidential", "bonus": "confidential"}
+    people = dc.read(frame, roles=roles, name="people")
+    default = dc.Perturbation(
+        epsilon=1.0, per_query=0.1, bounds={"salary": (0, 600_000), "bonus": (0, 100)}
+    )
+    with dc.Gateway(people, guard=default, policies={"column:salary": EXACT}) as gate:
+        for both in (
+            "SELECT SUM(salary), SUM(bonus) FROM people",
+            "SELECT SUM(bonus) FROM people HAVING SUM(salary) > 0",
+            "SELECT sector, SUM(bonus) FROM people GROUP BY sector ORDER BY SUM(salary)",
+            "SELECT SUM(salary) FROM people WHERE bonus > 50",
+        ):
+            assert gate.ask(both).code == "different-guards", both
+        assert gate.ask("SELECT SUM(bonus) FROM people").kind == "noisy"
+        assert gate.ask("SELECT COUNT(*), SUM(salary) FROM people").kind == "exact"
+
+
 @pytest.mark.parametrize(
     "policies",
     [

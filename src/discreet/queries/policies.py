@@ -26,8 +26,8 @@ class Policies:
     """The guards of one gateway.
 
     A user's own policy comes before a role's, and both before a column's; what none of them
-    settles is answered by the gateway's guard. A question is answered under one guard: one that
-    needs two columns with different guards is refused. With `apart` the curator vouches that
+    settles is answered by the gateway's guard. A question is answered under one guard: one about
+    two columns with different guards is refused, also where one of them has the gateway's. With `apart` the curator vouches that
     people under different guards do not share their answers. `columns` are those that may be asked
     about by whom no policy gives others; what nobody may ask about is not even counted.
 
@@ -67,6 +67,7 @@ class Policies:
             if name.startswith("column:") and policy.guard is not None
         }
         self._apart = apart
+        self._confidential = frozenset(schema.confidential)
         for column in () if apart else schema.confidential:
             _check_together(column, self._applying(column))
 
@@ -117,7 +118,12 @@ class Policies:
         used = query.predicate_columns.union(
             *(key.columns for key in query.keys), *(m.columns for m in query.measures)
         )
-        found = {column: self._columns[column] for column in sorted(used & set(self._columns))}
+        # Confidential columns without a guard of their own are under the gateway's: that of another
+        # column does not answer about them.
+        found = {
+            column: self._columns.get(column, self._default)
+            for column in sorted(used & self._confidential.union(self._columns))
+        }
         guards = list(found.values())
         if any(guard != guards[0] for guard in guards):
             raise RefusedError(

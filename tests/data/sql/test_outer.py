@@ -124,6 +124,30 @@ def test_an_interval_is_passed_on_or_refused():
     assert composed(ends, [ranged]).to_pylist() == [{"w": 1.0}]
 
 
+def test_an_interval_beside_a_number_of_the_same_name():
+    asked = "(SELECT {} AS s FROM people) {}"
+    both = f"{asked.format('AVG(salary)', 'a')}, {asked.format('COUNT(*)', 'b')}"
+    passed = read_statement(f"SELECT a.s, b.s + 1 AS n FROM {both}", CATALOG)
+    ranged, exact = pa.table({"s_lower": [1.0], "s_upper": [2.0]}), pa.table({"s": [3]})
+    tables = [exact if "COUNT" in query.question else ranged for query in passed.questions]
+    assert composed(passed, tables).to_pylist() == [{"s_lower": 1.0, "s_upper": 2.0, "n": 4}]
+    with pytest.raises(RefusedError) as caught:
+        composed(read_statement(f"SELECT a.s + 1 AS n FROM {both}", CATALOG), tables)
+    assert caught.value.code == "interval-outside"
+
+
+def test_what_is_said_of_an_interval_can_be_written():
+    sql = "SELECT sector, RANK() OVER (ORDER BY AVG(salary)) AS r FROM people GROUP BY sector"
+    statement = read_statement(sql, CATALOG)
+    names = [output.label for output in statement.questions[0].outputs]
+    ranged = pa.table({names[0]: ["HC"], f"{names[1]}_lower": [1.0], f"{names[1]}_upper": [2.0]})
+    with pytest.raises(RefusedError) as caught:
+        composed(statement, [ranged])
+    assert caught.value.code == "interval-outside"
+    assert "SELECT x_lower, x_upper FROM (SELECT AVG(…) AS x" in (caught.value.hint or "")
+    assert names[1] not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "sql",
     [

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.queries.corpus import CATALOG, accepted, refused
 
+from discreet.data.engines.meaning import meant
 from discreet.data.sql import parse
 from discreet.data.sql.query import raw_query
 from discreet.errors import RefusedError
@@ -65,6 +66,18 @@ def test_half_a_character_is_no_parameter():
     with pytest.raises(RefusedError) as failure:
         parse("SELECT COUNT(*) FROM people WHERE sector = $1", CATALOG, parameters=["\ud800"])
     assert failure.value.code == "malformed-literal"
+
+
+@pytest.mark.parametrize("digits", [16, 400, 5000])
+def test_a_number_of_many_digits_is_no_parameter(digits):
+    with pytest.raises(RefusedError) as failure:
+        parse("SELECT COUNT(*) FROM people WHERE age > $1", CATALOG, parameters=[-(10**digits)])
+    assert failure.value.code == "large-number"
+
+
+def test_a_zero_byte_is_named():
+    with pytest.raises(RefusedError, match="zero byte"):
+        parse("SELECT COUNT(*) FROM people WHERE sector = '\x00'", CATALOG)
 
 
 def test_long_chain_of_conditions_is_accepted():
@@ -198,7 +211,7 @@ def _runs_if_accepted(sql):
     assert tables == {"people"}
     assert not {"id", "name"} & {c.name for c in tree.find_all(exp.Column)}
     # An error of the engine would depend on the data, and tell something of it.
-    ENGINE.execute(tree.sql(dialect="duckdb")).fetchall()
+    ENGINE.execute(meant(tree, "duckdb").sql(dialect="duckdb")).fetchall()
 
 
 @settings(max_examples=300, deadline=None)

@@ -197,6 +197,71 @@ def test_columns_that_follow_in_a_part_of_the_records_are_audited_as_one(total, 
         assert told(gate) == []
 
 
+AGE = np.random.default_rng(2).integers(18, 80, ROWS)
+BORN = pd.Timestamp("2024-01-01") - pd.to_timedelta(AGE * 365, unit="D")
+PIECES = {
+    "another share above an age": np.where(AGE > 45, 0.1, 0.2) * SALARY,
+    "another share above a step": np.where(STEP > 4, 0.1, 0.2) * SALARY + SMALL,
+    "cut off": np.minimum(0.1 * SALARY, 22_000),
+    "falls and rises": abs(SALARY - 200_000.0),
+}
+
+
+@pytest.mark.parametrize("bonus", PIECES.values(), ids=PIECES)
+def test_columns_that_follow_in_ranges_are_audited_as_one(bonus):
+    one = next(n for n in range(1, ROWS, 2) if AGE[n] > 45)
+    victim = f"age = {AGE[one]} AND grade = {GRADE[one]} AND step = {STEP[one]}"
+    with opened(people(salary=SALARY, bonus=bonus)) as gate:
+        assert "bonus and salary follow from each other: protected together" in told(gate)
+        first = gate.ask("SELECT SUM(salary) FROM people WHERE sex = 'f' AND age > 45", user="ana")
+        second = gate.ask(
+            f"SELECT SUM(bonus) FROM people WHERE sex = 'f' AND age > 45 AND NOT ({victim})",
+            user="bob",
+        )
+        assert (first.kind, second.kind) == ("exact", "refused")
+
+
+def test_columns_that_follow_in_ranges_of_dates_or_many_groups_are_audited_as_one():
+    frame, roles = people(salary=SALARY, bonus=PIECES["another share above an age"])
+    del roles["age"]
+    with opened((frame.drop(columns="age").assign(born=BORN), {**roles, "born": "quasi"})) as gate:
+        assert told(gate) == ["bonus and salary follow from each other: protected together"]
+    draw = np.random.default_rng(4)
+    town = np.arange(6000) % 120
+    pay = draw.lognormal(10, 0.5, 6000).round()
+    rate = draw.uniform(0.1, 0.4, 120)[town]
+    towns = pd.DataFrame({"town": [f"t{t}" for t in town], "pay": pay, "tax": pay * rate})
+    with opened((towns, {"town": "quasi", "pay": "confidential", "tax": "confidential"})) as gate:
+        assert told(gate) == ["pay and tax follow from each other: protected together"]
+
+
+def test_columns_beside_those_that_follow_in_ranges_are_audited_apart():
+    # The contribution is cut off, and the pay is known to a few per cent; rent has nothing to do with it.
+    draw = np.random.default_rng(7)
+    pay = SALARY * (1 + draw.normal(0, 0.01, ROWS)).round(4)
+    rent = draw.lognormal(6, 0.5, ROWS).round(2)
+    data = people(salary=SALARY, pay=pay, contribution=np.minimum(0.08 * pay, 20_000), rent=rent)
+    with opened(data) as gate:
+        assert [notice for notice in told(gate) if "rent" in notice] == []
+        assert "contribution and pay follow from each other: protected together" in told(gate)
+
+
+def test_skewed_columns_that_only_go_together_are_audited_apart():
+    # The largest firm of a range is far from the others in both: that alone is no line.
+    draw = np.random.default_rng(3)
+    size = draw.normal(0, 2, 4000)
+    firms = pd.DataFrame(
+        {
+            "born": draw.integers(0, 3000, 4000),
+            "turnover": np.exp(size + draw.normal(0, 1, 4000)).round(2) * 1000,
+            "wages": np.exp(size + draw.normal(0, 1, 4000)).round(2) * 1000,
+        }
+    )
+    roles = {"born": "quasi", "turnover": "confidential", "wages": "confidential"}
+    with opened((firms, roles)) as gate:
+        assert told(gate) == []
+
+
 def test_a_sum_in_a_public_group_is_audited_with_its_parts():
     bonus = np.random.default_rng(10).integers(1000, 200_000, ROWS)
     frame, roles = people(salary=SALARY, bonus=bonus, total=SALARY + bonus + 9 * SHIFTS)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import cast
 
 from sqlglot import exp
 
 from discreet.data.sql.typed import refuse
+from discreet.errors import RefusedError
 
 __all__ = ["sources_of", "with_intervals"]
+
+#: Names that a statement's own aggregates get when it is taken apart.
+_MADE = re.compile(r"a\d+")
 
 
 def sources_of(select: exp.Select) -> list[exp.Expr]:
@@ -51,12 +56,18 @@ def _spread_intervals(query: exp.Query, known: Mapping[str, set[str]]) -> set[st
             scope[source.alias] = _spread_intervals(cast("exp.Query", source.this), common)
         else:
             scope[source.alias_or_name] = common.get(source.name, set())
-    intervals = set().union(*scope.values())
+
+    def is_interval(column: exp.Expr) -> bool:
+        if not isinstance(column, exp.Column):
+            return False
+        places = [scope.get(column.table, set())] if column.table else scope.values()
+        return any(column.name in names for names in places)
+
     shown: list[exp.Expr] = []
     own: set[str] = set()
     for item in query.expressions:
         inner = item.this if isinstance(item, exp.Alias) else item
-        if isinstance(inner, exp.Column) and inner.name in intervals:
+        if is_interval(inner):
             label = item.alias_or_name
             own.add(label)
             for end in ("_lower", "_upper"):
@@ -66,10 +77,22 @@ def _spread_intervals(query: exp.Query, known: Mapping[str, set[str]]) -> set[st
             shown.append(item.copy())
     query.set("expressions", shown)
     for column in query.find_all(exp.Column):
-        if column.name in intervals and column.parent_select is query:
-            raise refuse(
-                f"{column.name!r} is answered by an interval, which the outer query computes with",
-                "interval-outside",
-                f"use {column.name}_lower and {column.name}_upper, or ask for it alone",
-            )
+        if is_interval(column) and column.parent_select is query:
+            raise _computed_with(column.name)
     return own
+
+
+def _computed_with(name: str) -> RefusedError:
+    """Return why an interval is not computed with; taken apart, a statement names it itself."""
+    if _MADE.fullmatch(name):
+        return refuse(
+            "an aggregate is answered by an interval, which the outer query computes with",
+            "interval-outside",
+            "ask for it alone, or compute with its ends: SELECT x_lower, x_upper FROM "
+            "(SELECT AVG(…) AS x FROM …) AS t",
+        )
+    return refuse(
+        f"{name!r} is answered by an interval, which the outer query computes with",
+        "interval-outside",
+        f"use {name}_lower and {name}_upper, or ask for it alone",
+    )

@@ -54,7 +54,13 @@ def read_statements(sql: str, dialect: Dialect = POSTGRES) -> list[exp.Expressio
     Traceback (most recent call last):
     discreet.errors.RefusedError: the statement holds JOIN 20 times; use it at most 15 times [too-complex]
     """
-    if len(sql) > LONGEST or "\x00" in sql:
+    if "\x00" in sql:
+        raise RefusedError(
+            "the statement holds a zero byte, which no text can hold",
+            code="syntax",
+            hint="leave it out",
+        )
+    if len(sql) > LONGEST:
         raise _too_complex()
     if not is_unicode(sql):
         raise RefusedError(

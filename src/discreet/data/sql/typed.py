@@ -82,6 +82,8 @@ def literal(value: Any) -> Typed:
     if isinstance(value, bool):
         return Typed(exp.Boolean(this=value), "boolean")
     if isinstance(value, int):
+        if abs(value) > LARGEST:  # thousands of digits have no text either
+            raise _too_large()
         return number_literal(str(value), value, "integer")
     if isinstance(value, datetime.datetime):
         text = value.isoformat(sep=" ")
@@ -111,12 +113,16 @@ def literal(value: Any) -> Typed:
 def number_literal(text: str, size: float, kind: str) -> Typed:
     """Return a number as a literal, or refuse one that is too large or too close to zero."""
     if not math.isfinite(size) or abs(size) > LARGEST:
-        raise refuse("a number is too large", "large-number", "stay below 1e15")
+        raise _too_large()
     if 0 < abs(size) < 1 / LARGEST:
         raise refuse("a number is too close to zero", "large-number", "stay above 1e-15")
     tree: exp.Expression = exp.Literal.number(text.lstrip("-"))
     tree = exp.Neg(this=tree) if size < 0 else tree
     return Typed(tree, kind, most=abs(size), least=abs(size) or 1.0)
+
+
+def _too_large() -> RefusedError:
+    return refuse("a number is too large", "large-number", "stay below 1e15")
 
 
 def merge(

@@ -2,20 +2,31 @@
 
 Total pay is the salary of everybody in the office, and more only on shifts: over all records neither
 follows from the other. So the products of all confidential columns are added up in each group of a
-public column with few values. Columns that are equal in many records count as well, whatever tells
-these records apart.
+public column with few values. A bonus may be another share of the salary above some age, or above
+some salary: numbers and dates with many values, confidential ones too, are cut into ranges, and a
+bent line is nearly straight in each. Columns that are equal in many records count as well, whatever
+tells these records apart.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
-from discreet.audit.moments import EXACTLY, NEARLY, centred, column_tree, complete, explained
+from discreet.audit.moments import (
+    EXACTLY,
+    NEARLY,
+    centred,
+    column_tree,
+    complete,
+    explained,
+    number_tree,
+)
 from discreet.data.sql.query import from_clause
 from discreet.data.sql.total import DOUBLE
 from discreet.queries.guards._base import Protected
@@ -23,8 +34,14 @@ from discreet.queries.guards._profiles import public_columns
 
 __all__ = ["within_groups"]
 
-#: Public columns with more values are not looked at group by group.
-_MOST_GROUPS = 50
+#: Where a public column has no more values, one group on a line is enough.
+_FEW_GROUPS = 50
+#: Public columns with more values are not looked at value by value.
+_MOST_GROUPS = 1000
+#: Into so many ranges of equally many records numbers and dates are cut, if that leaves enough in each.
+_RANGES = 20
+#: Of many groups, those on a line must hold this share of the records: one far record is a line as well.
+_SHARE = 0.1
 #: Fewer records of a group lie on a line by chance.
 _FEWEST = 30
 #: Share of the records in which two columns have the same value, other than zero.
@@ -40,7 +57,7 @@ def within_groups(data: Protected, names: Sequence[str]) -> list[tuple[str, str]
         wanted[f"s{place}"] = exp.StddevPop(this=column_tree(name))
     for place, (one, other) in enumerate(pairs):
         wanted[f"e{place}"] = exp.Count(this=_case(_equal(one, other), exp.Literal.number(1)))
-    groups = public_columns(data)
+    groups = [*public_columns(data), *names]
     for place, name in enumerate(groups):
         distinct = exp.Distinct(expressions=[exp.column(name, quoted=True)])
         wanted[f"d{place}"] = exp.Count(this=distinct)
@@ -51,25 +68,47 @@ def within_groups(data: Protected, names: Sequence[str]) -> list[tuple[str, str]
         if row[f"e{place}"] >= max(_FEWEST, _EQUAL * row["n"])
     ]
     scales = [(float(row[f"a{n}"] or 0.0), float(row[f"s{n}"] or 0.0)) for n in range(len(names))]
+    ranges = min(_RANGES, int(row["n"]) // (2 * _FEWEST))
     for place, name in enumerate(groups):
-        if 1 < row[f"d{place}"] <= _MOST_GROUPS:
-            found += _on_lines(data, names, scales, name)
+        values = row[f"d{place}"]
+        if 1 < values <= _MOST_GROUPS and name not in names:
+            least = 0.0 if values <= _FEW_GROUPS else _SHARE * row["n"]
+            found += _on_lines(data, names, scales, exp.column(name, quoted=True), least)
+        if values > ranges > 1 and data.catalog[name].kind not in ("text", "boolean"):
+            by = _range(name, ranges / row["n"])
+            found += _on_lines(data, names, scales, by, _SHARE * row["n"])
     return sorted(set(found))
 
 
+def _range(name: str, share: float) -> exp.Expression:
+    """Return in which range of a column a record lies, each with so many records; equal ones together."""
+    order = exp.Order(
+        expressions=[exp.Ordered(this=exp.column(name, quoted=True), nulls_first=False)]
+    )
+    rank = exp.cast(exp.Window(this=exp.Rank(), order=order), DOUBLE)
+    return exp.Floor(this=exp.Mul(this=rank, expression=number_tree(share * (1 - 1e-9))))
+
+
 def _on_lines(
-    data: Protected, names: Sequence[str], scales: Sequence[tuple[float, float]], by: str
+    data: Protected,
+    names: Sequence[str],
+    scales: Sequence[tuple[float, float]],
+    by: exp.Expression,
+    least: float,
 ) -> list[tuple[str, str]]:
-    """Return pairs of columns of which one follows from the other, or from all, in a public group."""
-    own = dict(zip(names, scales, strict=True))
+    """Return pairs of columns of which one follows from the other, or from all, in some groups.
+
+    These groups hold at least so many records; if any are demanded, there are two groups or more.
+    """
+    scale = dict(zip(names, scales, strict=True))
     sets = [*itertools.combinations(names, 2), *([tuple(names)] if len(names) > 2 else [])]
-    values: dict[str, exp.Expression] = {"k": exp.column(by, quoted=True)}
+    values: dict[str, exp.Expression] = {"k": by}
     wanted: dict[str, exp.Expression] = {}
     for number, chosen in enumerate(sets):
         places = [exp.column(f"v{number}_{place}", quoted=True) for place in range(len(chosen))]
         for name, place in zip(chosen, places, strict=True):
             # Each set is looked at where all of its columns have a value.
-            values[place.name] = _case(complete(chosen), centred(column_tree(name), *own[name]))
+            values[place.name] = _case(complete(chosen), centred(column_tree(name), *scale[name]))
         wanted[f"n{number}"] = exp.Count(this=places[0].copy())
         for i, place in enumerate(places):
             wanted[f"a{number}_{i}"] = exp.Avg(this=place.copy())
@@ -77,11 +116,17 @@ def _on_lines(
             wanted[f"p{number}_{i}_{j}"] = exp.Avg(this=_times(places[i], places[j]))
     named = [exp.alias_(tree, name) for name, tree in values.items()]
     inner = exp.select(*named).from_(from_clause(data.relation.query, "t"))
-    found = []
+    records: Counter[tuple[str, str]] = Counter()
+    seen: Counter[tuple[str, str]] = Counter()
     for row in _rows(data, inner, wanted, "k"):
-        for number, chosen in enumerate(sets):
-            found += _followed(row, number, chosen)
-    return found
+        own = {
+            pair: int(row[f"n{number}"])
+            for number, chosen in enumerate(sets)
+            for pair in _followed(row, number, chosen)
+        }
+        records.update(own)
+        seen.update(own.keys())
+    return [pair for pair in seen if records[pair] >= least and seen[pair] > (least > 0)]
 
 
 def _followed(row: dict[str, Any], number: int, names: Sequence[str]) -> list[tuple[str, str]]:
@@ -100,9 +145,15 @@ def _followed(row: dict[str, Any], number: int, names: Sequence[str]) -> list[tu
     for i in kept:
         others = [j for j in kept if j != i]
         factors, left = explained(matrix, i, others)
-        if left < NEARLY:
-            used = [j for j, f in zip(others, factors, strict=True) if abs(f) > max(EXACTLY, left)]
-            found += [(min(names[i], names[j]), max(names[i], names[j])) for j in used]
+        if left >= NEARLY:
+            continue
+        order = np.argsort(np.abs(factors), kind="stable")
+        for j in [others[place] for place in order]:
+            # What can be left out with hardly more being left was there by chance.
+            rest = [other for other in others if other != j]
+            if rest and explained(matrix, i, rest)[1] < max(EXACTLY, 2 * left):
+                others = rest
+        found += [(min(names[i], names[j]), max(names[i], names[j])) for j in others]
     return found
 
 
