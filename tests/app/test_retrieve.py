@@ -3,12 +3,14 @@
 import json
 import re
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from discreet.app.cli.main import build
 from discreet.app.policy.access import permitted_policy
 from discreet.errors import InputError, RefusedError
+from discreet.protocols.retrieval.table import RetrievalTable
 from discreet.protocols.services.retrieval_table import serve_tables
 from tests.protocols.transport.parties import free_ports
 
@@ -89,6 +91,39 @@ def test_confidential_columns_stay_at_home(policy):
     assert not (policy.parent / "published").exists()
     policy.write_text(policy.read_text().replace("key: id", "key: id\n    publishable: true"))
     assert call("build", policy).exit_code == 0
+
+
+def test_changes_are_judged_and_read_like_the_records(policy):
+    people = policy.parent / "people.csv"
+    written = policy.read_text().replace("[dpf, simple-pir]", "[dpf]")
+    people.write_text("id;name;city;pay\n1;Ana;TGN;10\n2;Bo;NA;20\n")
+    read = written.replace("source: people.csv", "source: people.csv, na: [NA]")
+    policy.write_text(read)
+    assert call("build", policy).exit_code == 0
+    changed = policy.parent / "changed.csv"
+    changed.write_text("id;name;city;pay\n1;Ann;NA;11\n")
+    folder = policy.parent / "published/people"
+    # What became confidential since, or is no longer named, does not leave with a change.
+    policy.write_text(read.replace("name: other", "name: confidential"))
+    refused = call("update", policy, "--changed", changed)
+    assert isinstance(refused.exception, RefusedError)
+    assert refused.exception.code == "not-publishable"
+    policy.write_text(read.replace("[name, city]", "[city]"))
+    assert call("update", policy, "--changed", changed).exception.code == "retrieval-columns"
+    assert sorted(one.name for one in folder.glob("v*")) == ["v1"]
+    policy.write_text(read)
+    assert call("update", policy, "--changed", changed).exit_code == 0
+    assert RetrievalTable.open(folder).lookup("main", 1) == ["Ann", None]
+    # A file of another kind brings its own form, and is judged the same.
+    pd.DataFrame({"id": [2], "name": ["Bob"], "city": ["GRO"]}).to_parquet(
+        policy.parent / "changed.parquet"
+    )
+    done = call("update", policy, "--changed", policy.parent / "changed.parquet")
+    assert done.exit_code == 0, done.exception
+    changed.write_text("id;name;city\n2;" + "x" * 999 + ";TGN\n")
+    long = call("update", policy, "--changed", changed)
+    assert long.exception.code == "row-too-long"
+    assert "build the table again" in long.exception.hint
 
 
 def test_mistakes_in_the_policy_are_named(policy):

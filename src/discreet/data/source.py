@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from discreet.data.declared import HierarchySource
@@ -185,6 +186,31 @@ class Source(Record):
         )
         self._require_settled(found)
         return found
+
+    def open_like(self, file: str | Path, columns: Sequence[str]) -> Dataset:
+        """Return columns of another file with the roles of these, such as of changed rows.
+
+        A file of the same kind is also read with the same options.
+        """
+        alike = Path(file).suffix.lower() == Path(self.source).suffix.lower()
+        options: dict[str, Any] = {} if alike else dict.fromkeys(_READ)
+        further = dataclasses.replace(
+            self,
+            source=str(file),
+            name=None,
+            read_columns=tuple(columns),
+            roles={name: role for name, role in self.roles.items() if name in columns},
+            types={name: kind for name, kind in self.types.items() if name in columns},
+            hierarchies={},
+            unit=self.unit if self.unit in columns else None,
+            weight=self.weight if self.weight in columns else None,
+            vouch=(),
+            domains={},
+            bounds={},
+            as_read=None,
+            **options,
+        )
+        return further.open()
 
     def _require_settled(self, found: Dataset) -> None:
         """Refuse records of which it is not decided how they are to be read."""

@@ -1,5 +1,6 @@
 """Rows are looked up through real servers over TLS; wrong servers are noticed."""
 
+import concurrent.futures
 import dataclasses
 import itertools
 import shutil
@@ -426,6 +427,45 @@ def test_a_lost_connection_is_made_anew(table, tmp_path):
         assert retrieval.get(3)
         retrieval._links[1].abort()
         assert retrieval.get(10)
+
+
+def test_threads_may_share_a_client(table, tmp_path):
+    with (
+        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _),
+        asker(addresses, pins, time_limit=5.0) as retrieval,
+        concurrent.futures.ThreadPoolExecutor(4) as threads,
+    ):
+        keys = [3 + 7 * n for n in range(24)]
+        assert [row["id"] for row in threads.map(retrieval.get, keys)] == keys
+
+
+def test_one_key_is_not_taken_for_several(table, tmp_path):
+    with (
+        serving([table.folder.parent] * 2, tmp_path) as (addresses, pins, _),
+        asker(addresses, pins) as retrieval,
+        pytest.raises(InputError, match="is one key"),
+    ):
+        retrieval.get_many("310")
+
+
+def test_an_answer_that_is_too_long_spoils_no_later_one(table, tmp_path):
+    spoil = [True]
+
+    def answer(number, one):
+        def said(peer, message):
+            reply = one.answer(peer, message)
+            return dataclasses.replace(reply, body=bytes(17 << 20)) if spoil else reply
+
+        return said
+
+    with (
+        serving([table.folder.parent] * 2, tmp_path, answer) as (addresses, pins, _),
+        asker(addresses, pins) as retrieval,
+    ):
+        with pytest.raises(RefusedError, match="17825792 bytes"):
+            retrieval.get(3)
+        spoil.clear()
+        assert retrieval.get(3)
 
 
 def test_strangers_do_not_see_others_look_up_in_the_counts(table, tmp_path):

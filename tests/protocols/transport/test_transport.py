@@ -268,6 +268,31 @@ def test_silent_strangers_do_not_keep_others_out(known, speaks):
             assert request(link, "x").label == "ok"
 
 
+def test_strangers_who_do_not_read_answers_keep_nobody_out(known):
+    asked = []
+
+    def answer(peer, message):
+        asked.append(message)
+        return Message("ok", {}, bytes(32 << 20))
+
+    server = Server(
+        free_address(),
+        identity=known["a"],
+        clients=None,
+        handle=answer_requests(answer, limit=8),
+        connections=4,
+    )
+    with server, contextlib.ExitStack() as stack:
+        for _ in range(4):
+            link = connect(server.address, pin=known["a"].pin, time_limit=5)
+            stack.callback(link._connection.close)
+            link.send(Message("x"))
+        while len(asked) < 4:
+            time.sleep(0.01)
+        with connect(server.address, pin=known["a"].pin, time_limit=5) as link:
+            assert request(link, "x", limit=32 << 20).label == "ok"
+
+
 def test_fuzzed_frames_never_get_through():
     rng = np.random.default_rng(5)
     whole = frame(Message("label", {"a": 1}, b"body"))

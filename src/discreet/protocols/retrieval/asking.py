@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import secrets
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -51,6 +52,8 @@ _PAUSE = 0.002
 
 class Retrieval:
     """Looks rows of a published table up by key; the servers learn that somebody looks, no more.
+
+    Threads may share one: their look-ups follow one another.
 
     Parameters
     ----------
@@ -118,6 +121,8 @@ class Retrieval:
         self._batch = batch
         self._library = library
         self._time_limit = time_limit
+        #: One look-up at a time: a connection carries one question and its answer.
+        self._lock = threading.RLock()
         self._links: dict[int, Link] = {}
         #: When the next message may leave.
         self._next = 0.0
@@ -145,7 +150,7 @@ class Retrieval:
             (value,) = self._fetch(part, [wanted], 1)
             return None if value is None else self._row(state, wanted, value)
 
-        return _again_if_gone(found)
+        return self._alone(found)
 
     def get_many(self, keys: Sequence[Any]) -> Any:
         """Return the rows of keys as a frame; keys that are proven absent have no row.
@@ -154,6 +159,12 @@ class Retrieval:
         a series of pandas or polars or an array of pyarrow bring a frame of that library. Any: keys,
         and a frame of the chosen library.
         """
+        if isinstance(keys, (str, bytes)):
+            raise InputError(
+                f"{keys!r} is one key, and get_many takes several",
+                code="retrieval-key",
+                hint="write get(key), or get_many([key])",
+            )
         library = type(keys).__module__.partition(".")[0]
         listed = keys.to_pylist() if library == "pyarrow" else list(keys)  # type: ignore[attr-defined]  # an array of it
 
@@ -168,7 +179,7 @@ class Retrieval:
             ]
             return self._frame(state, rows, library)
 
-        return _again_if_gone(found)
+        return self._alone(found)
 
     def where(self, **condition: Any) -> Any:
         """Return the rows with a value of a secondary key as a frame.
@@ -183,7 +194,12 @@ class Retrieval:
                 hint="write where(city='TGN')",
             )
         ((column, value),) = condition.items()
-        return _again_if_gone(lambda: self._where(column, value))
+        return self._alone(lambda: self._where(column, value))
+
+    def _alone(self, look_up: Callable[[], Found]) -> Found:
+        """Look up while no other thread does."""
+        with self._lock:
+            return _again_if_gone(look_up)
 
     def _where(self, column: str, value: Any) -> Any:
         state, part = self._prepared(None, column)
@@ -210,9 +226,10 @@ class Retrieval:
 
     def close(self) -> None:
         """End the connections."""
-        for link in self._links.values():
-            link.close()
-        self._links.clear()
+        with self._lock:
+            for link in self._links.values():
+                link.close()
+            self._links.clear()
 
     def __enter__(self) -> Retrieval:
         return self
@@ -223,7 +240,8 @@ class Retrieval:
     @property
     def statement(self) -> Statement:
         """What the publisher says of the version that is asked."""
-        return self._prepared("main")[0]
+        with self._lock:
+            return self._prepared("main")[0]
 
     def _row(self, state: Statement, key: Any, value: Sequence[Any]) -> dict[str, Any]:
         return {
@@ -271,7 +289,8 @@ class Retrieval:
     ) -> Message:
         try:
             return request(self._link(server), label, fields, limit=limit)
-        except EngineError:
+        except (EngineError, RefusedError):
+            # What was refused half-read would be taken for the beginning of the next answer.
             self._drop(server)
             raise
 

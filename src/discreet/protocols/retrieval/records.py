@@ -18,8 +18,10 @@ _HEAD = struct.Struct("<QI")
 _UNIT = 64
 
 
-def width_for(longest: int, wanted: int | None = None) -> int:
+def width_for(longest: int, wanted: int | None = None, *, built: bool = False) -> int:
     """Return the width of records for entries of at most so many bytes.
+
+    In a table that is `built`, it cannot be chosen any more.
 
     >>> width_for(100), width_for(100, 1024)
     (192, 1024)
@@ -29,7 +31,8 @@ def width_for(longest: int, wanted: int | None = None) -> int:
         raise InputError(
             f"the longest row needs records of {needed} bytes, and `width` is {wanted}",
             code="row-too-long",
-            hint=f"write width: {needed} (a multiple of {_UNIT}), or publish fewer columns",
+            hint=f"write width: {needed} (a multiple of {_UNIT})"
+            + (" and build the table again" if built else ", or publish fewer columns"),
         )
     return needed if wanted is None else wanted
 

@@ -193,7 +193,7 @@ def _merged(table: Published, part: Part, changes: Changes) -> Mapping[int, byte
         changes.values(), digests.fingerprints.tolist(), strict=True
     ):
         entry = encode_entry(key, value)
-        width_for(len(entry), part.width)
+        width_for(len(entry), part.width, built=True)
         kept[fingerprint] = entry
     if len(kept) > shape.slots:
         raise InfeasibleError(

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import unicodedata
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -168,6 +169,11 @@ class Disguise(Member):
             code="needs-members",
             hint="use goopir before a search engine",
         )
+
+    def resume(self, vocabulary: Vocabulary, file: Path) -> Prepared:
+        """Return the same, as it was before the vocabulary changed, if the disguise keeps it in a file."""
+        del file
+        return self.prepare(vocabulary)
 
     def join(
         self,

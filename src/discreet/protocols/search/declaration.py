@@ -16,7 +16,7 @@ from discreet.protocols.search.proxy import Proxy
 from discreet.protocols.transport import Identity
 from discreet.registry import Record, parameter
 
-__all__ = ["Connect", "SearchPolicy", "read_vocabulary"]
+__all__ = ["Connect", "SearchPolicy", "kept_beside", "read_vocabulary"]
 
 #: Makes the line to the gateway that a policy names.
 Connect = Callable[["SearchPolicy"], Backend]
@@ -86,7 +86,7 @@ class SearchPolicy(Record):
             )
         words = read_vocabulary(self.vocabulary)
         with self._backend(connect) as backend:
-            return Proxy(backend, self.disguise, words)
+            return Proxy(backend, self.disguise, words, kept=kept_beside(self.vocabulary))
 
     def join(self, name: str, key: str | Path, connect: Connect | None = None) -> SearchMember:
         """Return a member at work, with the key file that belongs to its certificate."""
@@ -117,6 +117,11 @@ class SearchPolicy(Record):
         except BaseException:
             backend.close()
             raise
+
+
+def kept_beside(vocabulary: str | Path) -> Path:
+    """Return the file in which a disguise of a vocabulary is kept."""
+    return Path(f"{vocabulary}.buckets")
 
 
 def read_vocabulary(file: str | Path) -> Vocabulary:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy.typing as npt
 from discreet.errors import InputError
 from discreet.protocols.search._base import Disguise, DisguiseRisk, Prepared, Vocabulary, entropy
 from discreet.protocols.search.backends import any_of
+from discreet.protocols.search.kept_buckets import KeptBuckets
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
@@ -82,14 +85,11 @@ class Goopir(Disguise):
 
     k: int = parameter(8, help="terms of a bucket at least", low=2)
 
-    def prepare(self, vocabulary: Vocabulary) -> Buckets:
-        """Return the partition of a vocabulary."""
+    def prepare(self, vocabulary: Vocabulary, kept: Sequence[Sequence[str]] = ()) -> Buckets:
+        """Return the partition of a vocabulary, which holds buckets that are `kept` whole."""
         # Spellings that an engine cannot tell apart hide nothing from it: they count as one.
-        weights = np.bincount(vocabulary.forms, vocabulary.weights)
+        weights = np.bincount(vocabulary.forms, vocabulary.weights).astype(np.float64)
         order = np.argsort(-weights, kind="stable").tolist()
-        spellings: list[list[int]] = [[] for _ in order]
-        for place, form in enumerate(vocabulary.forms.tolist()):
-            spellings[form].append(place)
         most = float(weights[order[0]])
         if most > self.cap:
             raise InputError(
@@ -98,30 +98,77 @@ class Goopir(Disguise):
                 code="cap-too-low",
                 hint="raise the cap, or give a larger vocabulary",
             )
+        before = [
+            sorted({int(vocabulary.forms[vocabulary.places[term]]) for term in bucket})
+            for bucket in kept
+        ]
+        placed = {form for bucket in before for form in bucket}
         members: list[list[int]] = []
         current: list[int] = []
         total = 0.0
         for form in order:
+            if form in placed:
+                continue
             current.append(form)
             total += weights[form]
             # The first term of a bucket is its most frequent one.
-            is_hidden = weights[current[0]] <= self.cap * total * (1 + 1e-12)
-            if is_hidden and len(current) >= self.k:
+            if self._hides(len(current), weights[current[0]], total):
                 members.append(current)
                 current, total = [], 0.0
+        members = self._grown([*before, *members], current, weights)
         if not members:
             raise InputError(
                 f"{len(weights)} terms that an engine can tell apart are too few for one bucket",
                 code="cap-too-low",
                 hint="raise the cap, lower k, or give a larger vocabulary",
             )
-        if current:  # too few are left to hide among themselves
-            members[-1] += current
+        spellings: list[list[int]] = [[] for _ in order]
+        for place, form in enumerate(vocabulary.forms.tolist()):
+            spellings[form].append(place)
         numbers = np.empty(len(vocabulary.terms), np.int64)
         places = [[place for form in bucket for place in spellings[form]] for bucket in members]
         for number, bucket in enumerate(places):
             numbers[bucket] = number
         return Buckets(vocabulary, tuple(numbers.tolist()), tuple(map(tuple, places)))
+
+    def resume(self, vocabulary: Vocabulary, file: Path) -> Buckets:
+        """Return the partition of a vocabulary; buckets that the file keeps may only grow."""
+        kept = KeptBuckets(file)
+        words = kept.completed(vocabulary)
+        made = self.prepare(words, kept.read())
+        kept.write([sorted(words.terms[place] for place in bucket) for bucket in made.members])
+        return made
+
+    def _hides(self, size: int, most: float, total: float) -> bool:
+        """Whether a bucket with so frequent a term hides it."""
+        return size >= self.k and most <= self.cap * total * (1 + 1e-12)
+
+    def _grown(
+        self, buckets: list[list[int]], left: list[int], weights: npt.NDArray[np.float64]
+    ) -> list[list[int]]:
+        """Return buckets that all hide their terms: those that do not are joined with the next.
+
+        Terms that are `left` join a bucket with a more frequent one. Buckets may grow: what two
+        searches for a term have in common is then the smaller one, which hid it.
+        """
+        by_weight = sorted(buckets, key=lambda one: -float(weights[one].max()))
+        if left:
+            above = sum(float(weights[one].max()) >= weights[left[0]] for one in by_weight)
+            if above:
+                by_weight[above - 1] = [*by_weight[above - 1], *left]
+            else:
+                by_weight.insert(0, left)
+        found: list[list[int]] = []
+        current: list[int] = []
+        for bucket in by_weight:
+            current = [*current, *bucket]
+            inside = weights[current]
+            if self._hides(len(current), float(inside.max()), float(inside.sum())):
+                found.append(current)
+                current = []
+        if current and found:
+            found[-1] = [*found[-1], *current]
+        return found
 
     def evaluate(self, vocabulary: Vocabulary, *, rng: Randomness) -> DisguiseRisk:
         """Return the exact posterior under the vocabulary's own frequencies."""

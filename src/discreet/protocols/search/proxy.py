@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -30,6 +31,8 @@ class Proxy:
         A disguise that needs no others: goopir, or track-me-not.
     vocabulary
         The terms that can be searched for, with how often people do.
+    kept
+        A file that keeps the disguise over changes of the vocabulary.
     """
 
     def __init__(
@@ -38,10 +41,13 @@ class Proxy:
         disguise: Disguise,
         vocabulary: Vocabulary,
         *,
+        kept: Path | None = None,
         rng: Randomness | None = None,
     ) -> None:
         self._backend = backend
-        self._prepared = disguise.prepare(vocabulary)
+        self._prepared = (
+            disguise.prepare(vocabulary) if kept is None else disguise.resume(vocabulary, kept)
+        )
         self._rng = rng or Randomness.secure()
         self._later: list[tuple[float, tuple[str, ...]]] = []
         self._wake = threading.Condition()

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from discreet.data.dataset import Dataset
 from discreet.data.service import Service
+from discreet.data.source import Source
 from discreet.errors import InputError
 from discreet.protocols.retrieval.asking import Retrieval
 from discreet.protocols.retrieval.building import chosen_columns, require_publishable
@@ -115,11 +116,32 @@ class RetrievalTableService(Service):
         )
 
     def update(
-        self, changed: Any, deleted: tuple[str, ...], folder: str | Path = ".", *, name: str
+        self,
+        source: Source,
+        changed: Path | None,
+        deleted: tuple[str, ...],
+        folder: str | Path = ".",
+        *,
+        name: str,
     ) -> RetrievalTable:
-        """Publish changed rows and deleted keys under the next version. Any: a file or frame."""
+        """Publish changed rows and deleted keys under the next version.
+
+        Columns that may not be published, or no longer, do not leave with the changes either.
+        """
         table = RetrievalTable.open(self.place(folder, name))
-        return table.update(changed, deleted=deleted, publisher=Path(folder) / self.publisher)
+        published = [column for column, _ in table.statement.columns]
+        if (published[0], set(published)) != (self.key, {self.key, *self.columns}):
+            raise InputError(
+                f"the table has the columns {', '.join(published)}, and the policy names "
+                + ", ".join(dict.fromkeys((self.key, *self.columns))),
+                code="retrieval-columns",
+                hint="build the table again: discreet retrieve build",
+            )
+        rows = None
+        if changed is not None:
+            rows = source.open_like(changed, published)
+            self.check(rows)
+        return table.update(rows, deleted=deleted, publisher=Path(folder) / self.publisher)
 
     def open(self, dataset: Dataset, folder: str | Path = ".") -> Serving:
         """Return what answers questions about the table, which is built if it was not."""

@@ -38,7 +38,7 @@ class Link:
         self.time_limit = time_limit
         self.sent = Channel()
         self.received = Channel()
-        #: When it began to wait for a request; 0 while it does not.
+        #: When it began to wait for a request, or for its answer to be read; 0 while it does not.
         self.silent_since = 0.0
         self._numbers = [0, 0]  # of the next message sent and received
 

@@ -216,6 +216,8 @@ def answer_requests(
                 reply = answer(link.peer, message)
             except DiscreetError as error:
                 reply = Message("error", error_fields(error))
+            # Whoever does not read an answer waits, too: strangers may not hold their place that way.
+            link.silent_since = time.monotonic()
             link.send(reply)
 
     return handle

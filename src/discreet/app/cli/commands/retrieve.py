@@ -77,8 +77,8 @@ def update(
     as_json: console.JsonOption = False,
 ) -> None:
     """Publish changed rows as the next version, without building the table again."""
-    name, service = _one(policy, table, allow)
-    made = service.update(changed, tuple(deleted or ()), policy.parent, name=name)
+    loaded, name, service = _one(policy, table, allow)
+    made = service.update(loaded.data, changed, tuple(deleted or ()), policy.parent, name=name)
     state = made.statement
     many = len(state.part("main").changed)
     room = state.part("main").delta
@@ -140,7 +140,7 @@ def get(
 
     from discreet.report import plain
 
-    name, service = _one(policy, table, allow)
+    _, name, service = _one(policy, table, allow)
     with service.asking(policy.parent, name=name, scheme=scheme, library="pyarrow") as retrieval:
         if where is None:
             row = retrieval.get(key)
@@ -178,7 +178,7 @@ def evaluate(
     from discreet.protocols.retrieval.evaluation import retrieval_risk
     from discreet.protocols.retrieval.table import RetrievalTable
 
-    name, service = _one(policy, table, allow)
+    _, name, service = _one(policy, table, allow)
     made = RetrievalTable.open(service.place(policy.parent, name))
     found = retrieval_risk(made, views=views)
     if html is not None:
@@ -233,7 +233,8 @@ def _tables(policy: Policy, name: str | None, path: Path) -> dict[str, Retrieval
 
 def _one(
     path: Path, name: str | None, allow: list[str] | None
-) -> tuple[str, RetrievalTableService]:
+) -> tuple[Policy, str, RetrievalTableService]:
+    """Return the policy, and the one table that is meant."""
     from discreet.app.policy.access import permitted_policy
     from discreet.errors import InputError
 
@@ -246,4 +247,4 @@ def _one(
             hint="choose with --table: " + ", ".join(found),
             file=path,
         )
-    return next(iter(found.items()))
+    return policy, *next(iter(found.items()))

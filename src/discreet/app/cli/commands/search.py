@@ -59,10 +59,11 @@ def disguise(
     as_json: console.JsonOption = False,
 ) -> None:
     """Print the search to type in place of a term: its bucket, always the same (Goopir)."""
-    from discreet.protocols.search.declaration import read_vocabulary
+    from discreet.protocols.search.declaration import kept_beside, read_vocabulary
     from discreet.protocols.search.goopir import Goopir
 
-    query = Goopir(cap=cap).prepare(read_vocabulary(vocabulary)).query(term)
+    words = read_vocabulary(vocabulary)
+    query = Goopir(cap=cap).resume(words, kept_beside(vocabulary)).query(term)
     console.show({"query": query} if as_json else query, as_json=as_json)
 
 
