@@ -14,7 +14,13 @@ from discreet.errors import InputError, RefusedError
 from discreet.protocols.joint.computation import Computation
 from discreet.protocols.joint.declaration import JointPolicy
 
-__all__ = ["numbers_of", "persons_of", "require_computations", "require_safe_part"]
+__all__ = [
+    "numbers_of",
+    "persons_of",
+    "require_computations",
+    "require_no_dominance",
+    "require_safe_part",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -130,6 +136,32 @@ def require_safe_part(records: Floats, rules: Sequence[Rule]) -> None:
                     "the part of this owner is sensitive by itself",
                     code="part-sensitive",
                     hint="ask for a joint table, whose rules are judged on all parts together",
+                )
+
+
+def require_no_dominance(records: Floats, rules: Sequence[Rule]) -> None:
+    """Refuse centres of columns in which one record is most of the sizes, by the agreed rules.
+
+    The centre of its cluster would tell it. One or two records say nothing of dominance; how few
+    records a cluster may have is judged for all owners together.
+
+    >>> from discreet.audit.rules.p_percent import PPercent
+    >>> require_no_dominance(np.array([[3.0], [-2.0], [1.0]]), [PPercent(10)])
+    >>> require_no_dominance(np.array([[3e6], [-2.0], [1.0]]), [PPercent(10)])
+    Traceback (most recent call last):
+    discreet.errors.RefusedError: one record is most of a column of this owner; ...
+    """
+    for rule in rules:
+        forms = rule.inequalities()
+        if not any(form.largest for form in forms):
+            continue
+        for column in records.T:
+            sizes = np.abs(column[~np.isnan(column)])
+            if len(sizes) > 2 and all(_value(form, sizes) < 0 for form in forms):
+                raise RefusedError(
+                    "one record is most of a column of this owner",
+                    code="part-sensitive",
+                    hint="cut off the largest values of the column, or leave it out",
                 )
 
 
