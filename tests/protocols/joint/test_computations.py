@@ -211,6 +211,17 @@ def test_centres_of_a_column_that_one_record_dominates_are_not_told():
         assert not verify_ledgers(list(joint.files.values())).opened
 
 
+def test_sums_that_differ_in_one_record_are_not_both_offered():
+    frames = [frame.assign(part=frame.cost) for frame in costs(3)]
+    frames[1].loc[5, "part"] = 0.0
+    agreed = {"all": offered(3, "secure-sum"), "part": offered(3, "secure-sum")}
+    agreed["part"]["columns"] = {owner: ["part"] for owner in agreed["all"]["columns"]}
+    agreed["part"]["bounds"] = {"part": 100.0}
+    with pytest.raises(InputError) as caught, here(frames, dealer=True, computations=agreed):
+        pass
+    assert caught.value.code == "undeclared-part"
+
+
 def test_noise_is_charged_in_every_ledger_before_anything_leaves():
     agreed = {"noisy": offered(3, {"secure-sum": {"epsilon": 0.2}})}
     with here(costs(3), dealer=True, computations=agreed, budget=1.6) as joint:

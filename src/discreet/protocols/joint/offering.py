@@ -13,6 +13,7 @@ from discreet.data.dataset import Dataset
 from discreet.errors import InputError, RefusedError
 from discreet.protocols.joint.computation import Computation
 from discreet.protocols.joint.declaration import JointPolicy
+from discreet.protocols.joint.summary import require_parts_declared
 
 __all__ = [
     "numbers_of",
@@ -112,14 +113,19 @@ def _identifier(computation: Computation, owner: str, policy: JointPolicy) -> st
 
 def require_computations(data: Dataset, owner: str, policy: JointPolicy) -> None:
     """See, when an owner starts, that its records have what it agreed to offer."""
+    summed: list[str] = []
     for computation in policy.computations.values():
         if owner not in computation.columns:
             continue
+        protocol = computation.protocol
+        if (protocol.judges_parts or protocol.centres) and not getattr(protocol, "epsilon", 0):
+            summed += computation.columns[owner]
         data.relation.require(*computation.columns[owner])
         if computation.protocol.split == "persons":
             persons_of(data, computation.columns[owner][0])
         else:
             numbers_of(data, computation, owner, policy)
+    require_parts_declared(data, list(dict.fromkeys(summed)))
 
 
 def require_safe_part(records: Floats, rules: Sequence[Rule]) -> None:
