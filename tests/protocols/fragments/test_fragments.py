@@ -147,6 +147,24 @@ def test_lists_of_rows_hide_how_many_are_wanted(split):
     assert all(said.endswith(("of 64 rows", "of 128 rows")) for said in fetched)
 
 
+def test_a_question_that_is_repeated_lists_the_same_rows(split, monkeypatch):
+    _, fragments = split
+    sent = []
+    fetch = Fragments.fetch
+
+    def spy(self, cloud, query):
+        sent.append(query.sql())
+        return fetch(self, cloud, query)
+
+    monkeypatch.setattr(Fragments, "fetch", spy)
+    said = []
+    for _ in range(2):
+        sent.clear()
+        fragments.ask("SELECT name, debt FROM people WHERE name = 'p7' AND debt > 0")
+        said.append([one for one in sent if " IN (" in one])
+    assert said[0] == said[1] != []
+
+
 @contextlib.contextmanager
 def beside(fragments, folder):
     """Yield the circle of programs beside the databases, which run in threads here."""

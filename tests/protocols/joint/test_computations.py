@@ -162,6 +162,66 @@ def test_products_that_tell_one_record_are_refused():
             assert len(verify_ledgers(list(joint.files.values())).opened) == 1
 
 
+def test_products_of_columns_that_differ_in_one_record_are_not_both_made():
+    bank, office = people()
+    ids = bank.person[10:20].tolist()
+    bank = bank.assign(
+        four=bank.person.isin(ids[:4]) * 1.0,
+        five=bank.person.isin(ids[:5]) * 1.0,
+        eight=bank.person.isin(ids[:8]) * 1.0,
+    )
+    agreed = {
+        "persons": {
+            "protocol": {"alignment": {"through": "dealer"}},
+            "columns": {"owner1": ["person"], "owner2": ["person"]},
+        }
+    } | {
+        name: {
+            "protocol": protocol,
+            "columns": {"owner1": [name], "owner2": ["hours"]},
+            "bounds": {name: 1.0, "hours": 80.0},
+            "aligned": "persons",
+        }
+        for name, protocol in (
+            ("four", "scalar-product"),
+            ("five", "joint-regression"),
+            ("eight", "scalar-product"),
+        )
+    }
+    with here([bank, office], dealer=True, computations=agreed) as joint:
+        joint.align()
+        first = joint.run("four")["product"]
+        with pytest.raises(RefusedError) as caught:
+            joint.run("five")
+        assert caught.value.code == "high-leverage"
+        joint.run("eight")
+        assert np.array_equal(joint.run("four")["product"], first)
+
+
+def test_centres_of_a_column_that_one_record_dominates_are_not_told():
+    frames = [frame.assign(cost=frame.cost / 100) for frame in costs(3)]
+    frames[1].loc[0, "cost"] = 1e6
+    agreed = {"groups": offered(3, {"joint-k-means": {"k": 1}})}
+    agreed["groups"]["bounds"] = {"cost": 1e7}
+    rules = ["minimum-frequency", {"p-percent": 10}]
+    with here(frames, dealer=True, computations=agreed, rules=rules) as joint:
+        with pytest.raises(RefusedError) as caught:
+            joint.cluster()
+        assert caught.value.code == "part-sensitive"
+        assert not verify_ledgers(list(joint.files.values())).opened
+
+
+def test_sums_that_differ_in_one_record_are_not_both_offered():
+    frames = [frame.assign(part=frame.cost) for frame in costs(3)]
+    frames[1].loc[5, "part"] = 0.0
+    agreed = {"all": offered(3, "secure-sum"), "part": offered(3, "secure-sum")}
+    agreed["part"]["columns"] = {owner: ["part"] for owner in agreed["all"]["columns"]}
+    agreed["part"]["bounds"] = {"part": 100.0}
+    with pytest.raises(InputError) as caught, here(frames, dealer=True, computations=agreed):
+        pass
+    assert caught.value.code == "undeclared-part"
+
+
 def test_noise_is_charged_in_every_ledger_before_anything_leaves():
     agreed = {"noisy": offered(3, {"secure-sum": {"epsilon": 0.2}})}
     with here(costs(3), dealer=True, computations=agreed, budget=1.6) as joint:

@@ -30,6 +30,16 @@ BY_ICD = "SELECT icd, SUM({}) AS s FROM stays GROUP BY icd"
 BOUNDS = {name: {"bound": 1e6, "decimals": 0} for name in ("salary", "bonus", "pay")}
 
 
+def test_what_few_have_between_two_measures_must_be_a_measure_itself():
+    # Sums of pay and salary: nobody else in A has a bonus, so the difference is that person's.
+    two = {name: BOUNDS[name] for name in ("salary", "pay")}
+    with pytest.raises(InputError) as caught, here(PAID, measures=two, **AGREED):
+        pass
+    assert caught.value.code == "undeclared-part"
+    assert "pay less salary" in str(caught.value)
+    assert "40" not in str(caught.value)
+
+
 def test_measures_that_follow_from_each_other_are_withheld_together():
     with here(PAID, measures=BOUNDS, **AGREED) as joint:
         answers = [joint.ask(BY_ICD.format(m)).frame.set_index("icd") for m in BOUNDS]

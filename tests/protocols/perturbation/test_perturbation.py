@@ -49,8 +49,9 @@ def test_the_spectral_filter_beats_independent_noise():
 
 def test_it_gains_nothing_on_noise_with_the_covariance_of_the_data():
     frame = pd.DataFrame(correlated(), columns=[f"c{i}" for i in range(20)])
-    loose = dc.randomize(frame, list(frame), rng=RNG)
-    tight = dc.randomize(frame, list(frame), correlated=True, rng=RNG)
+    # 0.8: published scales are rounded up, on average to the range of each column.
+    loose = dc.randomize(frame, list(frame), privacy=0.8, rng=RNG)
+    tight = dc.randomize(frame, list(frame), privacy=0.8, correlated=True, rng=RNG)
     assert loose.filtered < 0.7 * loose.shrunk
     assert tight.filtered > 0.98 * tight.shrunk
     assert tight.noise == pytest.approx(loose.noise, rel=0.1)
@@ -109,3 +110,20 @@ def test_categories_behind_a_published_matrix():
     for wrong in ({"a": {"a": 1.0}}, {**matrix, "a": {"a": 0.5}}):
         with pytest.raises(InputError):
             dc.reconstruct(changed, wrong)
+
+
+@pytest.mark.parametrize("shape", ["uniform", "gaussian"])
+def test_the_published_law_does_not_tell_the_range_of_a_column(shape):
+    scales = {
+        dc.randomize(
+            pd.DataFrame({"pay": [0.0, 10.0, 20.0, most]}), ["pay"], shape=shape, rng=RNG
+        ).laws["pay"].scale
+        for most in (6_654_321.0, 7_000_000.0, 7_654_321.0)
+    }  # fmt: skip
+    assert len(scales) == 1
+
+
+def test_a_column_that_is_named_twice_is_refused():
+    with pytest.raises(InputError) as caught:
+        dc.randomize(pd.DataFrame({"a": [1.0, 2.0]}), ["a", "a"])
+    assert caught.value.code == "duplicate-columns"

@@ -165,12 +165,19 @@ class Fragments(Clouds):
         return list(found.items())
 
     def _padded(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return rows among others, so many that their number tells little; sorted."""
+        """Return rows among others, so many that their number tells little; sorted.
+
+        The same rows get the same others: a cloud that is asked again would otherwise see which rows
+        come back.
+        """
         size = max(_LEAST, 1 << max(len(rows) - 1, 0).bit_length())
         if 2 * size >= self.records:
             return np.arange(self.records)
         others = np.setdiff1d(np.arange(self.records), rows)
-        chosen = Randomness.secure().sample(len(others), size - len(rows))
+        # Of all seeds: for covariances a cloud learns its own, and could try rows out.
+        secret = b"".join(cloud.seed for cloud in self.clouds)
+        purpose = b"other rows " + np.sort(rows).astype("<i8").tobytes()
+        chosen = Randomness.keyed(secret, purpose).sample(len(others), size - len(rows))
         return np.sort(np.concatenate([rows, others[chosen]]))
 
 

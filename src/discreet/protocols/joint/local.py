@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import dataclasses
+import json
 import math
 import os
 import shutil
@@ -106,6 +107,12 @@ def start(
     hierarchies, rules, together, unit, request, collusion, time_limit, computations, budget
         As in the policy. Where a computation needs a dealer, one more process is started.
     """
+    if isinstance(conditions, str) or not isinstance(conditions or {}, Mapping):
+        raise InputError(
+            "conditions has names without types",
+            code="joint-policy",
+            hint='write {"age": "integer"}: text, integer, number, boolean or date',
+        )
     datasets = [as_dataset(one) for one in data]
     if len(datasets) < 2:
         raise InputError(
@@ -158,7 +165,8 @@ def start(
             if party in owners:
                 datasets[owners.index(party)].write(file)
             source = {"data": {"source": file.name}} if party in owners else {}
-            text = yaml.safe_dump({**source, "joint": stated})
+            # Through JSON: objects that Python shares would be aliases, which a policy may not have.
+            text = yaml.safe_dump(json.loads(json.dumps({**source, "joint": stated})))
             (folder / f"{party}.yaml").write_text(text, encoding="utf-8")
             role = party if party == "dealer" else "owner" if party in owners else "node"
             processes[party] = _process(folder, party, role)

@@ -13,8 +13,15 @@ from discreet.data.dataset import Dataset
 from discreet.errors import InputError, RefusedError
 from discreet.protocols.joint.computation import Computation
 from discreet.protocols.joint.declaration import JointPolicy
+from discreet.protocols.joint.summary import require_parts_declared
 
-__all__ = ["numbers_of", "persons_of", "require_computations", "require_safe_part"]
+__all__ = [
+    "numbers_of",
+    "persons_of",
+    "require_computations",
+    "require_no_dominance",
+    "require_safe_part",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -106,14 +113,19 @@ def _identifier(computation: Computation, owner: str, policy: JointPolicy) -> st
 
 def require_computations(data: Dataset, owner: str, policy: JointPolicy) -> None:
     """See, when an owner starts, that its records have what it agreed to offer."""
+    summed: list[str] = []
     for computation in policy.computations.values():
         if owner not in computation.columns:
             continue
+        protocol = computation.protocol
+        if (protocol.judges_parts or protocol.centres) and not getattr(protocol, "epsilon", 0):
+            summed += computation.columns[owner]
         data.relation.require(*computation.columns[owner])
         if computation.protocol.split == "persons":
             persons_of(data, computation.columns[owner][0])
         else:
             numbers_of(data, computation, owner, policy)
+    require_parts_declared(data, list(dict.fromkeys(summed)))
 
 
 def require_safe_part(records: Floats, rules: Sequence[Rule]) -> None:
@@ -130,6 +142,32 @@ def require_safe_part(records: Floats, rules: Sequence[Rule]) -> None:
                     "the part of this owner is sensitive by itself",
                     code="part-sensitive",
                     hint="ask for a joint table, whose rules are judged on all parts together",
+                )
+
+
+def require_no_dominance(records: Floats, rules: Sequence[Rule]) -> None:
+    """Refuse centres of columns in which one record is most of the sizes, by the agreed rules.
+
+    The centre of its cluster would tell it. One or two records say nothing of dominance; how few
+    records a cluster may have is judged for all owners together.
+
+    >>> from discreet.audit.rules.p_percent import PPercent
+    >>> require_no_dominance(np.array([[3.0], [-2.0], [1.0]]), [PPercent(10)])
+    >>> require_no_dominance(np.array([[3e6], [-2.0], [1.0]]), [PPercent(10)])
+    Traceback (most recent call last):
+    discreet.errors.RefusedError: one record is most of a column of this owner; ...
+    """
+    for rule in rules:
+        forms = rule.inequalities()
+        if not any(form.largest for form in forms):
+            continue
+        for column in records.T:
+            sizes = np.abs(column[~np.isnan(column)])
+            if len(sizes) > 2 and all(_value(form, sizes) < 0 for form in forms):
+                raise RefusedError(
+                    "one record is most of a column of this owner",
+                    code="part-sensitive",
+                    hint="cut off the largest values of the column, or leave it out",
                 )
 
 

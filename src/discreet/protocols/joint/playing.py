@@ -27,8 +27,14 @@ from discreet.protocols.joint.computation import Computation
 from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.methods._base import Outcome
+from discreet.protocols.joint.methods.joint_regression import JointRegression
 from discreet.protocols.joint.methods.secure_sum import SecureSum
-from discreet.protocols.joint.offering import numbers_of, persons_of, require_safe_part
+from discreet.protocols.joint.offering import (
+    numbers_of,
+    persons_of,
+    require_no_dominance,
+    require_safe_part,
+)
 from discreet.protocols.joint.seat import Cast, Seat
 from discreet.protocols.transport.mesh import Mesh, Waiting
 from discreet.protocols.transport.transcript import Transcript
@@ -84,7 +90,8 @@ class Player:
         records: npt.NDArray[np.float64] | None = None
         persons: tuple[bytes, ...] = ()
         if self._name in computation.owners:
-            records, persons = self._own(computation)
+            records, persons = self._read(computation)
+            self._admit(computation, records)
         marks = {
             column: hmac.new(self._secret, column.encode() + b"\0" + content, "sha256").hexdigest()
             for column, content in self._contents(computation, records, persons)
@@ -93,7 +100,7 @@ class Player:
         self._require_history(prepared)
         return prepared
 
-    def _own(
+    def _read(
         self, computation: Computation
     ) -> tuple[npt.NDArray[np.float64] | None, tuple[bytes, ...]]:
         assert self._data is not None  # an owner has records
@@ -115,10 +122,17 @@ class Player:
                 code="owner-failed",
                 hint="ask that owner to look at its database",
             ) from None
+        return records, ()
+
+    def _admit(self, computation: Computation, records: npt.NDArray[np.float64] | None) -> None:
+        """Refuse to take part with records that the result would tell."""
+        if records is None:
+            return
         computation.protocol.admit(records)
+        if computation.protocol.centres:
+            require_no_dominance(records, self._policy.rules)
         if computation.protocol.judges_parts and not getattr(computation.protocol, "epsilon", 0):
             require_safe_part(records, self._policy.rules)
-        return records, ()
 
     def _contents(
         self,
@@ -144,6 +158,7 @@ class Player:
             "protocol": protocol.name,
             "noise": bool(getattr(protocol, "epsilon", 0)),
             "split": protocol.split,
+            "linear": protocol.linear,
             "inputs": dict(prepared.marks),
             "parties": sorted(self._parties(computation)),
             "may_leave": sorted(computation.owners) if protocol.survives else [],
@@ -277,6 +292,8 @@ class Player:
         protocol = prepared.computation.protocol
         if getattr(protocol, "epsilon", 0):
             return  # its loss is charged, whatever was computed before
+        earlier: list[str] = []
+        means = False
         for entry in self._ledger.entries():
             details = entry.details
             if entry.kind != "joint":
@@ -295,3 +312,38 @@ class Player:
                     hint="repeat computations on the same records; sums over all owners and tables "
                     "of the same records are not both opened",
                 )
+            if details.get("stage") == "computing" and details.get("linear"):
+                earlier += details["inputs"]
+                means |= details["protocol"] == JointRegression.name
+        if protocol.linear and prepared.records is not None:
+            self._require_no_difference(prepared, earlier, means=means)
+
+    def _require_no_difference(
+        self, prepared: Prepared, earlier: Sequence[str], *, means: bool
+    ) -> None:
+        """Refuse columns that single out a record with those of earlier runs: results subtract.
+
+        `means` says whether earlier runs told means of columns.
+        """
+        mine = prepared.computation.columns[self._name]
+        more = tuple(dict.fromkeys(one for one in earlier if one not in mine))
+        if not more:
+            return
+        wider = dataclasses.replace(
+            prepared.computation,
+            columns={**prepared.computation.columns, self._name: more},
+            bounds=dict.fromkeys(more, float("inf")),
+        )
+        rest, _ = self._read(wider)
+        assert prepared.records is not None  # an owner has them
+        assert rest is not None
+        ones = np.ones((len(rest), int(means)))
+        try:
+            prepared.computation.protocol.admit(np.hstack([prepared.records, rest, ones]))
+        except RefusedError:
+            raise RefusedError(
+                "the columns of an owner single out a record, together with those of earlier runs",
+                code="high-leverage",
+                hint="repeat the earlier computations; columns that differ in few records are not "
+                "both multiplied",
+            ) from None

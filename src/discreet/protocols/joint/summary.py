@@ -22,9 +22,11 @@ from discreet.protocols.joint.hypercubes import Lattice
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["require_offer", "summarize", "summarize_withheld"]
+__all__ = ["require_offer", "require_parts_declared", "summarize", "summarize_withheld"]
 
 _ALL = "__all"
+#: A measure contains another where they are the same in one of so many records at least.
+_FEW = 5
 
 
 def require_offer(data: Dataset, policy: JointPolicy) -> None:
@@ -64,12 +66,66 @@ def require_offer(data: Dataset, policy: JointPolicy) -> None:
                 column=name,
                 hint="clean the column, or declare a larger bound in the policy of every party",
             )
+    require_parts_declared(data, list(policy.measures))
     if policy.together is not None:
         _require_unrelated(data, policy.together)
     if policy.keys:
         # A summary that fails does so now; and the first question waits for no import.
         key, measures = next(iter(policy.keys)), tuple(policy.measures)
         summarize(data, Demand("", "", (key,), measures, measures, None, ()), policy)
+
+
+def require_parts_declared(data: Dataset, names: Sequence[str]) -> None:
+    """See that what one measure has more than another is a measure too, where few have any.
+
+    Of pay = salary + bonus the sums of pay and salary tell that of the bonus, which is one person's
+    where nobody else in the cell has one. Rules can judge only what is declared.
+    """
+    for small, large in itertools.permutations(names, 2):
+        rest = exp.paren(exp.Sub(this=_number(large), expression=_number(small)))
+        nothing = exp.Abs(this=rest.copy()) <= _slack(small, large)
+        there = exp.NEQ(this=_number(large), expression=exp.Literal.number(0))
+        wanted = {
+            "less": exp.LT(this=rest.copy(), expression=exp.Neg(this=_slack(small, large))),
+            "same": exp.and_(nothing, there.copy()),
+            "there": there,
+        }
+        for third in names:
+            if third not in (small, large):
+                gap = exp.paren(exp.Sub(this=rest.copy(), expression=_number(third)))
+                wanted[f"not {third}"] = exp.Abs(this=gap) > _slack(small, large)
+        row = _counted(data, wanted)
+        contained = not row["less"] and row["same"] < row["there"] <= _FEW * row["same"]
+        if contained and all(row[one] for one in wanted if one.startswith("not ")):
+            raise InputError(
+                f"{large!r} is {small!r} and something that few records have: two sums would tell it",
+                code="undeclared-part",
+                column=large,
+                hint=f"offer {large} less {small} too, in the policy of every party, so that it is "
+                "judged; or leave one of them out",
+            )
+
+
+def _counted(data: Dataset, wanted: Mapping[str, exp.Expr]) -> dict[str, int]:
+    """Return how many records meet each condition."""
+    one, none = exp.Literal.number(1), exp.Literal.number(0)
+    columns = [
+        exp.Sum(this=exp.Case().when(tree, one.copy()).else_(none.copy())).as_(f"c{place}")
+        for place, tree in enumerate(wanted.values())
+    ]
+    query = exp.select(*columns).from_(exp.to_table(data.name))
+    row = data.aggregate(query).to_pylist()[0]
+    return {name: int(row[f"c{place}"] or 0) for place, name in enumerate(wanted)}
+
+
+def _number(name: str) -> exp.Expr:
+    return exp.cast(exp.column(name, quoted=True), exp.DataType.Type.DOUBLE)
+
+
+def _slack(small: str, large: str) -> exp.Expr:
+    """Return what sums of floating point may be off."""
+    added = exp.paren(exp.Add(this=_number(small), expression=_number(large)))
+    return exp.Mul(this=added, expression=exp.Literal.number("1e-9"))
 
 
 def _require_unrelated(data: Dataset, groups: Sequence[Sequence[str]]) -> None:
@@ -89,7 +145,7 @@ def _require_unrelated(data: Dataset, groups: Sequence[Sequence[str]]) -> None:
 
 def _extent(data: Dataset, name: str) -> tuple[int, float, float]:
     """Return how many values are missing, the least value and the sum; of no records, zeros."""
-    column = exp.cast(exp.column(name, quoted=True), exp.DataType.Type.DOUBLE)
+    column = _number(name)
     wanted = {
         "missing": exp.Sub(this=exp.Count(this=exp.Star()), expression=exp.Count(this=column)),
         "least": exp.Min(this=column.copy()),

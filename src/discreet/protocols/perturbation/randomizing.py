@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -74,12 +75,14 @@ def randomize(
         The columns that get noise; other columns are left out of the result.
     privacy
         Width of the interval that holds a value with 95 % confidence, as a multiple of the
-        column's range.
+        column's range, at least: the published scale is rounded up to 1, 1.5, 2, 3, 5 or 7 times a
+        power of ten, for the exact one would tell the range, and with it the largest value.
     shape
         The law of the noise. Correlated noise is gaussian.
     correlated
         Whether noise has the covariance of the data. Independent noise over correlated columns can
-        be filtered out again; the report says how much of it.
+        be filtered out again; the report says how much of it. Its laws tell the proportions of the
+        columns' deviations.
     rng
         A secure source by default.
 
@@ -135,6 +138,14 @@ def randomize(
 def _numbers(dataset: Dataset, columns: Sequence[str]) -> npt.NDArray[np.float64]:
     if not columns:
         raise InputError("no column is named", code="no-columns", hint="name numeric columns")
+    twice = [name for place, name in enumerate(columns) if name in columns[:place]]
+    if twice:
+        raise InputError(
+            f"column {twice[0]!r} is named twice",
+            code="duplicate-columns",
+            column=twice[0],
+            hint="name each column once",
+        )
     dataset.relation.require(*columns)
     table = dataset.arrow(list(columns))
     found = []
@@ -173,7 +184,20 @@ def _law(
             column=name,
             hint="leave it out",
         )
-    return NoiseLaw(shape, privacy * spread / NoiseLaw(shape, 1.0).interval(0.95))
+    return NoiseLaw(shape, _round_up(privacy * spread / NoiseLaw(shape, 1.0).interval(0.95)))
+
+
+def _round_up(scale: float) -> float:
+    """Return the next of 1, 1.5, 2, 3, 5, 7, 10, 15 …: a law is published, a column's range is not.
+
+    >>> _round_up(26.3), _round_up(0.2), _round_up(7.1)
+    (30.0, 0.2, 10.0)
+    """
+    if not (0 < scale < math.inf):
+        return scale  # refused by the law, with its own words
+    power = math.floor(math.log10(scale))
+    steps = (float(f"{digit}e{power}") for digit in (1, 1.5, 2, 3, 5, 7, 10))
+    return next(step for step in steps if step >= scale * (1 - 1e-12))
 
 
 def _with_covariance(
@@ -185,7 +209,7 @@ def _with_covariance(
     found, directions = np.linalg.eigh(np.atleast_2d(np.cov(values, rowvar=False)))
     root = directions * np.sqrt(np.clip(found, 0.0, None))
     scales = np.array([law.scale for law in laws.values()])
-    factor = float(np.mean(scales / values.std(axis=0)))
+    factor = float(np.sqrt(np.mean((scales / values.std(axis=0)) ** 2)))
     made = (noise / scales) @ root.T * factor
     deviations = values.std(axis=0, ddof=1) * factor
     return made, {

@@ -49,6 +49,10 @@ class Protocol(Member):
     costly: ClassVar[bool] = False
     #: Whether each owner's sums must meet the rules by themselves, since nothing else judges them.
     judges_parts: ClassVar[bool] = False
+    #: Whether sums over groups are opened whose largest contributions nothing else judges.
+    centres: ClassVar[bool] = False
+    #: Whether results are sums over an owner's columns, so that several runs can be subtracted.
+    linear: ClassVar[bool] = False
 
     @property
     def needs_nodes(self) -> bool:

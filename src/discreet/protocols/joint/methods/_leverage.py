@@ -21,7 +21,8 @@ def require_no_single_record(records: npt.NDArray[np.float64]) -> None:
     Traceback (most recent call last):
     discreet.errors.RefusedError: the columns of an owner single out a record; ...
     """
-    basis, sizes, _ = np.linalg.svd(records, full_matrices=False)
+    norms = np.linalg.norm(records, axis=0)  # so that no column is too small to be seen
+    basis, sizes, _ = np.linalg.svd(records / np.where(norms > 0, norms, 1), full_matrices=False)
     kept = basis[:, sizes > 1e-10 * max(float(sizes.max(initial=0)), 1e-300)]
     if (kept**2).sum(axis=1).max(initial=0) > _LEVERAGE * (1 + 1e-9):
         raise RefusedError(

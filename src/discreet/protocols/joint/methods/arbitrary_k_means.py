@@ -63,6 +63,7 @@ class ArbitraryKMeans(Protocol):
     name: ClassVar[str] = "arbitrary-k-means"
     reference: ClassVar[str] = "Jagannathan and Wright (2005), KDD"
     split: ClassVar[Split] = "arbitrary"
+    centres: ClassVar[bool] = True
 
     k: int = parameter(3, help="number of clusters", low=1, high=100)
     steps: int = parameter(50, help="at most so many steps", low=1, high=1000)

@@ -44,6 +44,7 @@ class JointKMeans(Protocol):
     name: ClassVar[str] = "joint-k-means"
     reference: ClassVar[str] = "Jagannathan and Wright (2005), KDD; Vaidya and Clifton (2003), KDD"
     split: ClassVar[Split] = "horizontal"
+    centres: ClassVar[bool] = True
     caution: ClassVar[str] = (
         "nodes see the centres of every step: where one record changed its cluster, the difference "
         "of two steps is that record"

@@ -52,6 +52,7 @@ class JointRegression(Protocol):
     name: ClassVar[str] = "joint-regression"
     reference: ClassVar[str] = "Du, Han and Chen (2004), SDM; Karr et al. (2009), JOS 25"
     split: ClassVar[Split] = "vertical"
+    linear: ClassVar[bool] = True
 
     open: Literal["coefficients", "gram"] = parameter(
         "coefficients", help="open coefficients only, or all correlations"
@@ -227,11 +228,12 @@ class JointRegression(Protocol):
         )
         return Leakage.of(
             ("owner", "the others' columns under masks used once", "what is opened, if it is told"),
-            ("node", f"{what}; uniformly random words", "what these say with its own columns"),
+            ("node", f"{what}; uniformly random words",
+             "what these say with its own columns: where R² is near 1, the explained value of each record"),
             ("dealer", "number of records, mean and deviation of each column", "nothing else"),
             ("analyst", what, "what these say"),
             assumes=(FOLLOW, NO_TWO_NODES, "the dealer puts its masks together with nobody"),
-        )
+        )  # fmt: skip
 
 
 def fitted(correlations: Floats, summary: Floats, rows: int) -> dict[str, Floats]:

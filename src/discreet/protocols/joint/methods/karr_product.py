@@ -41,6 +41,7 @@ class KarrProduct(Protocol):
     )
     split: ClassVar[Split] = "vertical"
     most: ClassVar[int] = 2
+    linear: ClassVar[bool] = True
     caution: ClassVar[str] = (
         "the first owner sees the second's columns less a projection, and guesses values from it"
     )

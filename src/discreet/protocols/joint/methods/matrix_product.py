@@ -115,6 +115,7 @@ class MatrixProduct(Protocol):
     )
     split: ClassVar[Split] = "vertical"
     most: ClassVar[int] = 2
+    linear: ClassVar[bool] = True
 
     @property
     def needs_dealer(self) -> bool:

@@ -48,6 +48,7 @@ class VerticalKMeans(Protocol):
     name: ClassVar[str] = "vertical-k-means"
     reference: ClassVar[str] = "Vaidya and Clifton (2003), KDD"
     split: ClassVar[Split] = "vertical"
+    centres: ClassVar[bool] = True
     caution: ClassVar[str] = (
         "owners and nodes see to which cluster each record belongs, in every step"
     )
