@@ -349,6 +349,20 @@ def test_published_intervals_keep_several_values(tables):
     assert told == []
 
 
+def test_cells_that_are_not_small_keep_their_printed_ends():
+    """With 3 beside it the 2 could not be 1, so that the 3 would not be printed so: it is less."""
+    marked = dc.Intervals().prepare(table((4, 1, 4, 0), omit=True), RULES)
+    printed = {("T", "x"): (6, 8), ("T", "y"): (1, 4), ("p", "x"): (1, 4), ("p", "y"): (1, 5)}
+    hidden = np.isin(np.arange(len(marked)), [marked.cell(*name) for name in printed])
+    lower, upper = marked.value.copy(), marked.value.copy()
+    for name, ends in printed.items():
+        lower[marked.cell(*name)], upper[marked.cell(*name)] = ends
+    known = Frequencies.of(marked, "outsider")
+    assert known.denies(hidden)
+    assert not known.denies(hidden, (lower, upper))
+    assert audit_width(marked, published=~hidden, bounds=(lower, upper)).safe
+
+
 def _names(one):
     return {one.labels(cell) for cell in range(len(one))}
 
