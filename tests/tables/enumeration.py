@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,18 @@ def counts(leaves, *, name="d"):
     ]
     frame = pd.DataFrame(rows, columns=[*by, "n"])
     return Table.from_cells(frame, by=by, value="n", count="n", statistic="count")
+
+
+def orders(square):
+    """The 2 × 2 tables that are one table up to the order of its codes and of its attributes."""
+    a, b, c, d = square
+    turned = [(a, b, c, d), (b, a, d, c), (c, d, a, b), (d, c, b, a)]
+    return turned + [(w, y, x, z) for w, x, y, z in turned]
+
+
+def squares(most):
+    """Every 2 × 2 table of counts up to its orders, with the number of tables it stands for."""
+    return Counter(min(orders(s)) for s in itertools.product(range(most + 1), repeat=4))
 
 
 class Publication:

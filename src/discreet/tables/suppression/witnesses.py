@@ -206,7 +206,8 @@ class _Part:
 
     def _search(self, knower: int | None, cell: int, count: int, alone: bool) -> bool:
         """Look for a table with a count in a cell that an attacker's own cell agrees with."""
-        low, high = np.where(self._large(), self._minimum, self._low), self._high.copy()
+        low, high = self._low.copy(), self._high.copy()
+        low[self._large()] = np.maximum(low[self._large()], self._minimum)
         low[cell] = max(low[cell], count)
         if count < self._minimum:
             high[cell] = min(high[cell], count)
