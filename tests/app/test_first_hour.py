@@ -767,11 +767,11 @@ def test_columns_of_every_type_begin_a_policy_that_is_released(tmp_path: Path) -
     # Hierarchies made from times, truth values and decimals spelled them unlike the records.
     draw = random.Random(3)
     rows = 400
-    start = datetime.datetime(2023, 1, 1, 8, 30)
+    start = datetime.datetime(2023, 1, 1, 8, 30, tzinfo=datetime.UTC)
     times = [start + datetime.timedelta(minutes=draw.randrange(500_000)) for _ in range(rows)]
     frame = pa.table(
         {
-            "admitted": pa.array(times, pa.timestamp("us")),
+            "admitted": pa.array(times, pa.timestamp("us", tz="UTC")),
             "smoker": [draw.random() < 0.3 for _ in range(rows)],
             "household": pa.array(
                 [decimal.Decimal(draw.randint(1, 3)) for _ in range(rows)], pa.decimal128(6, 2)
