@@ -23,6 +23,8 @@ _LINE, _BAR = 22, 15
 _WIDTH = 420
 #: Longer labels are cut; the whole text shows when pointed at.
 _LABEL = 52
+#: Bold text is wider than plain text by this factor.
+_BOLD = 1.15
 _STEPS = (1, 2, 5, 10)
 
 
@@ -189,7 +191,8 @@ def grid(
     """
     wide, tall = 26, 18
     top = _room(across, most=24)
-    sheet = _Sheet(left=_room([*down, titles[0]]), top=top + (16 if titles[1] else 0))
+    left = max(_room(down), _BOLD * _room(titles[:1], most=len(titles[0])))
+    sheet = _Sheet(left=left, top=top + (16 if titles[1] else 0))
     sheet.legend(legend)
     for number, name in enumerate(across):
         sheet.text(wide * (number + 0.5), -6, name, is_turned=True, most=24)

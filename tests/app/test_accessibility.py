@@ -231,3 +231,14 @@ def test_only_the_total_of_a_flat_table_is_bold():
     page = Page("p", [Section("s", table=flat)]).html()
     assert page.count("<tbody class='total'>") == 1
     assert "<tbody class='total'><tr><th scope='row'>Total" in page
+
+
+def test_a_heat_map_has_room_for_a_bold_title_of_wide_letters():
+    from discreet.chart import grid
+
+    title = "Unternehmen NUTS3"
+    cells = {("DE1", "a"): ("#000000", "x")}
+    drawn = grid(cells, ["a"], ["DE1"], titles=(title, ""), legend={"x": "#000000"})
+    moved = re.search(r"translate\((\d+)", drawn)
+    assert moved is not None
+    assert float(moved.group(1)) >= 8 + 7.5 * len(title)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
+import decimal
 import json
 import random
 import re
@@ -15,6 +17,8 @@ from collections import Counter
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -757,3 +761,51 @@ def test_a_policy_without_a_release_says_so_and_hides_no_doubt(tmp_path, monkeyp
     policy.write_text(start.policy.replace("as_read: []", 'as_read: ["trade"]'))
     record = run_policy(policy, tmp_path / "out")
     assert any("nothing was released" in caution for caution in record.cautions)
+
+
+def test_columns_of_every_type_begin_a_policy_that_is_released(tmp_path: Path) -> None:
+    # Hierarchies made from times, truth values and decimals spelled them unlike the records.
+    draw = random.Random(3)
+    rows = 400
+    start = datetime.datetime(2023, 1, 1, 8, 30, tzinfo=datetime.UTC)
+    times = [start + datetime.timedelta(minutes=draw.randrange(500_000)) for _ in range(rows)]
+    frame = pa.table(
+        {
+            "admitted": pa.array(times, pa.timestamp("us", tz="UTC")),
+            "smoker": [draw.random() < 0.3 for _ in range(rows)],
+            "household": pa.array(
+                [decimal.Decimal(draw.randint(1, 3)) for _ in range(rows)], pa.decimal128(6, 2)
+            ),
+            "age": pa.array(
+                [decimal.Decimal(draw.randint(18, 89)) for _ in range(rows)], pa.decimal128(4, 0)
+            ),
+            "region": [draw.choice([1.0, 2.0, None]) for _ in range(rows)],
+            "icd": [draw.choice(["I25.1", "J18", "C50.9"]) for _ in range(rows)],
+        }
+    )
+    pq.write_table(frame, tmp_path / "stays.parquet")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(starting_policy(Source(str(tmp_path / "stays.parquet")), policy).policy)
+    assert '"age": {"widths": [5, 10, 20]}' in policy.read_text()
+    done = run_policy(policy, tmp_path / "out").done
+    assert done[0].verdict.startswith("safe under")
+
+
+def test_what_is_told_of_people_does_not_say_whose_a_record_is(tmp_path: Path) -> None:
+    # patient_age as the unit made "five people" of five ages, and hid the question of the unit.
+    draw = random.Random(4)
+    lines = ["patient_age;patient_zip;customer_type;company_postcode;icd"]
+    for _ in range(300):
+        told = (
+            draw.randint(0, 95),
+            draw.choice(["08001", "08002"]),
+            draw.choice(["gold", "plain"]),
+        )
+        lines.append(
+            ";".join(map(str, (*told, draw.randint(8000, 8200), draw.choice(["I25.1", "J18"]))))
+        )
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    start = starting_policy(Source(str(tmp_path / "a.csv")), tmp_path / "p.yaml").policy
+    assert "unit:" not in start
+    assert '"patient_age": quasi' in start
+    assert '"patient_zip": quasi' in start

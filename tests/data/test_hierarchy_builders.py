@@ -117,6 +117,8 @@ def test_suggestions_fit_and_can_be_made(name, values, kind):
         "code;belongs to\nN1;North\nS1;South\nNorth;Land\nSouth;Land\n",
         "N1;North\nS1;South\nNorth;Land\nSouth;Land\n",
         "child,parent\nLand,\nNorth,Land\nSouth,Land\nN1,North\nS1,South\n",
+        "parent;child\n;Land\nLand;North\nLand;South\nNorth;N1\nSouth;S1\n",
+        "Code;Parent code;Label\nNorth;Land;a\nSouth;Land;b\nN1;North;c\nS1;South;d\n",
     ],
 )
 def test_pairs_with_any_header_and_with_the_root_found(text, tmp_path):

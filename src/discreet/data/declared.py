@@ -6,6 +6,7 @@ The command line, the policy file and Python all come through here.
 from __future__ import annotations
 
 import dataclasses
+import decimal
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -136,11 +137,10 @@ class HierarchySource(Record):
         # Engines give groups in any order; the same records make the same tree.
         given = frequencies(column)
         found = {code_text(value): value for value in given if value is not None}
-        counts = {found[code]: given[found[code]] for code in in_order(list(found))}
+        named = {code: given[found[code]] for code in in_order(list(found))}
         if self.rare is not None:
-            named = {str(value): count for value, count in counts.items()}
             return Hierarchy.from_rare(named, self.rare, total=self.total)
-        rows = self._rows([code_text(value) for value in counts])
+        rows = self._rows(list(named))
         if rows is not None:
             if not rows:
                 raise InputError(
@@ -149,7 +149,9 @@ class HierarchySource(Record):
                     column=column,
                 )
             return Hierarchy.from_level_rows(rows)
-        numbers = [value for value in counts if isinstance(value, int | float)]
+        values = {code: _number(found[code]) for code in named}
+        known = {value: named[code] for code, value in values.items() if value is not None}
+        numbers = list(known)
         if not numbers:
             raise InputError(
                 f"column {column!r} holds no numbers, so it cannot be cut into intervals",
@@ -160,7 +162,6 @@ class HierarchySource(Record):
         for classes, cut in ((self.quantiles, quantile_cuts), (self.kmeans, kmeans_cuts)):
             if classes is None:
                 continue
-            known = {value: counts[value] for value in numbers}
             assert self.low is not None  # checked when it was declared
             assert self.high is not None
             cuts = cut(known, classes, self.low, self.high)
@@ -189,6 +190,13 @@ class HierarchySource(Record):
         if self.standard is not None:
             return standard_levels(values, self.standard, self.total)
         return None if self.order is None else order_levels(self.order, values, self.total)
+
+
+def _number(value: Any) -> float | None:
+    """Return a value as a number, also of a decimal type; None if it is none. Any: engines' types."""
+    if isinstance(value, decimal.Decimal):
+        return int(value) if value % 1 == 0 else float(value)
+    return value if isinstance(value, int | float) else None
 
 
 def read_hierarchy(

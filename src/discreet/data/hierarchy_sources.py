@@ -10,6 +10,7 @@ import bisect
 import dataclasses
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,12 @@ __all__ = ["Levels", "Triple", "is_header"]
 #: Line, child, parent.
 Triple = tuple[int, str, str]
 Place = str | Path | None
+#: Lines of a file: number and fields.
+Rows = list[tuple[int, list[str]]]
+
+
+#: What the column of parents is called, where a first line names the columns.
+_PARENT = re.compile(r"parents?([ _-]?(code|id|key|name))?", re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -43,7 +50,7 @@ def triples(source: Any, file: Place) -> Iterator[Triple]:
     if isinstance(source, str | Path):
         from discreet.data.files import read_rows
 
-        rows = read_rows(source)
+        rows = _child_first(read_rows(source))
         if rows and is_header(rows):
             rows = rows[1:]
         for line, fields in rows:
@@ -70,6 +77,23 @@ def triples(source: Any, file: Place) -> Iterator[Triple]:
             )
         child, parent = ("" if part is None else str(part) for part in pair)
         yield line, child, parent
+
+
+def _child_first(rows: Rows) -> Rows:
+    """Return child and parent alone, in this order, where the first line names the parent's column.
+
+    >>> _child_first([(1, ["Parent code", "Code", "Label"]), (2, ["DE", "DE1", "South"])])
+    [(1, ['child', 'parent']), (2, ['DE1', 'DE'])]
+    """
+    first = [field.strip() for field in rows[0][1]] if rows else []
+    above = [place for place, name in enumerate(first) if _PARENT.fullmatch(name)]
+    below = {field.strip() for _, fields in rows[1:] for field in fields}
+    is_even = all(len(fields) == len(first) for _, fields in rows)
+    if len(above) != 1 or len(first) < 2 or not is_even or below & set(first):
+        return rows
+    child = 1 if above[0] == 0 else 0
+    named = [(line, [fields[child], fields[above[0]]]) for line, fields in rows[1:]]
+    return [(rows[0][0], ["child", "parent"]), *named]
 
 
 def is_header(rows: Sequence[tuple[int, Sequence[str]]]) -> bool:

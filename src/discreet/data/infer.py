@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sqlglot import exp
 
 from discreet.data.engines.base import ROW, Relation
-from discreet.data.names import meaning
+from discreet.data.names import meaning, tells_of_somebody
 from discreet.data.schema import Column, Role, Schema, Type
 
 if TYPE_CHECKING:
@@ -326,6 +326,7 @@ def _unit(summaries: tuple[Summary, ...], columns: tuple[Column, ...]) -> str | 
         and summary.kind in ("integer", "text")
         # Two people may share a name, and one person may write it in two ways.
         and meaning(summary.name, "called") is None
+        and not tells_of_somebody(summary.name)
     ]
     for summary, _ in known:
         if meaning(summary.name, "group") and 0.2 < summary.uniqueness < 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["meaning", "words"]
+__all__ = ["meaning", "tells_of_somebody", "words"]
 
 # Stems, compared with the beginning of each word of a name (English, Spanish, Catalan, French,
 # German, Dutch, Italian, Portuguese, the Nordic languages). A stem in capitals is a whole word.
@@ -98,3 +98,30 @@ def meaning(name: str, kind: str) -> str | None:
             ):
                 return word
     return None
+
+
+#: Words of a name that number somebody, whatever else it says: `company_tax_nr`.
+_NUMBERED = frozenset({"nr", "no", "num", "number", "nummer", "numero", "key"})
+#: Words of a name that sort people, and do not name them: `customer_type`.
+_SORTS = frozenset(
+    {"type", "typ", "tipo", "art", "status", "segment", "category", "kategorie", "categoria"}
+)
+
+
+def tells_of_somebody(name: str) -> bool:
+    """Whether a name says what is told of a person or firm, so its values are not theirs alone.
+
+    >>> [tells_of_somebody(name) for name in ("patient_age", "company_postcode", "Unternehmen PLZ")]
+    [True, True, True]
+    >>> [tells_of_somebody(name) for name in ("patient", "household_id", "company_tax_nr", "age")]
+    [False, False, False, False]
+    """
+    said = words(name)
+    who = [word for word in said if meaning(word, "person") or meaning(word, "group")]
+    rest = [word for word in said if word not in who]
+    if not who or meaning(name, "identifier") or _NUMBERED.intersection(rest):
+        return False
+    kinds = ("quasi", "confidential", "activity", "postcode", "ordinal")
+    return bool(_SORTS.intersection(rest)) or any(
+        meaning(word, kind) for word in rest for kind in kinds
+    )

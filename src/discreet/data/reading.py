@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,6 +35,8 @@ class Question(str):
     'seen: day first? Read as text; write --dates day or --dates month'
     >>> asked.in_policy()
     'seen: day first? Read as text; write `dates: day` or `dates: month`'
+    >>> print(Question("sum (EUR)", "a text; if all are codes", (("types", "sum (EUR)"),)))
+    sum (EUR): a text; if all are codes write --type 'sum (EUR)=nominal'
     """
 
     __slots__ = ("about", "answers", "said")
@@ -47,7 +50,9 @@ class Question(str):
     ) -> Question:
         """Join the parts to one text, with the answers as the command line takes them."""
         typed = [
-            f"--type {value}=nominal" if option == "types" else f"--{option} {value}"
+            "--type " + shlex.quote(f"{value}=nominal")
+            if option == "types"
+            else f"--{option} {shlex.quote(value)}"
             for option, value in answers
         ]
         made = super().__new__(cls, _joined(about, said, typed))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -64,7 +65,11 @@ def suggest(name: str, counts: Mapping[Any, int]) -> dict[str, Any]:
         return {"levels": {}}
     if all(isinstance(value, datetime.date) for value in known):
         return {"dates": list(DATE_LEVELS)}
-    numbers = [v for v in known if isinstance(v, int | float) and not isinstance(v, bool)]
+    numbers = [
+        float(v) if isinstance(v, decimal.Decimal) else v
+        for v in known
+        if isinstance(v, int | float | decimal.Decimal) and not isinstance(v, bool)
+    ]
     if len(numbers) == len(known) and len(known) > _FEW:
         return {"widths": _widths(min(numbers), max(numbers))}
     return _of_codes(name, [code_text(value) for value in known])

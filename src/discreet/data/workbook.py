@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import shlex
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -208,7 +209,8 @@ def _sheet(
                 raise InputError(
                     f"the workbook has {len(found)} sheets with records: {shown}",
                     code="several-sheets",
-                    hint=f"say which, such as sheet={_largest(found)!r}",
+                    hint=f"say which, such as sheet={_largest(found)!r}, or on the command line "
+                    f"--sheet {shlex.quote(_largest(found))}",
                     file=file,
                 )
             ((name, (grid, merged)),) = found.items()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from discreet.data.codes import code_text
 from discreet.data.schema import Role
 from discreet.errors import InputError
 from discreet.microdata.classes import (
@@ -357,11 +358,14 @@ def code_column(name: str, column: pa.ChunkedArray | pa.Array) -> Coded:
 
 
 def as_texts(values: pa.Array) -> list[str | None]:
-    """Return values as hierarchies spell them: whole numbers without a decimal point.
+    """Return values as hierarchies spell them: whole numbers without a decimal point, ISO dates.
 
+    >>> import datetime
     >>> import pyarrow as pa
     >>> as_texts(pa.array([30.0, 2.5, None]))
     ['30', '2.5', None]
+    >>> as_texts(pa.array([datetime.datetime(2024, 5, 17, 8, 30)]))
+    ['2024-05-17T08:30:00']
     """
     import pyarrow as pa
 
@@ -372,7 +376,7 @@ def as_texts(values: pa.Array) -> list[str | None]:
         ]
     if pa.types.is_boolean(values.type):
         return [None if v is None else str(v).lower() for v in values.to_pylist()]
-    return [None if v is None else str(v) for v in values.to_pylist()]
+    return [None if v is None else code_text(v) for v in values.to_pylist()]
 
 
 def labels(codes: Sequence[Integers], sizes: Sequence[int], rows: int) -> tuple[Integers, Integers]:

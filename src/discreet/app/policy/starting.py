@@ -26,7 +26,7 @@ from discreet.data.describe import (
     Description,
     describe,
 )
-from discreet.data.names import meaning
+from discreet.data.names import meaning, tells_of_somebody
 from discreet.data.schema import Role
 from discreet.data.source import UNDECIDED
 from discreet.data.suggestion import suggest_hierarchy
@@ -202,8 +202,10 @@ def _serves(column: ColumnDescription) -> bool:
 
 
 def _is_who(name: str) -> bool:
-    """Whether a column's name speaks of persons: what it holds tells them apart."""
-    return any(meaning(name, kind) for kind in ("person", "called", "identifier"))
+    """Whether a column's name speaks of persons and of nothing else: it tells them apart."""
+    return not tells_of_somebody(name) and any(
+        meaning(name, kind) for kind in ("person", "called", "identifier")
+    )
 
 
 def starting_policy(source: Source, policy: str | Path, *, kind: str | None = None) -> Start:

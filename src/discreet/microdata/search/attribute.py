@@ -119,13 +119,20 @@ def _levels(coded: Coded, hierarchy: Hierarchy) -> tuple[Integers, list[str | No
 
     The first rows are the values of the data in their order, the others the hierarchy's leaves.
     """
+    import pyarrow as pa
+
     codes: list[str | None] = list(hierarchy.codes)
     table = hierarchy.levels.astype(np.int64)
     if hierarchy.edges is not None:
         return _interval_levels(coded, hierarchy, table, codes)
+    is_truth = pa.types.is_boolean(coded.values.type)
     rows = []
     for text in coded.texts():
         row = hierarchy.leaf_rows.get("NA" if text is None else text)
+        if row is None and is_truth and text is not None:
+            row = hierarchy.leaf_rows.get(
+                text.capitalize()
+            )  # as tables and `hierarchy new` write it
         if row is None and text is None:
             # Missing until the root, as one more single value of the hierarchy.
             table = np.concatenate((table, np.full((1, table.shape[1]), len(codes))))
