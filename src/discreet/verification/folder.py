@@ -101,6 +101,8 @@ def require_kept(found: Verification) -> None:
 def _release(evidence: Path, held: Held) -> list[Finding]:
     folder = evidence.parent
     try:
+        if not evidence.is_file():
+            raise ValueError("a pipe need not end")
         stated = json.loads(evidence.read_text(encoding="utf-8"))
         promises = list(stated.get("promises", ()))
         listed = {EVIDENCE, *map(str, stated.get("files", ()))}
@@ -111,7 +113,11 @@ def _release(evidence: Path, held: Held) -> list[Finding]:
             hint="it must be as the release wrote it",
             file=evidence,
         ) from None
-    there = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+    there = {
+        file.relative_to(folder).as_posix()
+        for file in folder.rglob("*")
+        if file.is_symlink() or not file.is_dir()
+    }
     there.discard(MANIFEST)
     more, less = len(there - listed), len(listed - there)
     wrong = f"{more:,} files more, {less:,} less" if more or less else None
