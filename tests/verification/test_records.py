@@ -347,3 +347,9 @@ def test_pipes_and_links_in_a_folder_are_named_and_not_waited_for(tmp_path):
     folder = release().write(tmp_path / "linked")
     (folder / "more").symlink_to(tmp_path)
     assert dc.verify(folder).broken[0].found == "1 files more, 0 less"
+
+
+def test_a_release_named_as_its_evidence_is_verified(tmp_path):
+    """The folder was taken for the evidence, and reading it was a crash."""
+    release().write(tmp_path / "evidence.json")
+    assert dc.verify(tmp_path).holds

@@ -62,7 +62,8 @@ def verify(
     True
     """
     place = Path(folder)
-    stated = sorted(place.rglob(EVIDENCE)) if place.is_dir() else []
+    found = sorted(place.rglob(EVIDENCE)) if place.is_dir() else []
+    stated = [file for file in found if not file.is_dir()]  # a release may have that name
     if not stated:
         raise InputError(
             f"there is no release in {place}: no file {EVIDENCE}",
