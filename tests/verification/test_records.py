@@ -327,7 +327,7 @@ def test_notes_beside_columns_are_found(tmp_path):
     rows = parquet.read_table(folder / "people.parquet")
     for changed in (
         rows.cast(pa.schema([field.with_metadata({"who": "Ann"}) for field in rows.schema])),
-        rows.replace_schema_metadata({"pandas": "Ann Smith"}),
+        rows.replace_schema_metadata({"who": "Ann Smith"}),
     ):
         parquet.write_table(changed, folder / "people.parquet")
         assert dc.verify(folder).broken[0].promise == "nothing besides the rows"

@@ -30,7 +30,7 @@ _NAN, _MINUS = ("no number",), ("minus zero",)
 _FIELD = re.compile(r'"(?:[^"]|"")*"|[^,]*')
 _MINUS_ZERO = re.compile(r"-0(\.0*)?")
 #: Footers of Parquet files, and notes on columns, that only say which types the columns have.
-_FOOTERS = {b"ARROW:schema"}
+_FOOTERS = {b"ARROW:schema", b"pandas"}
 _NOTES = {b"PARQUET:field_id"}
 _BATCH = 1 << 16
 _SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
@@ -99,7 +99,8 @@ class File:
             found = [left for part in self.parts for left in _left_in(part)]
             return list(dict.fromkeys(found + _noted(self.schema)))
         if self.kind == "arrow":
-            told = [f"a footer named {key.decode()!r}" for key in self.schema.metadata or ()]
+            footers = set(self.schema.metadata or {}) - _FOOTERS
+            told = [f"a footer named {key.decode()!r}" for key in sorted(footers)]
             buried = dict.fromkeys(left for batch in self.batches() for left in _buried(batch))
             return [*told, *_noted(self.schema), *buried, *_unused(self.batches())]
         return _hidden_parts(self.path) if self.kind == "xlsx" else []
