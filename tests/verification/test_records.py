@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -250,3 +251,105 @@ def test_evidence_does_not_choose_files_elsewhere(name, tmp_path):
     stated = (out / "evidence.json").read_text().replace("people.csv", name)
     (out / "evidence.json").write_text(stated)
     assert [finding.found for finding in dc.verify(out).broken][-1] == "it cannot (ValueError)"
+
+
+def _arrow(tmp_path: Path) -> tuple[Path, pa.Table]:
+    rows = frame().assign(pay=[1.5, None] * 6, seen=[True, None, False] * 4, age=range(12))
+    roles = dict.fromkeys(rows, "confidential") | {"name": "identifier", "town": "quasi"}
+    data = dc.read(rows.astype({"seen": "boolean"}), roles=roles, name="people", vouch=["age"])
+    made = dc.anonymize(data, dc.KAnonymity(4), method=KEPT)
+    out = dataclasses.replace(made, format="arrow").write(tmp_path / "out")
+    with pa.ipc.open_file(out / "people.arrow") as reader:
+        return out, reader.read_all()
+
+
+def _rewritten(out: Path, table: pa.Table) -> list[str]:
+    with pa.ipc.new_file(str(out / "people.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    return [finding.found for finding in dc.verify(out).broken]
+
+
+def _under(column: pa.ChunkedArray) -> bytes:
+    """The bytes of numbers at the places where they are missing."""
+    found = b""
+    for chunk in column.chunks:
+        width, raw = chunk.type.bit_width // 8, chunk.buffers()[1].to_pybytes()
+        for place in np.flatnonzero(chunk.is_null().to_numpy(zero_copy_only=False)):
+            found += raw[(chunk.offset + place) * width :][:width]
+    return found
+
+
+def test_an_arrow_file_holds_nothing_below_missing_values(tmp_path):
+    """The memory of the process stood there, addresses and all."""
+    from discreet.data.engines.results import write_batches
+
+    amounts = np.arange(1, 13, dtype=np.int64) * 987_654_321
+    bits = pa.array([place % 3 > 0 for place in range(12)]).buffers()[1]
+    batch = pa.record_batch(
+        [pa.Array.from_buffers(pa.int64(), 12, [bits, pa.py_buffer(amounts)])], ["x"]
+    )
+    write_batches([batch], batch.schema, tmp_path / "x.arrow", None)
+    with pa.ipc.open_file(tmp_path / "x.arrow") as reader:
+        column = reader.read_all().column("x")
+    assert column.null_count == 4
+    assert not any(_under(column))
+    out, table = _arrow(tmp_path)
+    assert table.column("pay").null_count
+    assert not any(_under(table.column("pay")))
+    assert dc.verify(out).holds
+
+
+def test_bytes_of_an_arrow_file_that_no_row_has_are_found(tmp_path):
+    out, table = _arrow(tmp_path)
+    amounts = np.arange(12, dtype=np.float64)
+    bits = table.column("pay").combine_chunks().buffers()[0]
+    numbers = pa.Array.from_buffers(pa.float64(), 12, [bits, pa.py_buffer(amounts)])
+    place = table.column_names.index("pay")
+    assert _rewritten(out, table.set_column(place, "pay", numbers)) == [
+        "bytes of column 'pay' that no row has"
+    ]
+    words = pa.array([*table.column("ill").to_pylist(), "Ann Smith"]).buffers()
+    texts = pa.Array.from_buffers(pa.string(), 12, words)
+    place = table.column_names.index("ill")
+    assert _rewritten(out, table.set_column(place, "ill", texts)) == [
+        "bytes of column 'ill' that no row has"
+    ]
+    assert b"Ann Smith" in (out / "people.arrow").read_bytes()
+    assert not _rewritten(out, table)
+
+
+def test_notes_beside_columns_are_found(tmp_path):
+    out, table = _arrow(tmp_path)
+    noted = [field.with_metadata({"who": "Ann Smith"}) for field in table.schema]
+    assert "notes on column 'town'" in _rewritten(out, table.cast(pa.schema(noted)))[0]
+    assert "footer" in _rewritten(out, table.replace_schema_metadata({"who": "Ann Smith"}))[0]
+    folder = release().write(tmp_path / "parquet")
+    rows = parquet.read_table(folder / "people.parquet")
+    for changed in (
+        rows.cast(pa.schema([field.with_metadata({"who": "Ann"}) for field in rows.schema])),
+        rows.replace_schema_metadata({"who": "Ann Smith"}),
+    ):
+        parquet.write_table(changed, folder / "people.parquet")
+        assert dc.verify(folder).broken[0].promise == "nothing besides the rows"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names need POSIX")
+def test_pipes_and_links_in_a_folder_are_named_and_not_waited_for(tmp_path):
+    for place, name in enumerate(("people.parquet", "evidence.json", "more")):
+        folder = release().write(tmp_path / f"out{place}")
+        (folder / name).unlink(missing_ok=True)
+        os.mkfifo(folder / name)
+        if name == "evidence.json":
+            with pytest.raises(dc.InputError, match="malformed-evidence"):
+                dc.verify(folder)
+        else:
+            assert dc.verify(folder).broken
+    folder = release().write(tmp_path / "linked")
+    (folder / "more").symlink_to(tmp_path)
+    assert dc.verify(folder).broken[0].found == "1 files more, 0 less"
+
+
+def test_a_release_named_as_its_evidence_is_verified(tmp_path):
+    """The folder was taken for the evidence, and reading it was a crash."""
+    release().write(tmp_path / "evidence.json")
+    assert dc.verify(tmp_path).holds

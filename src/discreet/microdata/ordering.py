@@ -245,9 +245,15 @@ def predicting(trial: Trial, columns: Mapping[str, Released]) -> tuple[list[str]
 
 def tried(trial: Trial, columns: Mapping[str, Released]) -> Ordering:
     """Order the groups by every column, and by all of them together."""
-    found = {name: _alone(trial, column) for name, column in columns.items()}
-    if len(columns) > 1:
-        found[ALL] = _together(trial, list(columns.values()))
+    from threadpoolctl import (  # type: ignore[import-untyped]  # it has no annotations
+        threadpool_limits,
+    )
+
+    # Threads of small products wait for each other, on a busy machine for ten times as long.
+    with threadpool_limits(limits=1, user_api="blas"):
+        found = {name: _alone(trial, column) for name, column in columns.items()}
+        if len(columns) > 1:
+            found[ALL] = _together(trial, list(columns.values()))
     strongest = max(found, key=lambda name: found[name], default="")
     best = found.get(strongest, 0.0)
     return Ordering(len(trial.rows), strongest, best, trial.baseline, found)

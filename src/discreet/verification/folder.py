@@ -62,7 +62,8 @@ def verify(
     True
     """
     place = Path(folder)
-    stated = sorted(place.rglob(EVIDENCE)) if place.is_dir() else []
+    found = sorted(place.rglob(EVIDENCE)) if place.is_dir() else []
+    stated = [file for file in found if not file.is_dir()]  # a release may have that name
     if not stated:
         raise InputError(
             f"there is no release in {place}: no file {EVIDENCE}",
@@ -101,6 +102,8 @@ def require_kept(found: Verification) -> None:
 def _release(evidence: Path, held: Held) -> list[Finding]:
     folder = evidence.parent
     try:
+        if not evidence.is_file():
+            raise ValueError("a pipe need not end")
         stated = json.loads(evidence.read_text(encoding="utf-8"))
         promises = list(stated.get("promises", ()))
         listed = {EVIDENCE, *map(str, stated.get("files", ()))}
@@ -111,7 +114,11 @@ def _release(evidence: Path, held: Held) -> list[Finding]:
             hint="it must be as the release wrote it",
             file=evidence,
         ) from None
-    there = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+    there = {
+        file.relative_to(folder).as_posix()
+        for file in folder.rglob("*")
+        if file.is_symlink() or not file.is_dir()
+    }
     there.discard(MANIFEST)
     more, less = len(there - listed), len(listed - there)
     wrong = f"{more:,} files more, {less:,} less" if more or less else None

@@ -29,8 +29,9 @@ _NAN, _MINUS = ("no number",), ("minus zero",)
 
 _FIELD = re.compile(r'"(?:[^"]|"")*"|[^,]*')
 _MINUS_ZERO = re.compile(r"-0(\.0*)?")
-#: Footers of Parquet files that only say which types the columns have.
+#: Footers of Parquet files, and notes on columns, that only say which types the columns have.
 _FOOTERS = {b"ARROW:schema", b"pandas"}
+_NOTES = {b"PARQUET:field_id"}
 _BATCH = 1 << 16
 _SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
@@ -96,9 +97,12 @@ class File:
         """Return what the file holds besides its rows, in words without values."""
         if self.kind == "parquet":
             found = [left for part in self.parts for left in _left_in(part)]
-            return list(dict.fromkeys(found))
+            return list(dict.fromkeys(found + _noted(self.schema)))
         if self.kind == "arrow":
-            return _unused(self.batches())
+            footers = set(self.schema.metadata or {}) - _FOOTERS
+            told = [f"a footer named {key.decode()!r}" for key in sorted(footers)]
+            buried = dict.fromkeys(left for batch in self.batches() for left in _buried(batch))
+            return [*told, *_noted(self.schema), *buried, *_unused(self.batches())]
         return _hidden_parts(self.path) if self.kind == "xlsx" else []
 
 
@@ -119,6 +123,8 @@ def inside(folder: Path, name: object) -> Path:
     place = folder / str(name)
     if not place.resolve().is_relative_to(folder.resolve()):
         raise ValueError("outside the folder")
+    if place.exists() and not (place.is_file() or place.is_dir()):
+        raise ValueError("a pipe or device, which need not end")
     return place
 
 
@@ -270,6 +276,51 @@ def _footers(path: Path) -> list[str]:
                 ):
                     found.append(f"ends of column {part.path_in_schema!r} that no row has")
     return found
+
+
+def _noted(schema: pa.Schema) -> list[str]:
+    """Return columns whose types carry notes, as a file of Arrow may."""
+    return [
+        f"notes on column {field.name!r}" for field in schema if set(field.metadata or {}) - _NOTES
+    ]
+
+
+def _buried(batch: pa.RecordBatch) -> list[str]:
+    """Return columns of an Arrow file whose bytes hold values that no row has.
+
+    Where a value is missing its place is still there, and so are texts to which no row points.
+    """
+    return [
+        f"bytes of column {name!r} that no row has"
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        if _has_more(column)
+    ]
+
+
+def _has_more(column: pa.Array) -> bool:
+    import numpy as np
+    import pyarrow as pa
+
+    kind, parts, first, size = column.type, column.buffers(), column.offset, len(column)
+    if pa.types.is_dictionary(kind) or pa.types.is_nested(kind) or len(parts) < 2 or not parts[1]:
+        return False
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    if _is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
+        ends = np.frombuffer(parts[1], np.int64 if wide else np.int32)[first : first + size + 1]
+        content = np.frombuffer(parts[2] or b"", np.uint8)
+        if not len(ends):
+            return bool(content.any())
+        outside = content[: ends[0]].any() or content[ends[-1] :].any()
+        return bool(outside or np.diff(ends)[missing].any())
+    if pa.types.is_boolean(kind):
+        bits = np.unpackbits(np.frombuffer(parts[1], np.uint8), bitorder="little").astype(bool)
+        return bool(bits[first : first + size][missing].any())
+    width = kind.bit_width // 8
+    raw = np.frombuffer(parts[1], np.uint8)
+    own = raw[first * width : (first + size) * width].reshape(size, width)
+    rest = raw[: first * width], raw[(first + size) * width :]
+    return bool(own[missing].any() or any(byte.any() for byte in rest))
 
 
 def _is_of_spark(key: bytes, value: bytes, names: Sequence[str]) -> bool:

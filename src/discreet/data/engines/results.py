@@ -67,7 +67,8 @@ def write_batches(
         with atomic_file(path) as temporary, _writer(temporary, schema, kind, path) as writer:
             for batch in batches:
                 # Engines may call a text large or dictionary-encoded: the file keeps one schema.
-                writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+                rows = pa.Table.from_batches([batch]).cast(schema)
+                writer.write_table(_bare(rows) if kind == "arrow" else rows)
     except OSError as error:
         raise EngineError(
             f"the file cannot be written: {error.strerror or type(error).__name__}",
@@ -78,6 +79,17 @@ def write_batches(
     finally:
         if isinstance(batches, Generator):  # an engine that still gives rows takes no question
             batches.close()
+
+
+def _bare(rows: pa.Table) -> pa.Table:
+    """Return rows without bytes of their own below missing values: an Arrow file is memory as it is.
+
+    Engines leave there whatever the memory of the process held before.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    return rows.take(pa.array(np.arange(rows.num_rows))).combine_chunks()
 
 
 def _writer(path: Path, schema: pa.Schema, format: str, target: Path) -> Any:
