@@ -280,6 +280,23 @@ def test_domains_are_declared_once() -> None:
     assert data.replace(library="polars").schema.domain("pay") is not None
 
 
+@pytest.mark.parametrize("made", [{"rare": 2}, {"redact": 1}, {"prefixes": [1]}])
+def test_a_hierarchy_of_the_records_own_values_declares_no_domain(made: dict[str, Any]) -> None:
+    frame = pd.DataFrame({"job": ["cook", "cook", "nurse", "queen"]})
+    data = dc.read(frame, hierarchies={"job": made})
+    assert data.schema.hierarchies("job")[0].observed
+    assert data.schema.domain("job") is None
+    assert data.schema.hierarchies("job")[0].with_na("unknown").observed
+    counted = dc.Hierarchy.from_rare({"cook": 2, "queen": 1}, minimum=2)
+    assert dc.read(frame, hierarchies={"job": counted}).schema.domain("job") is None
+
+
+@pytest.mark.parametrize("made", [{"widths": [10]}, {"cuts": [0, 50, 100]}])
+def test_intervals_over_the_records_own_numbers_declare_no_range(made: dict[str, Any]) -> None:
+    data = dc.read(pd.DataFrame({"age": [17, 30, 89]}), hierarchies={"age": made})
+    assert data.schema.domain("age") is None  # or its ends would be the file's least and largest
+
+
 @pytest.mark.parametrize(
     "given",
     [

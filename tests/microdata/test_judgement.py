@@ -245,3 +245,10 @@ def test_synthesizers_stand_beside_masking_on_one_map():
     assert risks["rank-swapping p=2"] > risks["cart min_leaf=50"]
     assert found.policy("cart min_leaf=50")["releases"][0]["kind"] == "synthesize"
     assert "cart" in found.page()
+
+
+@pytest.mark.parametrize(("made", "others"), [(0, 50), (50, 0)])
+def test_empty_files_are_not_judged(made, others):
+    rows = people(50, 1)
+    with pytest.raises(InputError, match="holds no records"):
+        dc.judge(rows[:made], rows, people(50, 2)[:others])

@@ -129,11 +129,14 @@ class HierarchySource(Record):
         return all(setting is None for setting in numeric)
 
     def open(self, column: str, frequencies: Frequencies) -> Hierarchy:
-        """Return the hierarchy; only intervals and rarity look at the records."""
+        """Return the hierarchy; one that is neither in a file nor spelt out has the records' values."""
         if self.file is not None:
             return read_hierarchy(self.file, format=self.format, total=self.total)
         if self.levels is not None:
             return Hierarchy.from_levels({self.total: self.levels})
+        return dataclasses.replace(self._of_values(column, frequencies), observed=True)
+
+    def _of_values(self, column: str, frequencies: Frequencies) -> Hierarchy:
         # Engines give groups in any order; the same records make the same tree.
         given = frequencies(column)
         found = {code_text(value): value for value in given if value is not None}

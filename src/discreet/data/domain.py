@@ -1,7 +1,8 @@
 """Public domains: which values a column can have, whoever is in the file.
 
 Differential privacy may not learn the values or the range of a column from the records, so they
-are declared: a list of values, a range, or cut points. The leaves of a hierarchy are a domain, too.
+are declared: a list of values, a range, or cut points. The leaves of a hierarchy are a domain, too,
+unless it was made from the values of the records.
 """
 
 from __future__ import annotations

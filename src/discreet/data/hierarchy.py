@@ -52,6 +52,8 @@ class Hierarchy:
         Told apart by name where an attribute has several hierarchies.
     edges
         Ends of the intervals that the leaves are, where they are intervals of numbers.
+    observed
+        Whether the single values were looked up in the records: they are then no public domain.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class Hierarchy:
     table: Indices | None = None
     name: str = ""
     edges: npt.NDArray[np.float64] | None = None
+    observed: bool = False
 
     @classmethod
     def from_pairs(
@@ -223,6 +226,8 @@ class Hierarchy:
     ) -> Hierarchy:
         """Make a hierarchy in which values rarer than a minimum share one name.
 
+        Its values are those that were counted, so they are no public domain (`observed`).
+
         >>> sector = Hierarchy.from_rare({"IT": 40, "HC": 30, "Zoo": 1, "Circus": 2}, minimum=5)
         >>> sector.children("Other")  # 3 are still too few, so the next rarest joins
         ('HC', 'Zoo', 'Circus')
@@ -249,7 +254,8 @@ class Hierarchy:
         pairs = [(total, ""), *((value, total) for value in frequent)]
         if rare:
             pairs += [(label, total), *((value, label) for value in counts if value in joined)]
-        return cls.from_pairs(pairs, name=name).with_na(na)
+        tree = dataclasses.replace(cls.from_pairs(pairs, name=name), observed=True)
+        return tree.with_na(na)
 
     @classmethod
     def from_hrc(
@@ -488,6 +494,7 @@ class Hierarchy:
             table=table,
             name=self.name,
             edges=self.edges,
+            observed=self.observed,
         )
 
     def leaf_of(self, numbers: Iterable[float | None]) -> list[str | None]:

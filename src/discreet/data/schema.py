@@ -133,11 +133,13 @@ class Schema:
         return dataclasses.replace(self, columns=columns)
 
     def domain(self, name: str) -> Domain | None:
-        """Return the declared domain of a column; a hierarchy's leaves are one."""
+        """Return the declared domain of a column; a hierarchy's leaves are one unless looked up."""
         column = self[name]
         if column.domain is not None or not column.hierarchies:
             return column.domain
         tree = column.hierarchies[0]
+        if tree.observed:
+            return None
         if (
             tree.edges is not None
             and math.isfinite(tree.edges[0])

@@ -22,6 +22,7 @@ __all__ = [
     "is_number",
     "like",
     "numbers",
+    "require_finite",
     "word_for",
 ]
 
@@ -53,6 +54,20 @@ def word_for(kind: pa.DataType) -> str:
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
     )
     return "text" if text else str(kind)
+
+
+def require_finite(column: pa.ChunkedArray | pa.Array, name: str) -> None:
+    """Raise an InputError if a column of numbers holds an infinite one, which has no mean."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py():
+        raise InputError(
+            f"column {name!r} holds an infinite value",
+            code="not-finite",
+            hint="leave such records out or correct them",
+            column=name,
+        )
 
 
 def numbers(column: pa.ChunkedArray | pa.Array, *, name: str) -> Numbers:

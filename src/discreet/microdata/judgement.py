@@ -153,6 +153,13 @@ def judge(
             code="no-shared-columns",
             hint="give both files the same header",
         )
+    for file, word in ((before, "original"), (after, "synthetic file"), (other, "holdout")):
+        if file is not None and len(file) == 0:
+            raise InputError(
+                f"the {word} holds no records, so nothing can be said of it",
+                code="too-few-records",
+                hint="give the whole file",
+            )
     after = _in_types_of(before, after, "the synthetic file")
     if other is not None:
         other = _in_types_of(before, other, "the holdout")

@@ -34,16 +34,19 @@ def design(pair: Pair, names: Sequence[str]) -> tuple[Numbers, Numbers]:
     return np.stack(before, axis=1), np.stack(after, axis=1)
 
 
-def learner(*, numeric: bool) -> Any:
+def learner(*, numeric: bool, categories: Sequence[int] = ()) -> Any:
     """Return an untrained gradient-boosted model: a regression or a classifier.
 
-    Any: scikit-learn is imported only where a model is trained.
+    Codes of the columns named by their places are sorted by what they tell of the target, and not by
+    their number. Any: scikit-learn is imported only where a model is trained.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     kind = HistGradientBoostingRegressor if numeric else HistGradientBoostingClassifier
     # The state only steers the binning sample and early stopping, both unused here.
-    return kind(max_iter=40, early_stopping=False, random_state=0)
+    return kind(
+        max_iter=40, early_stopping=False, random_state=0, categorical_features=list(categories)
+    )
 
 
 @contextlib.contextmanager

@@ -213,7 +213,7 @@ def tabulate_large(
     for name in names:
         data.schema.require_dimension(name)
         several = declared_hierarchies(data, name, "Total")
-        if not several:
+        if not several or any(tree.observed for tree in several):
             raise InputError(
                 f"the codes of {name} are not declared, and those found in the records would tell "
                 "who is in them",

@@ -95,7 +95,8 @@ class Source:
 
     def undeclared(self) -> list[str]:
         """Return the attributes whose codes are those found in the records."""
-        return [name for name in self.by if not declared_hierarchies(self.dataset, name, "Total")]
+        trees = {name: declared_hierarchies(self.dataset, name, "Total") for name in self.by}
+        return [name for name in self.by if not _public(trees[name])]
 
     def sums(
         self, table: Table, columns: Mapping[str, Floats], *, weighted: bool = True
@@ -238,7 +239,7 @@ def uncounted(
     require_columns(data, names, measure, statistic, (weight,))
     trees = {name: declared_hierarchies(data, name, "Total") for name in names}
     dimensions = tuple(
-        Dimension.of(name, several or Hierarchy.flat(["?"]), declared=bool(several))
+        Dimension.of(name, several or Hierarchy.flat(["?"]), declared=_public(several))
         for name, several in trees.items()
     )
     weight = data.weight if weight is None else weight
@@ -259,6 +260,11 @@ def declared_hierarchies(data: Dataset, name: str, total: str) -> tuple[Hierarch
     if several or domain is None or domain.values is None:
         return several
     return (Hierarchy.flat([str(value) for value in domain.values], total=total),)
+
+
+def _public(several: Sequence[Hierarchy]) -> bool:
+    """Whether the codes of an attribute are known without the records."""
+    return bool(several) and not any(tree.observed for tree in several)
 
 
 def number_alike(tables: Sequence[Tabulation]) -> tuple[Tabulation, ...]:
@@ -409,7 +415,7 @@ def _dimension(
 ) -> Dimension:
     name = column.name
     if hierarchies:
-        return Dimension.of(name, hierarchies)
+        return Dimension.of(name, hierarchies, declared=_public(hierarchies))
     found = dict.fromkeys(rows.column(name).to_pylist())
     leaves = in_order([code for code in found if code != total], column.order)
     return Dimension.of(name, Hierarchy.flat(leaves, total=total), declared=False)

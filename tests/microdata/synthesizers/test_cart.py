@@ -296,3 +296,35 @@ def test_attacks_see_all_files_and_no_person_in_both_halves(monkeypatch):
     assert not set(one["own"]) & set(other["own"])
     assert len(one) == len(other)
     assert len(again) == 3 * len(one)
+
+
+def test_no_extreme_value_makes_nearly_all_of_the_mean_that_is_told():
+    pay = np.r_[np.arange(1_000, 2_000, 2.0), 1e9]
+    data = dc.read(pd.DataFrame({"pay": pay, "sex": ["f", "m"] * 250 + ["f"]}), rest="quasi")
+    made = dc.synthesize(data, dc.CART(), n=5_000, rng=Randomness.seeded(1)).frame
+    assert made.pay.max() < 2_000  # a mean with it, times five, would be that person's pay
+
+
+def test_means_of_extreme_dates_are_days_where_all_dates_are():
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(400) ** 2 % 397, "D")
+    data = dc.read(pd.DataFrame({"day": days, "sex": ["f", "m"] * 200}), rest="quasi")
+    made = dc.synthesize(data, dc.CART(), n=2_000, rng=Randomness.seeded(1)).frame
+    assert (made.day == made.day.dt.normalize()).all()
+
+
+@pytest.mark.parametrize(
+    "method",
+    [dc.CART(), dc.MultipleImputation(m=2), dc.IPSO("pay"), dc.Hybrid(["pay"], k=20)],
+)
+def test_infinite_values_are_told_by_column(method):
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"age": rng.normal(size=90), "pay": np.r_[np.inf, rng.normal(size=89)]})
+    with pytest.raises(InputError) as error:
+        dc.synthesize(dc.read(rows, rest="quasi"), method)
+    assert error.value.code == "not-finite"
+
+
+def test_a_partial_file_draws_something_anew():
+    data = dc.read(pd.DataFrame({"age": [20, 60] * 50, "pay": [1, 2] * 50}), rest="quasi")
+    with pytest.raises(InputError, match="would leave as they are"):
+        dc.synthesize(data, dc.PartiallySynthetic([]))

@@ -51,6 +51,15 @@ def test_pairs_and_types_are_kept_with_a_large_budget(method):
     assert abs(made.job.isna().mean() - 1 / 40) < 0.03
 
 
+@pytest.mark.parametrize(("column", "made"), [("job", {"rare": 3}), ("age", {"widths": [5, 10]})])
+def test_hierarchies_made_from_the_records_are_no_public_domain(column, made):
+    domains = {name: domain for name, domain in DOMAINS.items() if name != column}
+    data = people(domains=domains, hierarchies={column: made})
+    with pytest.raises(InputError) as error:
+        dc.synthesize(data, dc.MST(epsilon=1, delta=1e-6))
+    assert error.value.code == "missing-domain"
+
+
 def test_the_number_of_records_is_noisy():
     sizes = {len(dc.synthesize(people(), dc.MST(epsilon=0.5, delta=1e-6)).frame) for _ in range(4)}
     assert len(sizes) > 1

@@ -167,3 +167,22 @@ def test_an_empty_file_loses_nothing_and_can_be_written(tmp_path):
     safe = dc.mask(empty, [])
     assert safe.loss.value == 0
     assert (safe.write(tmp_path / "out") / "data.csv").exists()
+
+
+def test_models_take_codes_as_codes_up_to_as_many_as_they_can(monkeypatch):
+    from discreet.microdata.learning import one_thread
+    from discreet.microdata.utilities import trained_model
+
+    taken, inner = [], trained_model.learner
+    monkeypatch.setattr(
+        trained_model, "learner", lambda **how: taken.append(how["categories"]) or inner(**how)
+    )
+    rng = np.random.default_rng(1)
+    rows = np.stack([rng.integers(0, size, 600) for size in (50, 50, 400)], axis=1).astype(float)
+    rows[0, 2], odd = 399.0, rows[:, 0] % 2 == 1
+    unseen = np.array([[400.0, 1.0, 400.0], [np.nan] * 3])
+    with one_thread():
+        for codes in ((True, False, True), ()):
+            assert trained_model.accuracy(rows, odd, rows, odd, False, codes) > 0.9
+            trained_model.accuracy(rows, odd, unseen, np.array([True, False]), False, codes)
+    assert taken == [[0], [0], [], []]

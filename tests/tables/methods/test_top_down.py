@@ -293,6 +293,15 @@ def test_other_statistics_weights_and_found_codes_are_refused() -> None:
         ready.protect(method=dc.TopDown())
 
 
+def test_codes_of_a_hierarchy_made_from_the_records_are_found_codes() -> None:
+    data = dc.read(
+        pd.DataFrame({"sex": ["f", "f", "m"]}), hierarchies={"sex": {"rare": 2}}, rest="quasi"
+    )
+    with pytest.raises(InputError) as raised:
+        dc.tabulate(data, by=["sex"]).protect(method=dc.TopDown())
+    assert raised.value.code == "undeclared-codes"
+
+
 def test_declared_domains_are_code_lists() -> None:
     rows = pd.DataFrame({"sex": ["f", "f", "m"]})
     data = dc.read(rows, domains={"sex": ["f", "m", "x"]})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.microdata.columns import Numbers, Places, codes, is_number, numbers
+from discreet.microdata.columns import Numbers, Places, codes, is_number, numbers, require_finite
 from discreet.microdata.synthesizers._base import owners, released_columns
 from discreet.randomness import Randomness
 
@@ -159,6 +159,7 @@ def with_cross_product(noise: Numbers, like: Numbers) -> Numbers:
 
 
 def _known(rows: pa.Table, name: str) -> Numbers:
+    require_finite(rows.column(name), name)
     found = numbers(rows.column(name), name=name)
     if np.isnan(found).any():
         raise InputError(
@@ -195,6 +196,7 @@ def _explaining(rows: pa.Table, name: str, owner: Places) -> list[Numbers]:
     """
     column = rows.column(name)
     if is_number(column.type):
+        require_finite(column, name)
         found = numbers(column, name=name)
         missing = np.isnan(found)
         if not missing.any() or missing.all():

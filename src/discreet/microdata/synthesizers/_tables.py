@@ -121,7 +121,8 @@ def _coding(name: str, kind: Any, domain: Domain | None, bins: int, missing: boo
             f"column {name!r} has no declared domain, and its values may not be looked up",
             code="missing-domain",
             hint=f"read the data with domains={{{name!r}: ['a', 'b', …]}} or {{'cuts': [0, 18, 65]}}, "
-            f"or bounds={{{name!r}: (0, 100)}}; the leaves of a hierarchy count as declared",
+            f"or bounds={{{name!r}: (0, 100)}}; the leaves of a hierarchy count where it is a file or "
+            "spelt out, not where it is made from the records' values",
             column=name,
         )
     if pa.types.is_dictionary(kind):

@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.data.schema import Type
 from discreet.errors import InputError
-from discreet.microdata.columns import Numbers, Places, codes, is_date, is_number
+from discreet.microdata.columns import Numbers, Places, codes, is_date, is_number, require_finite
 from discreet.microdata.synthesizers._base import owners
 
 if TYPE_CHECKING:
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
 
 __all__ = ["Variable", "folded", "variables"]
+
+#: Microseconds of a day, an hour, a minute, a second, a millisecond.
+_GRAINS = (86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000, 1_000, 1)
+#: The rest of an end has to weigh at least this share of its most extreme value (the p% rule).
+_REST = 0.1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -70,6 +75,12 @@ class Variable:
                 return count
         return 9
 
+    @functools.cached_property
+    def _grain(self) -> int:
+        """The longest of day, hour, minute and so on, in microseconds, that all dates are whole of."""
+        known = self.scale[:-1].astype(np.int64)
+        return next(one for one in _GRAINS if not (known % one).any())
+
     def taken(self, places: Places) -> pa.Array:
         """Return the values at places, in the column's own type."""
         import pyarrow as pa
@@ -86,7 +97,9 @@ class Variable:
         mask = np.isnan(values)
         known = np.where(mask, 0.0, values)
         if is_date(kind):
-            return pa.array(known.astype(np.int64), mask=mask).cast(pa.timestamp("us")).cast(kind)
+            grain = self._grain
+            known = np.rint(known / grain).astype(np.int64) * grain
+            return pa.array(known, mask=mask).cast(pa.timestamp("us")).cast(kind)
         if pa.types.is_integer(kind):
             return pa.array(np.rint(known).astype(np.int64), mask=mask).cast(kind)
         return pa.array(known, pa.float64(), mask=mask).cast(kind, safe=False)
@@ -132,6 +145,8 @@ def variables(dataset: Dataset, names: Sequence[str], *, in_order: bool = False)
                 column=name,
             )
         number = is_number(values.type) or is_date(values.type)
+        if is_number(values.type):
+            require_finite(values, name)
         numeric = number and dataset.schema[name].type is not Type.NOMINAL
         places = np.where(places < 0, len(values), places)
         found.append(Variable(name, values, places, numeric, shared))
@@ -147,7 +162,8 @@ def folded(variable: Variable, fewest: int) -> Variable:
 
     From each end values are gathered until so many units have one of them, and get their mean; or
     until a value is met that so many units share, which those beyond it get. What is extreme is
-    then never one person's, nor that of one who has many records.
+    then never one person's, nor that of one who has many records; and a value far beyond the others
+    of its end counts as the next one, as the mean would tell it.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -167,7 +183,7 @@ def folded(variable: Variable, fewest: int) -> Variable:
             scale[end[:last]] = scale[end[last]]
         else:
             group = end[: last + 1]
-            scale[group] = np.average(scale[group], weights=count[group])
+            scale[group] = _mean(np.repeat(scale[group], count[group]))
     moved = scale != variable.scale[:-1]
     if not moved.any():
         return variable
@@ -176,6 +192,17 @@ def folded(variable: Variable, fewest: int) -> Variable:
     places, values = codes(pa.chunked_array([pc.if_else(pa.array(moved), mean, variable.values)]))
     again = np.append(places, len(values))
     return dataclasses.replace(variable, values=values, places=again[variable.places])
+
+
+def _mean(extremes: Numbers) -> float:
+    """Return the mean of an end, the most extreme first, of which none makes nearly all."""
+    found = extremes.copy()
+    away = np.abs(found - found[-1])
+    for place in range(found.size - 3):
+        if away[place + 2 :].sum() >= _REST * away[place]:
+            break
+        found[: place + 1] = found[place + 1]
+    return float(found.mean())
 
 
 def _units_so_far(pairs: np.ndarray, end: Places) -> Places:

@@ -87,6 +87,13 @@ class PartiallySynthetic(Synthesizer):
         """Check columns and condition."""
         super().check(dataset)
         names = released_columns(dataset)
+        if not self.columns:
+            raise InputError(
+                "no column is drawn anew, so the records would leave as they are",
+                code="missing-parameter",
+                hint="name the columns: dc.PartiallySynthetic(['salary'])",
+                parameter="columns",
+            )
         for name in self.columns:
             dataset.schema[name]
             if name not in names:

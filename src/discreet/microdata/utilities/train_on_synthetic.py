@@ -59,6 +59,7 @@ class TrainOnSynthetic(UtilityMeasure):
         real, told, test = (
             np.stack([columns[name][side] for name in others], axis=1) for side in range(3)
         )
+        categories = [not pair.is_numeric(name) for name in others]
         goal, guessed, true = columns[target]
         if pair.holdout is None:
             mixed = rng.permutation(len(real))
@@ -71,7 +72,7 @@ class TrainOnSynthetic(UtilityMeasure):
         for name, rows, values in (("original", real, goal), ("release", told, guessed)):
             use = np.flatnonzero(~np.isnan(values))
             use = use[np.sort(rng.sample(use.size, min(use.size, self.rows)))]
-            reached[name] = accuracy(rows[use], values[use], test, true, numeric)
+            reached[name] = accuracy(rows[use], values[use], test, true, numeric, categories)
         base = 0.0
         if not numeric and true.size:
             base = float(np.bincount(true.astype(int)).max() / true.size)

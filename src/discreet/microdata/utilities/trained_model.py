@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,8 @@ __all__ = ["TrainedModel", "accuracy"]
 
 #: Classes that a model learns, the most frequent ones; others it never guesses.
 _CLASSES = 50
+#: Codes of a column that the model takes as such; more it takes as numbers.
+_CODES = 255
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +64,7 @@ class TrainedModel(UtilityMeasure):
         assert target is not None
         others = [n for n in pair.shared if n not in (target, pair.schema.weight)]
         before, after = design(pair, others)
+        categories = [not pair.is_numeric(name) for name in others]
         mixed = rng.sample(pair.size, min(pair.size, self.rows))
         train, test = mixed[: 2 * mixed.size // 3], mixed[2 * mixed.size // 3 :]
         before = before[pair.origin]
@@ -74,7 +78,9 @@ class TrainedModel(UtilityMeasure):
             ("release", after, told, known[1]),
         ):
             use = train[is_known[train]]
-            reached[name] = accuracy(rows[use], values[use], before[test], true[test], numeric)
+            reached[name] = accuracy(
+                rows[use], values[use], before[test], true[test], numeric, categories
+            )
         base = 0.0 if numeric else float(np.bincount(true[test].astype(int)).max() / test.size)
         gain = reached["original"] - base
         lost = (reached["original"] - reached["release"]) / gain if gain > 0 else 0.0
@@ -109,9 +115,17 @@ def _learnable(rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def accuracy(
-    rows: np.ndarray, values: np.ndarray, test: np.ndarray, true: np.ndarray, numeric: bool
+    rows: np.ndarray,
+    values: np.ndarray,
+    test: np.ndarray,
+    true: np.ndarray,
+    numeric: bool,
+    categories: Sequence[bool] = (),
 ) -> float:
-    """Return the share of right guesses, or of variance explained, of a model on other records."""
+    """Return the share of right guesses, or of variance explained, of a model on other records.
+
+    `categories` says which columns hold codes.
+    """
     if values.size < 10 or test.size == 0:
         return 0.0
     if not numeric:
@@ -119,13 +133,16 @@ def accuracy(
     # Columns without two values to tell records apart teach nothing, and the learner refuses them.
     varied = [np.unique(column[~np.isnan(column)]).size > 1 for column in rows.T]
     rows, test = rows[:, varied], test[:, varied]
+    told = np.array(list(categories) or [False] * len(varied), dtype=bool)[varied]
+    few = np.array([np.nanmax(column) < _CODES for column in rows.T], dtype=bool)
     if np.unique(values).size < 2:
         guess = np.full(true.size, values[0])
     elif not any(varied):
         common = values.mean() if numeric else np.bincount(values.astype(int)).argmax()
         guess = np.full(true.size, float(common))
     else:
-        guess = learner(numeric=numeric).fit(rows, values).predict(test)
+        model = learner(numeric=numeric, categories=np.flatnonzero(told & few).tolist())
+        guess = model.fit(rows, values).predict(test)
     if not numeric:
         return float(np.mean(guess == true))
     base = float(true.var())

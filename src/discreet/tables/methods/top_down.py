@@ -235,8 +235,8 @@ class TopDown(TableMethod):
                 f"the codes of {', '.join(undeclared)} are those found in the records, which would "
                 "tell who is in them",
                 code="undeclared-codes",
-                hint="declare a hierarchy or a domain for every attribute: "
-                "hierarchies={'sex': dc.Hierarchy.flat(['f', 'm'])}",
+                hint="declare a hierarchy or a domain for every attribute, and none that is made from "
+                "the records' values: hierarchies={'sex': dc.Hierarchy.flat(['f', 'm'])}",
                 column=undeclared[0],
             )
         require_size(table)
