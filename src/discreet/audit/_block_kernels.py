@@ -13,7 +13,7 @@ __all__ = ["added", "gram", "numbered", "spread"]
 
 @kernel
 def numbered(codes: Array, wanted: Array, place: Array) -> Array:
-    """Number the wanted codes by their first occurrence; −1 for all others.
+    """Return numbers of the wanted codes by their first occurrence, and −1 for all others.
 
     `place` is −1 everywhere, before and after.
     """
