@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-__all__ = ["alternatives", "bound", "told_rows", "unmoved"]
+__all__ = ["BALANCE", "STILL", "alternatives", "bound", "told_parts", "told_rows", "unmoved"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -20,11 +20,11 @@ Bools = npt.NDArray[np.bool_]
 
 #: Told sums may move by this share of what moves in them: a million times less than what counts as a
 #: move, so that a sum which nearly follows from others is not taken for one that is free.
-_BALANCE = 1e-11
+BALANCE = 1e-11
 #: Steps of the projection; what has not converged by then proves nothing.
 _STEPS = 400
 #: A move of less than this, of wishes around one, counts as none.
-_STILL = 1e-5
+STILL = 1e-5
 #: Draws of alternatives before cells that none of them moves far enough are left to the exact way.
 _ROUNDS = 4
 _TOGETHER = 3
@@ -46,6 +46,21 @@ def told_rows(parts: sparse.csr_matrix, leaves: sparse.csr_matrix) -> sparse.csr
     >>> told_rows(cells, sparse.identity(3, format="csr")).toarray().tolist()
     [[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]
     """
+    others, single = told_parts(parts)
+    alone = sparse.csr_matrix(
+        (np.ones(len(single)), (np.arange(len(single)), single)),
+        shape=(len(single), parts.shape[1]),
+    )
+    return sparse.csr_matrix(sparse.vstack([others, alone]) @ leaves)
+
+
+def told_parts(parts: sparse.csr_matrix) -> tuple[sparse.csr_matrix, Ints]:
+    """Return told sums over parts that are not told by themselves, and the parts that are.
+
+    >>> rows, single = told_parts(sparse.csr_matrix([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]))
+    >>> rows.toarray().tolist(), single.tolist()
+    ([[0.0, 1.0, 1.0]], [0])
+    """
     sizes = np.diff(parts.indptr)
     single = np.unique(parts.indices[parts.indptr[:-1][sizes == 1]])
     keep = np.ones(parts.shape[1])
@@ -53,11 +68,7 @@ def told_rows(parts: sparse.csr_matrix, leaves: sparse.csr_matrix) -> sparse.csr
     others = sparse.csr_matrix(parts[sizes > 1] @ sparse.diags(keep))
     others.eliminate_zeros()
     others = others[np.diff(others.indptr) > 0]
-    alone = sparse.csr_matrix(
-        (np.ones(len(single)), (np.arange(len(single)), single)),
-        shape=(len(single), parts.shape[1]),
-    )
-    return sparse.csr_matrix(sparse.vstack([others, alone]) @ leaves)
+    return others, single.astype(np.int64)
 
 
 def alternatives(told: sparse.csr_matrix, scale: Floats, wishes: Floats) -> Floats | None:
@@ -83,7 +94,7 @@ def alternatives(told: sparse.csr_matrix, scale: Floats, wishes: Floats) -> Floa
         left = across @ move
         if not np.isfinite(left).all():
             return None
-        if (np.abs(left) <= _BALANCE).all():
+        if (np.abs(left) <= BALANCE).all():
             return move
         taken += _steps(rows, across, move, left, _STEPS - taken)
     return None
@@ -96,7 +107,7 @@ def _steps(
     step = left.copy()
     size = np.einsum("ij,ij->j", left, left)
     # Half of what the comparison allows leaves room for the drift; rounding allows little more.
-    goal = (_BALANCE / 2) ** 2
+    goal = (BALANCE / 2) ** 2
     taken = 0
     while taken < most and (size > goal).any():
         taken += 1
@@ -118,7 +129,7 @@ def bound(moves: Floats, *, pairs: bool) -> Bools:
     >>> bound(np.array([[1.0, 2.0, 0.5], [2.0, 4.0, 1.0], [3.0, 4.0, 5.0]]), pairs=True).tolist()
     [True, True, False]
     """
-    still: Bools = np.abs(moves).max(axis=1, initial=0.0) < _STILL
+    still: Bools = np.abs(moves).max(axis=1, initial=0.0) < STILL
     if not pairs or len(moves) < 2:
         return still
     length = np.linalg.norm(moves, axis=1)

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from discreet.audit.alternatives import alternatives, bound, told_rows
+from discreet.audit.alternatives import STILL, alternatives, bound, told_parts, told_rows
 from discreet.audit.answers import answered_facts, answered_measures
 from discreet.audit.atoms import SCALE, atoms_of, incidence, weights_of
+from discreet.audit.blocks import Blocks, Layout, Split
 from discreet.audit.history.auditor import Auditor
 from discreet.audit.kinship import kin_of, rescaled
 from discreet.data.engines.cell_codes import ancestors
@@ -38,8 +39,6 @@ _MANY = 5_000
 _DRAWS = 4
 #: Bytes that the exact way may need: one number for each told sum and atom.
 _MOST_BYTES = 8 * 2**30
-#: A sum that moves by less, of wishes around one, counts as told.
-_STILL = 1e-5
 
 
 class Remembers(Protocol):
@@ -79,6 +78,22 @@ class _Told:
     withheld: Bools
     k: int
 
+    @property
+    def size(self) -> int:
+        """The number of parts."""
+        return int(max(self.pairs[1].max(initial=-1), self.parts.max(initial=-1))) + 1
+
+    def rows(self, chosen: Bools) -> sparse.csr_matrix:
+        """Return which parts each chosen cell has."""
+        return _parts(self, chosen, self.size)
+
+    def split(self, chosen: Bools) -> Split:
+        """Return which parts the chosen cells tell by themselves, and the other sums they tell."""
+        across, single = told_parts(self.rows(chosen))
+        is_single = np.zeros(self.size, dtype=bool)
+        is_single[single] = True
+        return Split(is_single, across)
+
 
 class JointSets:
     """A new release against everything that a ledger remembers of the same quantity."""
@@ -87,6 +102,11 @@ class JointSets:
         self.memory, self.facts = memory, facts
         #: Whether amounts that changed a little are taken for known to be the same.
         self._near = near
+        #: Which cells were told when blocks were looked at last, and what was found, also of each.
+        self._blocks: tuple[Bools, Blocks | None] | None = None
+        self._kept: dict[int, Any] = {}
+        #: Which cells were told when sets were looked at last, and the atoms not shown to be safe.
+        self._exposed: tuple[Bools, Ints] | None = None
         alike = [(e, f) for e, f in memory.linear() if f.quantity == facts.quantity]
         if memory.answers:
             alike += answered_facts(memory, facts.quantity)
@@ -154,6 +174,8 @@ class JointSets:
     def _spread(self, identity: str, members: Ints) -> Ints:
         """Return members of a snapshot's records over all records there ever were."""
         numbers = self._universe[identity]
+        if len(self._universe) == 1:
+            return members
         whole = np.full(self._size, -1, dtype=np.int64)
         whole[numbers] = members
         return whole
@@ -227,13 +249,38 @@ class JointSets:
     def _withheld_rows(self) -> sparse.csr_matrix:
         """The withheld cells of earlier releases over atoms."""
         size = int(self.atoms.max(initial=-1)) + 1
-        rows = [cells_over(told, told.withheld, self.atoms) for told in self._told]
+        several = [told for told in self._told if told.withheld.any()]
+        rows = [cells_over(told, told.withheld, self.atoms) for told in several]
         return sparse.csr_matrix(sparse.vstack([sparse.csr_matrix((0, size)), *rows]))
 
     def told(self, wanted: Bools) -> sparse.csr_matrix:
         """Return all told sums over atoms, with the wanted cells of the new release."""
         rows = _rows(self._new, wanted, self.atoms)
         return sparse.csr_matrix(sparse.vstack([*self._earlier_rows, rows]))
+
+    @functools.cached_property
+    def _layout(self) -> Layout:
+        first = np.zeros(self.size, dtype=np.int64)
+        first[self.atoms[::-1]] = np.arange(self._size)[::-1]
+        several = (self._new, *self._told)
+        return Layout.of([told.parts[first] for told in several], [told.size for told in several])
+
+    @functools.cached_property
+    def _earlier_splits(self) -> list[Split]:
+        return [told.split(told.shown) for told in self._told]
+
+    @functools.cached_property
+    def _scale(self) -> Floats:
+        """By how much each atom may well move; any positive numbers will do."""
+        return np.ones(self.size)
+
+    def blocks(self, wanted: Bools, rng: np.random.Generator) -> Blocks | None:
+        """Return alternatives block by block, where the wanted cells of the new release are told."""
+        if self._blocks is None or not np.array_equal(self._blocks[0], wanted):
+            splits = [self._new.split(wanted), *self._earlier_splits]
+            found = Blocks.of(self._layout, splits, self._scale, rng, _DRAWS, self._kept)
+            self._blocks = wanted.copy(), found
+        return self._blocks[1]
 
     def exposed(self, wanted: Bools, rng: np.random.Generator) -> Ints | None:
         """Return atoms that alternative databases do not show to be apart from all others.
@@ -247,22 +294,34 @@ class JointSets:
         pairs = 2 * least < k * SCALE
         if 3 * least < k * SCALE:
             return None
-        told, hidden = self.told(wanted), self._withheld_rows
-        wishes = rng.standard_normal((told.shape[1], _DRAWS if pairs else 1))
-        moves = alternatives(told, np.ones(told.shape[1]), wishes)
+        before = self._exposed
+        narrower = before is not None and not (wanted & ~before[0]).any()
+        if before is not None and narrower and not len(before[1]):
+            return before[1]  # where less is told, there are the same alternatives
+        blocks = self.blocks(wanted, rng)
+        moves = None if blocks is None else blocks.alternatives()
+        if moves is None:
+            told = self.told(wanted)
+            wishes = rng.standard_normal((told.shape[1], _DRAWS if pairs else 1))
+            moves = alternatives(told, np.ones(told.shape[1]), wishes)
         if moves is None:
             return None
+        hidden = self._withheld_rows
         found = bound(moves, pairs=False) & (self._weights < k * SCALE)
         # Of two atoms that are together fewer than k, each is so with the smallest there is.
         light = np.flatnonzero(self._weights + least < k * SCALE)
         if pairs:
             found[light] |= bound(moves[light], pairs=True)
-        stays = np.abs(hidden @ moves).max(axis=1, initial=0.0) < _STILL
+        stays = np.abs(hidden @ moves).max(axis=1, initial=0.0) < STILL
         found[hidden[stays].indices] = True
         if not self._near and self._has_near:
             known = type(self)(self.memory, self.facts, near=True).exposed(wanted, rng)
             return None if known is None or len(known) else np.flatnonzero(found)
-        return np.flatnonzero(found)
+        open_ = np.flatnonzero(found)
+        if before is not None and narrower:
+            open_ = np.intersect1d(open_, before[1])
+        self._exposed = wanted.copy(), open_
+        return open_
 
     def within(self, chosen: Bools) -> Ints:
         """Return the atoms in chosen cells of the new release that are not made of others."""

@@ -8,6 +8,7 @@ snapshot must keep its protection interval, over sums of atoms: records that no 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,8 @@ from scipy import sparse
 
 from discreet.audit.alternatives import unmoved
 from discreet.audit.atoms import atoms_of
-from discreet.audit.joint import JointSets, cell_pairs, cells_over
+from discreet.audit.blocks import Blocks
+from discreet.audit.joint import JointSets, Remembers, cell_pairs, cells_over
 from discreet.audit.kinship import kin_of
 from discreet.audit.outsider.feasible import complete
 from discreet.audit.rules import FAMILY as RULES
@@ -161,12 +163,23 @@ def _require_function(before: Any, after: Any) -> None:
         )
 
 
+#: How often amounts that end too soon are made to move less.
+_TIGHTER = 4
+
+
 class JointJudgement(JointSets):
     """A new table against everything that a ledger remembers of the same quantity."""
 
     #: Which cells were told when alternatives were drawn last, and the sensitive cells that none of
     #: them has shown to keep their intervals.
     _unshown: tuple[Bools, Ints] | None = None
+    #: Earlier tables with their sensitive cells, by their numbers.
+    _marked: list[tuple[int, Table, Any]] | None = None
+
+    def __init__(self, memory: Remembers, facts: LinearFacts, *, near: bool = False) -> None:
+        super().__init__(memory, facts, near=near)
+        #: What was found of each block in which amounts of nothing stay nothing.
+        self._kept_amounts: dict[int, Any] = {}
 
     # -- protection intervals ----------------------------------------------------------------------
     def joint(self, marked: Table, *, alone: bool = False) -> tuple[JointTable, Bools] | None:
@@ -212,53 +225,95 @@ class JointJudgement(JointSets):
             return None
         if any((~fact.exact & ~fact.withheld).any() for _, fact in self.alike):
             return None  # told within bounds, which alternatives would have to keep
-        atoms = self.atoms
-        there = np.bincount(atoms, np.nan_to_num(amount, nan=-1.0)).astype(np.float64)
+        there = np.bincount(self.atoms, np.nan_to_num(amount, nan=-1.0)).astype(np.float64)
         if (amount < 0).any() or not np.isfinite(amount).all():
             return None
-        rows, lower, upper = self._sensitive(marked, shown, records)
-        room = rows @ there
+        cells, lower, upper = self._sensitive(marked, shown, records)
+        room = np.concatenate([
+            told.rows(chosen) @ _sums(told.parts, amount, told.size) for _, told, chosen in cells
+        ])  # fmt: skip
         none = (lower <= 0) & (upper <= 0)
         lower = np.minimum(np.where(none, 1e-3 * room, lower), room)
         upper = np.where(none, 1e-3 * room, upper)
-        loose = self.within(~shown)
         # What was shown of a cell holds when fewer cells are told: only the others are looked at.
-        still = np.arange(rows.shape[0])
+        still = np.arange(len(room))
         if self._unshown is not None and not (shown & ~self._unshown[0]).any():
             still = self._unshown[1]
         levels = lower[still], upper[still]
-        found = unmoved(self.told(shown), there, rows[still], levels, loose, rng)
-        if found is None:
-            return None
+        cells = _some(cells, still)
+        blocks = self._moving(shown, there, rng)
+        if blocks is not None:
+            found = _unreached(blocks, there, cells, levels, rng)
+        else:
+            rows = self._over(cells)
+            loose = self.within(~shown)
+            unmoved_ = unmoved(self.told(shown), there, rows, levels, loose, rng)
+            if unmoved_ is None:
+                return None
+            found = unmoved_
         self._unshown = shown.copy(), still[found]
-        return np.unique(rows[still[found]].indices).astype(np.int64)
+        return np.unique(self._over(_some(cells, found)).indices).astype(np.int64)
+
+    @functools.cached_property
+    def _scale(self) -> Floats:
+        """By how much each atom may well move: large amounts move more, in absolute numbers."""
+        roster, facts = self.memory.roster, self.facts
+        scale = np.ones(self.size)
+        if roster.dataset is None or facts.statistic == "count" or facts.measure is None:
+            return scale
+        amount = np.abs(_numbers(roster.column(facts.measure)))
+        if facts.weight is not None:
+            amount *= np.abs(_numbers(roster.column(facts.weight)))
+        own = self.atoms[self._universe[self.memory.identity]]
+        there = _sums(own, amount, self.size)
+        if not np.isfinite(there).all() or not (there > 0).any():
+            return scale
+        middle = float(np.median(there[there > 0]))
+        return np.asarray(np.sqrt(np.clip(np.where(there > 0, there / middle, 1.0), 1e-6, 1e6)))
+
+    def _moving(self, shown: Bools, there: Floats, rng: np.random.Generator) -> Blocks | None:
+        """Return alternatives by blocks in which amounts of nothing stay nothing."""
+        if (there > 0).all():
+            return self.blocks(shown, rng)
+        splits = [self._new.split(shown), *self._earlier_splits]
+        scale = np.where(there > 0, self._scale, 0.0)
+        return Blocks.of(self._layout, splits, scale, rng, 1, self._kept_amounts)
+
+    def _over(self, cells: Sequence[tuple[int, Any, Bools]]) -> sparse.csr_matrix:
+        """Return cells over atoms. Any: what a release told."""
+        rows = [cells_over(told, chosen, self.atoms) for _, told, chosen in cells if chosen.any()]
+        return sparse.csr_matrix(sparse.vstack([sparse.csr_matrix((0, self.size)), *rows]))
 
     def _sensitive(
         self, marked: Table, shown: Bools, records: _Records
-    ) -> tuple[sparse.csr_matrix, Floats, Floats]:
-        """Return the sensitive withheld cells of all tables over atoms, and their levels."""
-        every = [(marked, self._new, ~shown)]
-        same = self._told[: len(self.alike)]
-        for (_, fact), told in zip(self.alike, same, strict=True):
-            own = Table(
-                fact.dimensions, fact.codes.astype(np.int32), np.zeros(len(fact.lower)),
-                statistic=marked.statistic, measure=marked.measure,
-                confidential=marked.confidential,
-            )  # fmt: skip
-            found = _detailed(own, fact, told.parts, records, told.withheld)
-            every.append((_marked_again(found, fact), told, told.withheld))
-        rows, lower, upper = [], [], []
-        for table, told, hidden in every:
+    ) -> tuple[list[tuple[int, Any, Bools]], Floats, Floats]:
+        """Return the sensitive withheld cells of all tables, and their levels. Any: what was told."""
+        if self._marked is None:
+            same = self._told[: len(self.alike)]
+            self._marked = []
+            for number, ((_, fact), told) in enumerate(zip(self.alike, same, strict=True), 1):
+                if not told.withheld.any():
+                    continue
+                own = Table(
+                    fact.dimensions, fact.codes.astype(np.int32), np.zeros(len(fact.lower)),
+                    statistic=marked.statistic, measure=marked.measure,
+                    confidential=marked.confidential,
+                )  # fmt: skip
+                found = _detailed(own, fact, told.parts, records, told.withheld)
+                self._marked.append((number, _marked_again(found, fact), told))
+        every = [
+            (0, marked, self._new, ~shown),
+            *((number, table, told, told.withheld) for number, table, told in self._marked),
+        ]
+        cells: list[tuple[int, Any, Bools]] = []
+        lower: list[Floats] = []
+        upper: list[Floats] = []
+        for number, table, told, hidden in every:
             chosen = (np.asarray(table.status) == Status.PRIMARY) & hidden
-            rows.append(cells_over(told, chosen, self.atoms))
-            lower.append(np.zeros(len(table)) if table.lower is None else table.lower)
-            upper.append(np.zeros(len(table)) if table.upper is None else table.upper)
-            lower[-1], upper[-1] = lower[-1][chosen], upper[-1][chosen]
-        return (
-            sparse.vstack(rows, format="csr"),
-            np.abs(np.concatenate(lower)),
-            np.abs(np.concatenate(upper)),
-        )
+            cells.append((number, told, chosen))
+            for level, several in ((table.lower, lower), (table.upper, upper)):
+                several.append((np.zeros(len(table)) if level is None else level)[chosen])
+        return cells, np.abs(np.concatenate(lower)), np.abs(np.concatenate(upper))
 
     def _records(self, like: Table) -> _Records:
         """Return what is known of all records there ever were; the amounts of some are not."""
@@ -485,6 +540,48 @@ def _atom_table(atoms: Ints, records: _Records, like: Table) -> Table:
         least=least,
         most=most,
     )
+
+
+def _sums(places: Ints, amount: Floats, size: int) -> Floats:
+    """Return the sums of amounts at so many places; −1 is none."""
+    inside = places >= 0
+    found: Floats = np.bincount(places[inside], amount[inside], size).astype(np.float64)
+    return found
+
+
+def _unreached(
+    blocks: Blocks,
+    there: Floats,
+    cells: Sequence[tuple[int, Any, Bools]],
+    levels: tuple[Floats, Floats],
+    rng: np.random.Generator,
+) -> Ints:
+    """Return the cells not shown to reach their levels. Any: what was told."""
+    left, tight = blocks.unmoved(there, [(n, t.rows(c)) for n, t, c in cells], levels, rng)
+    for _ in range(_TIGHTER):
+        if not len(left) or not tight.any():
+            break
+        again = blocks.tightened(tight, rng)
+        if again is None:
+            break
+        blocks = again
+        own = [(n, t.rows(c)) for n, t, c in _some(cells, left)]
+        more, tight = blocks.unmoved(there, own, (levels[0][left], levels[1][left]), rng)
+        left = left[more]
+    return left
+
+
+def _some(cells: Sequence[tuple[int, Any, Bools]], chosen: Ints) -> list[tuple[int, Any, Bools]]:
+    """Return some of the cells of several tables, by their places among all. Any: what was told."""
+    found, start = [], 0
+    for number, told, several in cells:
+        places = np.flatnonzero(several)
+        own = chosen[(chosen >= start) & (chosen < start + len(places))] - start
+        kept = np.zeros(len(several), dtype=bool)
+        kept[places[own]] = True
+        found.append((number, told, kept))
+        start += len(places)
+    return found
 
 
 def _two_values(table: Table) -> tuple[float, float] | None:
