@@ -27,6 +27,7 @@ class GroupDisclosure(Rule):
     aged 51 who all have cancer, each has. With n = 2, the default, the one exception does not learn
     it of the others either. Sums and means by a confidential attribute tell it, too, and so do
     those of a confidential measure with two values, such as 0 and 1. There a level is what so many people give on average.
+    A measure with more values, such as a score of 0 to 3, is not judged: a mean of 3 tells that everybody has 3.
     Codes that nobody of such a group has are sensitive too, since they tell as much: the empty
     cells of the two of them that most people elsewhere have are added to the table.
 
