@@ -30,7 +30,7 @@ DATA: dict[str, Any] = {
     "hierarchies": {
         "region": "region.hrc",
         "age": {"widths": [10, 40]},
-        "sex": {"rare": 1},
+        "sex": "sex.hrc",
     },
     # Private methods need values and bounds that are known without the records.
     "domains": {"region": ["N1", "N2", "S1", "S2"], "sex": ["f", "m"],
@@ -54,6 +54,7 @@ def write_people(folder: Path) -> None:
         )
     (folder / "people.csv").write_text("\n".join(lines) + "\n")
     (folder / "region.hrc").write_text("North\n@N1\n@N2\nSouth\n@S1\n@S2\n")
+    (folder / "sex.hrc").write_text("f\nm\n")
     (folder / "secret.key").write_text("0123456789abcdef0123456789abcdef\n")
 
 
@@ -162,7 +163,7 @@ def typed(declared: dict[str, Any], folder: Path) -> list[str]:
     for column, role in DATA["roles"].items():
         words += ["--role", f"{column}={role}"]
     words += ["--hierarchy", f"region={folder / 'region.hrc'}", "--hierarchy", "age widths=10,40"]
-    words += ["--hierarchy", "sex rare=1"]
+    words += ["--hierarchy", f"sex={folder / 'sex.hrc'}"]
     for option in ("domains", "bounds"):
         for column, values in DATA[option].items():
             words += [f"--{option}", f"{column}={_listed(values)}"]

@@ -152,7 +152,8 @@ WAYS = {
         "also": ["count"],
         "rules": [RULE],
     },
-    "large": {"kind": "table", "by": ["sex", "region"], "large": True, "method": "top-down"},
+    # The codes of the others are those of the records.
+    "large": {"kind": "table", "by": ["region"], "large": True, "method": "top-down"},
 }
 
 

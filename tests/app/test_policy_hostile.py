@@ -491,7 +491,8 @@ def watch(event, arguments):
         touched.append(("connect", str(arguments[1])))
     if event == "open" and isinstance(arguments[0], str | bytes):
         file = os.path.realpath(os.fsdecode(arguments[0]))
-        own = file.startswith((home, code, sys.prefix, sys.base_prefix, "/proc/self")) or file.endswith((".py", ".pyc", ".so"))
+        own = file.startswith((home, code, sys.prefix, sys.base_prefix)) or file.endswith((".py", ".pyc", ".so"))
+        own = own or file == f"/proc/{os.getpid()}/maps"  # a library looks up which others are loaded
         if not own:
             touched.append(("open", file))
 

@@ -205,7 +205,7 @@ def test_texts_that_all_differ_do_not_cost_a_tree_each(monkeypatch):
         def predict(self, rows):
             return np.zeros(len(rows))
 
-    monkeypatch.setattr(trained_model, "learner", lambda numeric: Learner())
+    monkeypatch.setattr(trained_model, "learner", lambda *_, **__: Learner())
     rows = np.random.default_rng(1).normal(size=(1200, 2))
     values = np.arange(1200.0)
     assert trained_model.accuracy(rows, values, rows, values, False) == 1 / 1200

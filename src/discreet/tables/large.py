@@ -301,11 +301,10 @@ class LargeRelease(Release):
 
         places = self.estimate.places
         spine = places.dimensions[places.place]
-        width = int(np.prod([len(d.codes) for d in places.attributes], dtype=np.int64))
+        shape = [len(d.codes) for d in places.attributes]
+        width = int(np.prod(shape, dtype=np.int64))
         names = [pa.array(d.codes) for d in places.attributes]
-        grid = np.indices([len(d.codes) for d in places.attributes]).reshape(
-            len(places.attributes), -1
-        )
+        grid = np.indices(shape).reshape(len(shape), width)  # no attribute but the spine: one cell
         for number in range(places.spine.depth):
             # A leaf above the last level is printed once.
             rows = np.flatnonzero(places.level_of[places.nodes[number]] == number)
