@@ -1,6 +1,6 @@
 """Private retrieval against reading memory: CPU seconds of one thread, best of five, interleaved.
 
-Run `python benchmarks/retrieval.py [--rows 1048576] [--only kernels|hint|keyword|load]`.
+Run `python benchmarks/retrieval.py [--rows 1048576] [--only kernels|threads|hint|keyword|load]`.
 """
 
 from __future__ import annotations
@@ -75,6 +75,28 @@ def kernels(rows: int) -> None:
     for name, seconds in best.items():
         print(f"{name} / linear read = {seconds / linear:.2f}   ({1000 * seconds:.1f} ms)")
     print(f"dpf question {len(dpf)} bytes, chor {len(chor):,}, simple-pir {len(lwe):,}")
+
+
+def threads(rows: int) -> None:
+    """Print how many more answers two threads give than one, by the clock."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    rng = Randomness.secure()
+    block = np.array(np.frombuffer(rng.bytes(rows * WIDTH), np.uint8)).reshape(rows, WIDTH)
+    shape = Shape(columns=rows, width=WIDTH)
+    question = Chor().ask(shape, [rows // 3], rng=rng).questions[0]
+
+    def wall(workers: int) -> float:
+        with ThreadPoolExecutor(workers) as pool:
+            started = time.perf_counter()
+            list(pool.map(lambda _: Chor().answer(shape, block, [question]), range(16)))
+            return time.perf_counter() - started
+
+    wall(1)
+    one, two = (min(found) for found in zip(*((wall(1), wall(2)) for _ in range(5)), strict=True))
+    print(
+        f"chor, two threads / one = {one / two:.2f}   ({rows * WIDTH / 1e9:.2f} GB, by the clock)"
+    )
 
 
 def hint(rows: int) -> None:
@@ -290,9 +312,10 @@ def peak() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1 << 20)
-    parser.add_argument("--only", choices=["kernels", "hint", "keyword", "load"])
+    parts = {one.__name__: one for one in (kernels, threads, hint, keyword, load)}
+    parser.add_argument("--only", choices=parts)
     given = parser.parse_args()
-    for name, work in (("kernels", kernels), ("hint", hint), ("keyword", keyword), ("load", load)):
+    for name, work in parts.items():
         if given.only in (None, name):
             work(given.rows)
 
