@@ -141,7 +141,12 @@ class RetrievalTableService(Service):
         if changed is not None:
             rows = source.open_like(changed, published)
             self.check(rows)
-        return table.update(rows, deleted=deleted, publisher=Path(folder) / self.publisher)
+        return table.update(
+            rows,
+            deleted=deleted,
+            publisher=Path(folder) / self.publisher,
+            publishable=self.publishable,
+        )
 
     def open(self, dataset: Dataset, folder: str | Path = ".") -> Serving:
         """Return what answers questions about the table, which is built if it was not."""
