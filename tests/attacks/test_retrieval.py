@@ -98,7 +98,8 @@ def test_older_versions_are_not_believed(tmp_path):
     first = built(tmp_path, rows=80)
     before = tmp_path / "before"
     shutil.copytree(first.folder.parent, before)
-    first.update(people(80).head(1).assign(name="new"), publisher=PUBLISHER)
+    changed = people(80).head(1).assign(name="new")
+    first.update(changed, publisher=PUBLISHER, publishable=True)
     old = Serving({"people": before}, rate=10_000.0, burst=100_000)
     taken = ["nothing"]
 

@@ -116,10 +116,10 @@ def other_servers(table, scheme):
     rows = table.statement.rows
     shutil.copytree(folder, folder.parent / "before")
     changed = people(rows)[::9].assign(name="new")
-    table.update(changed, publisher=PUBLISHER)
+    table.update(changed, publisher=PUBLISHER, publishable=True)
     other = people(rows).assign(name="somebody else")
     made = built(folder.parent / "other", data=other, schemes=(scheme.name,), places=64)
-    made.update(changed, publisher=PUBLISHER)
+    made.update(changed, publisher=PUBLISHER, publishable=True)
     places = {"older": folder.parent / "before", "another table": made.folder.parent}
     return {
         name: Serving({"people": place}, rate=1e9, burst=10**9) for name, place in places.items()
@@ -252,7 +252,8 @@ class Traced(Home):
 def test_a_user_does_the_same_whatever_the_first_answers_say(tmp_path, scheme):
     # A server with a clock saw the second message leave later for keys that are not there.
     table = built(tmp_path, rows=200, schemes=(scheme.name,), places=64)
-    table = table.update(people(200)[:20].assign(name="new"), deleted=[150], publisher=PUBLISHER)
+    changed = people(200)[:20].assign(name="new")
+    table = table.update(changed, deleted=[150], publisher=PUBLISHER, publishable=True)
     home = Traced(table, scheme)
     home.get(3)
     traces = {}

@@ -143,7 +143,7 @@ def test_look_ups_outlive_the_version_they_began_with(tmp_path):
         ):
             assert look_up() is not None
             before = retrieval.statement.version
-            table = table.update(people(60).head(1), publisher=PUBLISHER)
+            table = table.update(people(60).head(1), publisher=PUBLISHER, publishable=True)
             for one in servings:
                 one.look(force=True)
                 one.look(force=True)
@@ -165,7 +165,7 @@ def test_updates_are_seen_and_the_old_version_is_served_beside(tmp_path):
         changed = pd.DataFrame(
             {"id": [3, 1], "name": ["new", "born"], "city": ["REU", "REU"], "pay": [1.0, 2.0]}
         )
-        second = first.update(changed, deleted=[10], publisher=PUBLISHER)
+        second = first.update(changed, deleted=[10], publisher=PUBLISHER, publishable=True)
         assert (second.statement.version, second.statement.rows) == (2, 200)
         for one in (*servings, *one_serving):
             one.look(force=True)
@@ -504,9 +504,22 @@ def test_too_many_questions_are_refused(table, tmp_path):
     ):
         assert retrieval.get(3)
         for one in servings:
-            one._tokens = 0.0
+            one._limit._all.left = 0.0
         with pytest.raises(RefusedError, match="no more questions"):
             retrieval.get(3)
+
+
+def test_an_update_judges_the_changed_rows_as_build_does(tmp_path):
+    table = built(tmp_path, rows=20)
+    changed = people(20).head(2).assign(name="new")
+    confidential = {"id": "other", "name": "confidential", "city": "other", "pay": "other"}
+    for rows in (changed, read(changed, roles=confidential)):
+        with pytest.raises(RefusedError, match="name") as caught:
+            table.update(rows, publisher=PUBLISHER)
+        assert caught.value.code == "not-publishable"
+    assert [path.name for path in table.folder.parent.glob("v*")] == ["v1"]
+    other = dict.fromkeys(confidential, "other")
+    assert table.update(read(changed, roles=other), publisher=PUBLISHER).statement.version == 2
 
 
 def test_mistakes_of_the_publisher_are_named(tmp_path):

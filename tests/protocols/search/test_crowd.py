@@ -99,7 +99,7 @@ def test_who_ends_a_path_is_drawn_alike(tmp_path):
     with crowd(tmp_path, names, lambda name: Noted(name, log)) as (members, *_):
         for _ in range(60):
             ana = members["ana"]
-            ana._own = (ana._drawn(), ana._number())
+            ana._own = ana._hop()
             ana.search("x")
     # A third of 60 each, with a standard deviation of 3.7: none is left out in 1e10 runs.
     assert all(0 < log.count(name) < 45 for name in names)
@@ -115,7 +115,7 @@ def predecessors(folder: Path, paths: int) -> tuple[float, int]:
     ):
         ana = members["m0"]
         for number in range(paths):
-            ana._own = (ana._drawn(), ana._number())
+            ana._own = ana._hop()
             ana.search(f"{number}")
     counts = collections.Counter(seen.values())
     return counts["m0"] / counts.total(), counts.total()
@@ -177,13 +177,55 @@ def test_a_member_that_answers_nonsense_is_refused(tmp_path):
         CrowdMember("ana", members, Noted("ana", log), identity=known["ana"], pf=0.75) as ana,
         Liar("bo", members, Noted("bo", log), identity=known["bo"], pf=0.75),
     ):
-        ana._own = ("bo", ana._number())
+        ana._own.who = "bo"
         with pytest.raises(RefusedError):
             ana.search("x")
-        ana._own = ("cy", ana._number())
+        ana._own.who = "cy"
         with pytest.raises(EngineError) as caught:
             ana.search("x")
         assert caught.value.code == "party-missing"
+
+
+def test_a_path_leads_round_a_member_that_is_away(tmp_path):
+    log: list[str] = []
+    names = ["ana", "bo", "cy", "di", "ed"]
+    with crowd(tmp_path, names, lambda name: Noted(name, log)) as (members, *_):
+        ana = members["ana"]
+        # First the author's own hop, then one of a forwarder: ana → bo → cy, who ends it.
+        members["bo"]._next["ana", ana._own.path] = toward_cy = ana._hop()
+        toward_cy.who, ana._own.who = "cy", "bo"
+        members["cy"]._next["bo", toward_cy.path] = None
+        before = ana._own.path
+        ana.search("x")
+        assert log == ["cy"]
+        members["cy"].close()
+        for _ in range(2):
+            ana.search("x")
+        # Who forwards to it draws another; before it the path stays.
+        assert (ana._own.who, ana._own.path, toward_cy.who != "cy") == ("bo", before, True)
+        assert len(log) == 3
+        assert log[1] == log[2]
+        members["bo"].close()
+        for _ in range(2):
+            ana.search("x")
+        assert ana._own.who not in ("bo", "cy")
+        assert ana._own.path != before
+        assert len(log) == 5
+
+
+def test_a_member_behind_that_fails_is_not_taken_for_the_next_hop(tmp_path):
+    class Broken(Noted):
+        def search(self, terms):
+            raise EngineError("the engine is away", code="party-gone")
+
+    log: list[str] = []
+    names = ["ana", "bo", "cy", "di"]
+    with crowd(tmp_path, names, lambda name: Broken(name, log), pf=0.5) as (members, *_):
+        ana = members["ana"]
+        before = (ana._own.who, ana._own.path)
+        with pytest.raises(EngineError, match="the engine is away"):
+            ana.search("x")
+        assert (ana._own.who, ana._own.path) == before
 
 
 def test_members_as_processes(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import socket
 import ssl
 import threading
@@ -72,7 +73,28 @@ def test_users_without_a_name_are_answered_where_the_server_lets_them(known):
         serving(known, answer_requests(echo, limit=9), clients=None) as address,
         connect(address, pin=known["a"].pin) as link,
     ):
-        assert request(link, "x", body=b"q", limit=9).fields == {"peer": ""}
+        assert request(link, "x", body=b"q", limit=9).fields == {"peer": "127.0.0.1"}
+
+
+def test_many_connections_of_one_address_end_none_of_another(known, monkeypatch):
+    with (
+        serving(known, answer_requests(echo, limit=9), clients=None, connections=4) as address,
+        contextlib.ExitStack() as stack,
+    ):
+
+        def connected(host):
+            elsewhere = functools.partial(plainly, source_address=(host, 0))
+            monkeypatch.setattr(socket, "create_connection", elsewhere)
+            link = stack.enter_context(connect(address, pin=known["a"].pin))
+            assert request(link, "x", limit=9).fields == {"peer": host}
+            return link
+
+        plainly = socket.create_connection
+        # The other user is silent longest, and keeps the place.
+        other = connected("127.0.0.2")
+        for _ in range(12):
+            connected("127.0.0.1")
+        assert request(other, "x", limit=9).label == "echo"
 
 
 def test_too_long_a_request_is_refused_with_a_reason(known):

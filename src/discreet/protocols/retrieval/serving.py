@@ -13,9 +13,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from discreet.errors import InputError, RefusedError
+from discreet.errors import InputError
 from discreet.protocols.retrieval.batching import Batcher
 from discreet.protocols.retrieval.published import STATEMENT, Published, versions
+from discreet.protocols.retrieval.rate_limit import RateLimit
 from discreet.protocols.retrieval.schemes import FAMILY
 from discreet.protocols.retrieval.schemes._base import Bytes, Scheme
 from discreet.protocols.retrieval.statement import BLOCKS, ROUNDS, Arithmetic, Part
@@ -132,14 +133,19 @@ class Serving:
     ----------
     tables
         Folders of published tables, by name.
-    rate
-        Questions per second that are answered, over all users.
-    burst
-        Questions that may come at once.
+    rate, burst
+        Questions per second that are answered, over all users, and how many may come at once.
+    rate_each
+        Questions per second that one user may ask, told apart by address; half of `rate` by default.
     """
 
     def __init__(
-        self, tables: Mapping[str, str | Path], *, rate: float = 1000.0, burst: int = 2000
+        self,
+        tables: Mapping[str, str | Path],
+        *,
+        rate: float = 1000.0,
+        burst: int = 2000,
+        rate_each: float | None = None,
     ) -> None:
         self._folders = {name: Path(folder) for name, folder in tables.items()}
         self._versions: dict[str, dict[int, _Version]] = {name: {} for name in tables}
@@ -147,8 +153,10 @@ class Serving:
         self._memory: Memory = weakref.WeakValueDictionary()
         self._looked = 0.0
         self._lock = threading.Lock()
-        self._rate, self._burst = rate, float(burst)
-        self._tokens, self._filled = float(burst), time.monotonic()
+        each = rate / 2 if rate_each is None else rate_each
+        self._limit = RateLimit(
+            rate=rate, burst=burst, each=each, each_burst=max(burst * each / rate, LARGEST_BATCH)
+        )
         self.counters = Counters()
         self._counts: dict[str, Any] = {}
         self._counted = -_COUNTED
@@ -198,7 +206,7 @@ class Serving:
                         del held[number]
 
     def answer(self, peer: str, message: Message) -> Message:
-        """Answer one message."""
+        """Answer one message of a user: `peer` is a name or an address."""
         started = time.process_time()
         self.look()
         self.counters.messages += 1
@@ -214,7 +222,7 @@ class Serving:
                     f"{message.label!r} is not something to ask a server of retrieval",
                     code="message-unexpected",
                 )
-            return handlers[message.label](message)
+            return handlers[message.label](peer, message)
         except Exception:
             self.counters.refused += 1
             raise
@@ -242,15 +250,16 @@ class Serving:
             )
         return held[number]
 
-    def _statement(self, message: Message) -> Message:
+    def _statement(self, peer: str, message: Message) -> Message:
         held = self._table(message)
+        self._limit.pay(peer, 1)
         number = message.fields.get("v", max(held))
         version = held.get(number) if isinstance(number, int) else None
         if version is None:
             return Message("none", {"newest": max(held)})
         return Message("statement", {"newest": max(held)}, version.signed)
 
-    def _ask(self, message: Message) -> Message:
+    def _ask(self, peer: str, message: Message) -> Message:
         version = self._version(message)
         part = _one(version.statement.parts, message.fields.get("p", MAIN))
         name = message.fields.get("s")
@@ -275,7 +284,7 @@ class Serving:
                 f"{many} questions of {size} bytes are {many * size} bytes, not {len(message.body)}",
                 code="retrieval-length",
             )
-        self._pay(many)
+        self._limit.pay(peer, many)
         asked = bytes(message.body)
         questions = [asked[n * size : (n + 1) * size] for n in range(many)]
         answers = version.answer(scheme, part, turn, questions)
@@ -284,21 +293,7 @@ class Serving:
         body = answers[0] if many == 1 else b"".join(answers)
         return Message("answer", {"newest": newest, "root": version.statement.root}, body)
 
-    def _pay(self, many: int) -> None:
-        """Refuse more questions than the rate allows, whatever they ask."""
-        with self._lock:
-            now = time.monotonic()
-            self._tokens = min(self._burst, self._tokens + (now - self._filled) * self._rate)
-            self._filled = now
-            if many > self._tokens:
-                raise RefusedError(
-                    "the server answers no more questions at the moment",
-                    code="rate-limit",
-                    hint="wait a second and ask again",
-                )
-            self._tokens -= many
-
-    def _hint(self, message: Message) -> Message:
+    def _hint(self, peer: str, message: Message) -> Message:
         version = self._version(message)
         file, start = message.fields.get("f"), message.fields.get("o")
         known = isinstance(file, str) and file.endswith((".hint", ".changes"))
@@ -307,10 +302,11 @@ class Serving:
         size = version.statement.files[cast("str", file)][1]
         if not 0 <= start < size:
             raise InputError("the hint ends before that", code="unknown-hint")
+        self._limit.pay(peer, 1)
         held = version.table.map(cast("str", file))
         return Message("hint", {}, held[start : start + PIECE].tobytes())
 
-    def _metrics(self, message: Message) -> Message:
+    def _metrics(self, _peer: str, _message: Message) -> Message:
         """Return what was counted up to the last minute: anybody may ask, and nobody sees who looks up when."""
         with self._lock:
             now = time.monotonic()

@@ -112,13 +112,21 @@ class RetrievalTable(Published):
         return cls(made.folder, made.statement)
 
     def update(
-        self, changed: Any = None, *, deleted: Sequence[Any] = (), publisher: Publisher | str | Path
+        self,
+        changed: Any = None,
+        *,
+        deleted: Sequence[Any] = (),
+        publisher: Publisher | str | Path,
+        publishable: bool = False,
     ) -> RetrievalTable:
         """Publish the next version: changed and new rows, and keys that are gone.
 
-        Any: a frame or dataset with the columns of the table, and keys.
+        The changed rows are judged as `build` judges records: vouch with `publishable` for confidential
+        columns and those without a role. Any: a frame or dataset with the columns of the table, and keys.
         """
-        made = update(self, changed, deleted=deleted, publisher=_signer(publisher))
+        made = update(
+            self, changed, deleted=deleted, publisher=_signer(publisher), publishable=publishable
+        )
         return type(self)(made.folder, made.statement)
 
 

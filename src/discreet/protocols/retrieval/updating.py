@@ -12,7 +12,7 @@ from typing import Any
 from discreet.data.atomic import atomic_directory
 from discreet.data.dataset import Dataset, as_dataset
 from discreet.errors import InfeasibleError, InputError
-from discreet.protocols.retrieval.building import MAIN, require_limit
+from discreet.protocols.retrieval.building import MAIN, require_limit, require_publishable
 from discreet.protocols.retrieval.digests import Digests
 from discreet.protocols.retrieval.entries import encode_entry, key_of, kind_of, plain_rows
 from discreet.protocols.retrieval.hints import old_table
@@ -31,7 +31,12 @@ Changes = dict[str, tuple[Any, Any]]
 
 
 def update(
-    table: Published, changed: Any, *, deleted: Sequence[Any], publisher: Publisher
+    table: Published,
+    changed: Any,
+    *,
+    deleted: Sequence[Any],
+    publisher: Publisher,
+    publishable: bool,
 ) -> Published:
     """Publish the next version: see `RetrievalTable.update`."""
     state = table.statement
@@ -50,7 +55,7 @@ def update(
             code="unknown-version",
             hint="open the newest version and update that",
         )
-    rows = _rows(table, changed, deleted)
+    rows = _rows(table, changed, deleted, publishable=publishable)
     by_part: dict[str, Changes] = {MAIN: rows}
     for part in state.parts:
         if part.name != MAIN:
@@ -102,7 +107,7 @@ def _link(table: Published, file: str, target: Any) -> None:
         shutil.copyfile(table.folder / file, target)
 
 
-def _rows(table: Published, changed: Any, deleted: Sequence[Any]) -> Changes:
+def _rows(table: Published, changed: Any, deleted: Sequence[Any], *, publishable: bool) -> Changes:
     """Return the new value of every changed key; None for those that are gone."""
     names = [name for name, _ in table.statement.columns]
     kinds = [kind for _, kind in table.statement.columns]
@@ -110,6 +115,7 @@ def _rows(table: Published, changed: Any, deleted: Sequence[Any]) -> Changes:
     if changed is not None:
         dataset = changed if isinstance(changed, Dataset) else as_dataset(changed)
         dataset.relation.require(*names)
+        require_publishable(dataset, names, publishable=publishable)
         relation = dataset.engine.project(dataset.relation, names)
         for batch in dataset.engine.batches(relation):
             for name, kind in table.statement.columns:

@@ -79,6 +79,9 @@ class RetrievalTableService(Service):
         CERTIFICATES, help="folder with a certificate for each server", file="ledger"
     )
     rate: float = parameter(1000.0, help="questions per second that a server answers", above=0)
+    rate_each: float | None = parameter(
+        None, help="questions per second that one address may ask; half of `rate`", above=0
+    )
 
     @classmethod
     def examples(cls, **offered: Any) -> tuple[Self, ...]:
@@ -141,14 +144,19 @@ class RetrievalTableService(Service):
         if changed is not None:
             rows = source.open_like(changed, published)
             self.check(rows)
-        return table.update(rows, deleted=deleted, publisher=Path(folder) / self.publisher)
+        return table.update(
+            rows,
+            deleted=deleted,
+            publisher=Path(folder) / self.publisher,
+            publishable=self.publishable,
+        )
 
     def open(self, dataset: Dataset, folder: str | Path = ".") -> Serving:
         """Return what answers questions about the table, which is built if it was not."""
         place = self.place(folder, dataset.name)
         if not versions(place):
             self.build(dataset, folder, name=dataset.name)
-        return Serving({dataset.name: place}, rate=self.rate)
+        return Serving({dataset.name: place}, rate=self.rate, rate_each=self.rate_each)
 
     def place(self, folder: str | Path, name: str) -> Path:
         """Return where the versions of the table are."""
@@ -204,6 +212,7 @@ def serve_tables(
     serving = Serving(
         {name: table.place(folder, name) for name, table in mine.items()},
         rate=first.rate,
+        rate_each=first.rate_each,
     )
     started = Server(
         addresses.pop(),

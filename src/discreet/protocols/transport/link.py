@@ -30,11 +30,16 @@ class Link:
         Name of the other party; empty where it did not have to say.
     time_limit
         Seconds that one message may take to arrive or to leave.
+    host
+        Address of the other party, where it is known.
     """
 
-    def __init__(self, connection: ssl.SSLSocket, *, peer: str, time_limit: float) -> None:
+    def __init__(
+        self, connection: ssl.SSLSocket, *, peer: str, time_limit: float, host: str = ""
+    ) -> None:
         self._connection = connection
         self.peer = peer
+        self.host = host
         self.time_limit = time_limit
         self.sent = Channel()
         self.received = Channel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import socket
 import ssl
@@ -39,8 +40,9 @@ class Server:
     time_limit
         Seconds that one message may take.
     connections
-        How many may be open at once. One more takes the place of the one that has been silent longest:
-        of a party that is still to show who it is or, where anybody may connect, of any.
+        How many may be open at once. One more takes the place of the one that has been silent longest,
+        of the address that has most: of a party that is still to show who it is or, where anybody may
+        connect, of any.
     """
 
     def __init__(
@@ -61,8 +63,8 @@ class Server:
         self._time_limit = time_limit
         self._free = threading.BoundedSemaphore(connections)
         self._open: set[Link] = set()
-        #: Connections whose handshake is not done, and since when.
-        self._greeting: dict[ssl.SSLSocket, float] = {}
+        #: Connections whose handshake is not done: from where, and since when.
+        self._greeting: dict[ssl.SSLSocket, tuple[str, float]] = {}
         self._lock = threading.Lock()
         self._closed = False
         self.address = address
@@ -73,7 +75,7 @@ class Server:
     def _accept(self) -> None:
         while not self._closed:
             try:
-                plain, _ = self._socket.accept()
+                plain, (host, *_) = self._socket.accept()
             except OSError:
                 return  # closed
             if not self._free.acquire(blocking=False):
@@ -81,27 +83,32 @@ class Server:
                 if not self._free.acquire(timeout=_ROOM_LIMIT):
                     plain.close()
                     continue
-            threading.Thread(target=self._serve, args=(plain,), daemon=True).start()
+            threading.Thread(target=self._serve, args=(plain, host), daemon=True).start()
 
     def _make_room(self) -> None:
-        """End the connection that has been silent longest: strangers may not keep others out."""
+        """End the connection that has been silent longest: strangers may not keep others out.
+
+        It is one of whoever has most of them, so that many from one address do not end those of others.
+        """
         with self._lock:
-            silent: list[tuple[float, ssl.SSLSocket | Link]] = []
-            silent += [(since, one) for one, since in self._greeting.items()]
+            silent: list[tuple[str, float, ssl.SSLSocket | Link]] = []
+            silent += [(host, since, one) for one, (host, since) in self._greeting.items()]
             if self._names is None:
-                silent += [(one.silent_since, one) for one in self._open if one.silent_since]
+                silent += [(one.host, one.silent_since, one) for one in self._open]
+            held = collections.Counter(host for host, *_ in silent)
+            silent = [one for one in silent if one[1]]
             if not silent:
                 return
-            _, longest = min(silent, key=lambda one: one[0])
+            *_, longest = min(silent, key=lambda one: (-held[one[0]], one[1]))
         with contextlib.suppress(OSError):
             if isinstance(longest, Link):
                 longest.abort()
             else:
                 longest.shutdown(socket.SHUT_RDWR)
 
-    def _serve(self, plain: socket.socket) -> None:
+    def _serve(self, plain: socket.socket, host: str) -> None:
         try:
-            link = self._greet(plain)
+            link = self._greet(plain, host)
             if link is None:
                 return
             with self._lock:
@@ -123,7 +130,7 @@ class Server:
         finally:
             self._free.release()
 
-    def _greet(self, plain: socket.socket) -> Link | None:
+    def _greet(self, plain: socket.socket, host: str) -> Link | None:
         """Return the link to a party that is known; others get nothing, not even an answer."""
         try:
             plain.settimeout(_HANDSHAKE_LIMIT)
@@ -135,7 +142,7 @@ class Server:
             plain.close()
             return None
         with self._lock:
-            self._greeting[connection] = time.monotonic()
+            self._greeting[connection] = host, time.monotonic()
         try:
             connection.do_handshake()
         except (OSError, ValueError):
@@ -152,7 +159,7 @@ class Server:
                 connection.close()
                 return None
             peer = known
-        return Link(connection, peer=peer, time_limit=self._time_limit)
+        return Link(connection, peer=peer, time_limit=self._time_limit, host=host)
 
     def close(self) -> None:
         """Stop listening and end what is open."""
@@ -200,8 +207,9 @@ def answer_requests(
 ) -> Callable[[Link], None]:
     """Return a handler that answers requests of at most `limit` bytes, one after the other.
 
-    `answer` is called with the name of the party and its message. An error of our own becomes the
-    answer, and the next request is awaited, for up to `idle` seconds.
+    `answer` is called with the name of the party, or its address where nobody has to say a name, and
+    its message. An error of our own becomes the answer, and the next request is awaited, for up to
+    `idle` seconds.
     """
 
     def handle(link: Link) -> None:
@@ -213,7 +221,7 @@ def answer_requests(
                 return  # gone, or silent for too long
             link.silent_since = 0.0
             try:
-                reply = answer(link.peer, message)
+                reply = answer(link.peer or link.host, message)
             except DiscreetError as error:
                 reply = Message("error", error_fields(error))
             # Whoever does not read an answer waits, too: strangers may not hold their place that way.
