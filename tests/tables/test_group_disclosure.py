@@ -188,6 +188,20 @@ def test_no_more_than_all_people_have_a_value(statistic, values):
     assert not dc.audit_table(bounded, published=shown).safe
 
 
+@pytest.mark.parametrize("values", [(0, 1), (1, 2)])
+@pytest.mark.parametrize("having", [0, 1])
+def test_what_everybody_has_is_not_published(values, having):
+    """Of 1 and 2 the second value was not known where everybody has 2."""
+    data = shares([(group, 10, 10 * having) for group in "ABC"], *values)
+    if (values, having) == ((1, 2), 0):
+        values = (0, 1)  # of which everybody has 1
+    table = dc.tabulate(data, ["g"], "ill", "mean")
+    assert table.most.max() == 30 * values[1]
+    with pytest.raises(dc.InfeasibleError) as error:
+        table.protect([dc.MinimumFrequency(3)])
+    assert error.value.code == "sensitive-grand-total"
+
+
 def test_weighted_shares_are_judged_too():
     data = shares(TWO_FULL, w=[1.0, 2.5] * 65)
     table = dc.tabulate(data, ["g"], "ill", "mean", weight="w")

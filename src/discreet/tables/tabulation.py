@@ -527,12 +527,15 @@ def _with_range(table: Tabulation) -> Tabulation:
 
 
 def _two_values(data: Dataset, name: str) -> tuple[float, float] | None:
-    """Return the two values of a column, smaller first; None where it has more, or one of its own."""
+    """Return the two values of a column, smaller first; None where it has more, or one of its own.
+
+    Where all are 0, 1 or 2, the other value is the one that goes with it: 0 and 1, or 1 and 2.
+    """
     values = sql.select(sql.subquery(data.relation.query, "t"), [sql.alias(sql.column(name), "v")])
     found = data.engine.fetch(values.distinct().limit(5)).column(0).to_pylist()
     numbers = sorted({float(v) for v in found if v is not None and not math.isnan(v)})
-    if len(numbers) == 1 and numbers[0] in (0.0, 1.0):
-        return 0.0, 1.0
+    if len(numbers) == 1 and numbers[0] in (0.0, 1.0, 2.0):
+        return (1.0, 2.0) if numbers[0] == 2.0 else (0.0, 1.0)
     return (numbers[0], numbers[1]) if len(numbers) == 2 else None
 
 
