@@ -17,15 +17,16 @@ from discreet.registry import build
 
 
 @contextlib.contextmanager
-def here(frames, *, dealer=False, ledgers=None, **stated):
+def here(frames, *, dealer=False, ledgers=None, more=(), **stated):
     """Yield an analyst's joint whose parties run in threads; `files` are its parties' ledgers.
 
-    With `ledgers`, a folder, they go on with what lies there.
+    With `ledgers`, a folder, they go on with what lies there; `more` parties have a certificate.
     """
     owners = [f"owner{place + 1}" for place in range(len(frames))]
     nodes = [*owners, "node"][:3]
-    more = ["dealer"] if dealer else []
-    names = list(dict.fromkeys([*owners, *nodes, *more, "analyst"]))
+    dealers = ["dealer"] if dealer else []
+    running = list(dict.fromkeys([*owners, *nodes, *dealers]))
+    names = [*running, "analyst", *more]
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         for name in names:
             if ledgers is None or not Path(ledgers, f"{name}.key").exists():
@@ -42,8 +43,8 @@ def here(frames, *, dealer=False, ledgers=None, **stated):
             build(JointPolicy, {**basic, **stated}), folder=str(ledgers or folder)
         )
         joint = dc.Joint(policy)
-        joint.files = {name: Path(ledgers or folder) / f"{name}.db" for name in names[:-1]}
-        for name in names[:-1]:
+        joint.files = {name: Path(ledgers or folder) / f"{name}.db" for name in running}
+        for name in running:
             ledger = stack.enter_context(open_ledger(joint.files[name]))
             data = dict(zip(owners, frames, strict=True)).get(name)
             data = None if data is None else dc.read(data, name="stays")

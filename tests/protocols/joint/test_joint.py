@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 import discreet as dc
@@ -24,6 +25,7 @@ from discreet.app.cli import main as cli
 from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
 from discreet.ledger.opening import open_ledger
 from discreet.protocols.joint.demand import read_demand
+from discreet.protocols.joint.local import await_listening, launch
 from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
 from discreet.protocols.joint.verification import verify_ledgers
 from discreet.protocols.transport import Identity, Message
@@ -596,6 +598,39 @@ def test_summaries_are_the_same_in_every_engine(joint, request, other):
     both = [summarize_withheld(one, demand, joint.policy, 1, cells) for one in (there, here)]
     assert (both[0] == both[1]).all()
     assert both[0].sum() > 0
+
+
+def test_owners_beside_databases_of_their_own(postgres_database):
+    """One owner's records lie in PostgreSQL, another's in DuckDB, the third's in a file."""
+    import duckdb
+    import psycopg
+
+    with local() as joint:
+        parties = joint._closing
+        expected_table = joint.ask(SQL).frame
+        with duckdb.connect(str(parties.folder / "stays.db")) as made:
+            made.register("rows", OWNERS[0])
+            made.execute("CREATE TABLE stays AS SELECT * FROM rows")
+        with psycopg.connect(postgres_database, autocommit=True) as server:
+            server.execute("CREATE TABLE stays (icd text, ward text, cost float8, age int)")
+            with server.cursor().copy("COPY stays FROM STDIN") as copy:
+                for row in OWNERS[1].itertuples(index=False):
+                    copy.write_row(row)
+        sources = {"owner1": "duckdb:///stays.db#stays", "owner2": f"{postgres_database}#stays"}
+        for owner, source in sources.items():
+            file = parties.folder / f"{owner}.yaml"
+            stated = yaml.safe_load(file.read_text())
+            file.write_text(yaml.safe_dump({**stated, "data": {"source": source}}))
+            parties.processes[owner].terminate()
+            parties.processes[owner].wait()
+            words = ["joint", "owner", file.name, "--as", owner, "--ledger", f"{owner}.db"]
+            parties.processes[owner] = launch(
+                parties.folder, owner, [*words, "--allow", postgres_database]
+            )
+        await_listening(parties.folder, parties.processes)
+        # The ledgers remember the records, wherever they lie now: the same question is answered.
+        assert joint.ask(SQL).frame.equals(expected_table)
+        assert verify_ledgers(joint.ledgers).sessions == 2
 
 
 def test_a_total_does_not_tell_the_cells_withheld_in_it():

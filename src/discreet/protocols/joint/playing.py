@@ -40,7 +40,7 @@ from discreet.protocols.transport.mesh import Mesh, Waiting
 from discreet.protocols.transport.transcript import Transcript
 from discreet.randomness import Randomness
 
-__all__ = ["Player", "Prepared"]
+__all__ = ["Player", "Prepared", "used_before"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class Player:
         assert isinstance(key, ec.EllipticCurvePrivateKey)  # as `discreet key new` writes it
         self._key = key
 
-    def prepare(self, name: str) -> Prepared:
+    def prepare(self, name: str, session: str) -> Prepared:
         """Read this owner's columns and see that earlier runs allow the computation."""
         computation = self._policy.computations.get(name)
         if computation is None:
@@ -97,7 +97,7 @@ class Player:
             for column, content in self._contents(computation, records, persons)
         }
         prepared = Prepared(name, computation, records, persons, marks)
-        self._require_history(prepared)
+        self._require_history(prepared, session)
         return prepared
 
     def _read(
@@ -164,7 +164,7 @@ class Player:
             "may_leave": sorted(computation.owners) if protocol.survives else [],
         }
         with self._lock:
-            self._require_history(prepared)
+            self._require_history(prepared, session)
             charges = self._charges(computation)
             self._record(analyst, session, prepared, "computing", facts, charges)
         dealer = policy.dealer if protocol.needs_dealer else None
@@ -287,17 +287,19 @@ class Player:
         )
         self._ledger.record(draft, charges)
 
-    def _require_history(self, prepared: Prepared) -> None:
+    def _require_history(self, prepared: Prepared, session: str) -> None:
         """Refuse exact results that earlier ones of other records, or withheld cells, follow from."""
         protocol = prepared.computation.protocol
-        if getattr(protocol, "epsilon", 0):
-            return  # its loss is charged, whatever was computed before
         earlier: list[str] = []
         means = False
         for entry in self._ledger.entries():
             details = entry.details
             if entry.kind != "joint":
                 continue
+            if details["session"] == session:
+                raise used_before()
+            if getattr(protocol, "epsilon", 0):
+                continue  # its loss is charged, whatever was computed before
             table = details.get("stage") == "started" and protocol.split in (
                 "horizontal",
                 "arbitrary",
@@ -347,3 +349,12 @@ class Player:
                 hint="repeat the earlier computations; columns that differ in few records are not "
                 "both multiplied",
             ) from None
+
+
+def used_before() -> RefusedError:
+    """Refuse a session that a run is recorded under: ledgers could not tell the two apart."""
+    return RefusedError(
+        "a run of this session is recorded already",
+        code="session-repeated",
+        hint="begin a new session for each question",
+    )
