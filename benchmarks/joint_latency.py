@@ -25,14 +25,14 @@ from discreet.protocols.joint.local import await_listening, free_ports, launch
 from discreet.protocols.transport.client import address_of
 
 #: Run by every program that starts with it in its path: connections go to the relays.
-_REDIRECT = '''
+_REDIRECT = """
 import json, os, socket
 real, there = socket.create_connection, json.loads(os.environ["JOINT_RELAYS"])
 def redirected(address, *more, **options):
     host, port = address
     return real((host, there.get(str(port), port)), *more, **options)
 socket.create_connection = redirected
-'''
+"""
 
 
 async def _carry(reader, writer, delay: float) -> None:
@@ -93,13 +93,16 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=10_000)
     parser.add_argument("--milliseconds", type=float, default=20.0)
     given = parser.parse_args()
-    with dc.Joint.local(
-        [owner(given.cells, seed) for seed in range(3)],
-        name="joint",
-        keys={"high": range(given.cells // 100), "low": range(100)},
-        measures={"value": {"bound": 1e12}},
-        rules=RULES,
-    ) as joint, tempfile.TemporaryDirectory() as folder:
+    with (
+        dc.Joint.local(
+            [owner(given.cells, seed) for seed in range(3)],
+            name="joint",
+            keys={"high": range(given.cells // 100), "low": range(100)},
+            measures={"value": {"bound": 1e12}},
+            rules=RULES,
+        ) as joint,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         near, rounds = asked(joint)
         parties = joint._closing
         ports = [address_of(joint.policy.parties[name].address)[1] for name in parties.processes]
@@ -120,7 +123,7 @@ def main() -> None:
             parties.processes[name] = launch(parties.folder, name, words, more)
         await_listening(parties.folder, parties.processes)
         os.environ.update(more)
-        exec(_REDIRECT, {})  # noqa: S102 - the lines above, for the analyst in this process
+        exec(_REDIRECT, {})  # the analyst is in this process
         far, _ = asked(joint)
         relaying.terminate()
     print(

@@ -27,6 +27,7 @@ from discreet.protocols.joint.computation import Computation
 from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.methods._base import Outcome
+from discreet.protocols.joint.methods.horizontal_regression import HorizontalRegression
 from discreet.protocols.joint.methods.joint_regression import JointRegression
 from discreet.protocols.joint.methods.secure_sum import SecureSum
 from discreet.protocols.joint.offering import (
@@ -39,6 +40,8 @@ from discreet.protocols.joint.seat import Cast, Seat
 from discreet.protocols.transport.mesh import Mesh, Waiting
 from discreet.protocols.transport.transcript import Transcript
 from discreet.randomness import Randomness
+
+_TELL_MEANS = (JointRegression.name, HorizontalRegression.name)
 
 __all__ = ["Player", "Prepared", "used_before"]
 
@@ -316,7 +319,7 @@ class Player:
                 )
             if details.get("stage") == "computing" and details.get("linear"):
                 earlier += details["inputs"]
-                means |= details["protocol"] == JointRegression.name
+                means |= details["protocol"] in _TELL_MEANS
         if protocol.linear and prepared.records is not None:
             self._require_no_difference(prepared, earlier, means=means)
 
