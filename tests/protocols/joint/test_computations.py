@@ -678,6 +678,24 @@ def test_a_regression_on_the_census_split_by_records(data_folder):
         assert np.abs((found - central) * scale)[1:].max() < error
 
 
+def test_columns_that_hardly_vary_are_not_regressed_on_in_fixed_point():
+    # Rehearsed bounds are the largest values: here 2,000 and a million times a deviation.
+    rng = np.random.default_rng(9)
+    x = rng.normal(0, 1, (600, 1))
+    whole = np.hstack([x, 2 * x + rng.normal(0, 0.1, (600, 1))])
+    central = np.polyfit(whole[:, 0], whole[:, 1], 1)[0]
+    for away, fits in ((2_000.0, True), (1e6, False)):
+        moved = whole + np.array([away, 0])
+        parts = {"a": moved[:300], "b": moved[300:]}
+        if fits:
+            found = rehearse_protocol(dc.HorizontalRegression(open="gram"), parts).shown
+            assert found["coefficients"][1] == pytest.approx(central, abs=1e-5)
+            continue
+        with pytest.raises(InfeasibleError) as caught:
+            rehearse_protocol(dc.HorizontalRegression(), parts)
+        assert caught.value.code == "bounds-too-wide"
+
+
 def test_owners_with_the_same_columns_regress_over_tls():
     bank, office = people()
     records = bank.merge(office, on="person").drop(columns="person")

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import RefusedError
+from discreet.errors import InfeasibleError, RefusedError
 from discreet.protocols.arithmetic.fixed_point import require_room
 from discreet.protocols.arithmetic.shares import Shares
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
@@ -26,6 +26,8 @@ __all__ = ["HorizontalRegression"]
 Floats = npt.NDArray[np.float64]
 #: Binary digits of values and squares in units of their bounds, of which up to 2^24 are added.
 _DIGITS = 37
+#: Variances of smaller deviations, in units of the bound, would be off by more than 1 in 8,000.
+_LEAST_DEVIATION = 2.0**-12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,6 +96,12 @@ class HorizontalRegression(JointRegression):
         units = np.array(cast.bounds[cast.owners[0]])
         summary = np.stack([means, deviations]) * units
         require_determined(number, summary)
+        if (deviations < _LEAST_DEVIATION).any():
+            raise InfeasibleError(
+                "a column varies by less than 1/4,096 of its bound, too little to be told in fixed point",
+                code="bounds-too-wide",
+                hint="agree on a smaller bound, or take a constant that all know off the column",
+            )
         return number, summary
 
     def correlations(self, seat: Seat, rows: int, summary: Floats) -> Shares | None:
