@@ -112,6 +112,13 @@ def main() -> None:
         found = measure(f"regression of 7 columns, {opened}", protocol, split)
         error = np.abs(found.shown["coefficients"] - protocol.plain(split)["coefficients"]).max()
         print(f"  largest error {error:.2g}")
+    rows = np.hstack([z, target])
+    parts = {"a": rows[::3], "b": rows[1::3], "c": rows[2::3]}
+    for opened in ("gram", "coefficients"):
+        protocol = dc.HorizontalRegression(open=opened)
+        found = measure(f"regression of 7 columns, by records, {opened}", protocol, parts)
+        error = np.abs(found.shown["coefficients"] - protocol.plain(parts)["coefficients"]).max()
+        print(f"  largest error {error:.2g}")
 
 
 if __name__ == "__main__":

@@ -666,6 +666,65 @@ def test_a_regression_on_the_census_split_by_columns(data_folder, way, columns, 
     assert np.abs((found - central) * scale)[1:].max() < error
 
 
+def test_a_regression_on_the_census_split_by_records(data_folder):
+    census = pd.read_csv(data_folder / "casc" / "census.csv")
+    whole = census[["AFNLWGT", "EMCONTRB", "FEDTAX", "POTHVAL", "FICA"]].to_numpy(float)
+    parts = {f"o{n}": whole[n::3] for n in range(3)}
+    x = np.column_stack([np.ones(len(whole)), whole[:, :-1]])
+    central = np.linalg.lstsq(x, whole[:, -1], rcond=None)[0]
+    scale = x.std(axis=0) / whole[:, -1].std()
+    for way, error in (("gram", 1e-6), ("coefficients", 1e-3)):
+        found = rehearse_protocol(dc.HorizontalRegression(open=way), parts).shown["coefficients"]
+        assert np.abs((found - central) * scale)[1:].max() < error
+
+
+def test_columns_that_hardly_vary_are_not_regressed_on_in_fixed_point():
+    # Rehearsed bounds are the largest values: here 2,000 and a million times a deviation.
+    rng = np.random.default_rng(9)
+    x = rng.normal(0, 1, (600, 1))
+    whole = np.hstack([x, 2 * x + rng.normal(0, 0.1, (600, 1))])
+    central = np.polyfit(whole[:, 0], whole[:, 1], 1)[0]
+    for away, fits in ((2_000.0, True), (1e6, False)):
+        moved = whole + np.array([away, 0])
+        parts = {"a": moved[:300], "b": moved[300:]}
+        if fits:
+            found = rehearse_protocol(dc.HorizontalRegression(open="gram"), parts).shown
+            assert found["coefficients"][1] == pytest.approx(central, abs=1e-5)
+            continue
+        with pytest.raises(InfeasibleError) as caught:
+            rehearse_protocol(dc.HorizontalRegression(), parts)
+        assert caught.value.code == "bounds-too-wide"
+
+
+def test_owners_with_the_same_columns_regress_over_tls():
+    bank, office = people()
+    records = bank.merge(office, on="person").drop(columns="person")
+    frames = [records.iloc[:60], records.iloc[60:]]
+    names = ["debt", "income", "hours"]
+    offer = {
+        "columns": {"owner1": names, "owner2": names},
+        "bounds": {"debt": 40.0, "income": 40.0, "hours": 80.0},
+    }
+    agreed = {"fit": {"protocol": "horizontal-regression", **offer}}
+    with here(frames, computations=agreed) as joint:
+        found = joint.regress()
+        x = np.column_stack([np.ones(len(records)), records[["debt", "income"]]])
+        expected = np.linalg.lstsq(x, records.hours.to_numpy(), rcond=None)[0]
+        assert np.abs(found["coefficients"] - expected).max() < 1e-3
+        assert [line[1] for line in found.rows()[1]][:3] == ["constant", "debt", "income"]
+        checked = verify_ledgers(list(joint.files.values()))
+        assert checked.agrees, checked.findings
+    # Less its own part, an owner has the regression of the other: which must be one by itself.
+    few = [records, records.iloc[:29]]
+    rare = [records, records.iloc[:60].assign(debt=[1.0] + [0.0] * 59)]
+    for lists, code in ((few, "part-sensitive"), (rare, "high-leverage")):
+        with here(lists, computations=agreed) as joint:
+            with pytest.raises(RefusedError) as caught:
+                joint.regress()
+            assert caught.value.code == code
+            assert verify_ledgers(list(joint.files.values())).opened == ()
+
+
 def test_laplace_noise_is_added_in_full_by_every_owner():
     plan = dc.SecureSum(epsilon=0.5, law="laplace").noise(3, (100.0,))
     assert plan.deviations == (4.0, 40_000.0)  # half of epsilon for each of two numbers

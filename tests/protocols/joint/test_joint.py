@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 import discreet as dc
@@ -24,6 +25,7 @@ from discreet.app.cli import main as cli
 from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
 from discreet.ledger.opening import open_ledger
 from discreet.protocols.joint.demand import read_demand
+from discreet.protocols.joint.local import await_listening, launch
 from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
 from discreet.protocols.joint.verification import verify_ledgers
 from discreet.protocols.transport import Identity, Message
@@ -31,6 +33,7 @@ from discreet.protocols.transport.client import address_of
 from discreet.protocols.transport.frames import pack
 from tests.protocols.joint.here import here
 from tests.protocols.joint.plain import plain_flags
+from tests.protocols.joint.warm import warm
 
 RULES = (dc.MinimumFrequency(3), dc.PPercent(15))
 SQL = (
@@ -54,16 +57,16 @@ def hospital(seed, n=150):
 OWNERS = [hospital(seed) for seed in (1, 2, 3)]
 
 
+AGREED = {
+    "keys": {"icd": list("ABCDEFG"), "ward": ["x", "y"]},
+    "measures": {"cost": {"bound": 1e7, "decimals": 2}},
+    "conditions": {"age": "integer"},
+    "rules": [{"minimum-frequency": 3}, {"p-percent": 15}],
+}
+
+
 def local(data=OWNERS, **more):
-    options = {
-        "name": "stays",
-        "keys": {"icd": list("ABCDEFG"), "ward": ["x", "y"]},
-        "measures": {"cost": {"bound": 1e7, "decimals": 2}},
-        "conditions": {"age": "integer"},
-        "rules": RULES,
-        "time_limit": 20,
-    }
-    return dc.Joint.local(data, **options | more)
+    return dc.Joint.local(data, **{"name": "stays", "time_limit": 20, **AGREED, **more})
 
 
 @pytest.fixture(scope="module")
@@ -497,18 +500,16 @@ def test_5000_spoiled_frames_open_nothing_and_leave_the_party_at_work(who):
         assert joint.ask(sql).withheld == 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
-def test_killed_at_random_moments(seed):
-    """What was opened to anybody is in the ledger of every node that is left, and was before."""
-    rng = np.random.default_rng(seed)
-    with local(time_limit=4) as joint:
-        parties, ended = joint._closing, 0
+def _killed(seed, runs, folder):
+    """Kill an owner in so many runs, and see each time what was opened; return how many broke off."""
+    rng, ended = np.random.default_rng(seed), 0
+    with warm(folder, OWNERS, **AGREED, time_limit=4.0) as parties:
+        joint = parties.joint
         joint.ask(SQL)
         began = time.monotonic()
         joint.ask(SQL)
         took = time.monotonic() - began
-        for _ in range(10):
+        for _ in range(runs):
             victim = f"owner{rng.integers(1, 4)}"
             moment = threading.Timer(rng.uniform(0, took), parties.processes[victim].kill)
             moment.start()
@@ -518,11 +519,25 @@ def test_killed_at_random_moments(seed):
                 answered = None
                 ended += 1
             moment.join()
-            parties.processes[victim].wait()
-            time.sleep(0.2)
+            parties.processes[victim].join()
+            time.sleep(0.2)  # others note in their own time that it is gone
             _require_announced(parties.ledgers, answered)
-            parties.restart(victim)
-        assert ended  # some were killed in the middle
+            parties.start(victim)
+    return ended
+
+
+def test_what_is_opened_is_recorded_though_owners_are_killed(tmp_path):
+    assert _killed(100, 4, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_killed_at_random_moments(seed, tmp_path):
+    """What was opened to anybody is in the ledger of every node that is left, and was before.
+
+    A hundred runs, in each of which one owner is killed (kill −9).
+    """
+    assert _killed(seed, 10, tmp_path)  # some were killed in the middle
 
 
 def _require_announced(ledgers, answered):
@@ -596,6 +611,39 @@ def test_summaries_are_the_same_in_every_engine(joint, request, other):
     both = [summarize_withheld(one, demand, joint.policy, 1, cells) for one in (there, here)]
     assert (both[0] == both[1]).all()
     assert both[0].sum() > 0
+
+
+def test_owners_beside_databases_of_their_own(postgres_database):
+    """One owner's records lie in PostgreSQL, another's in DuckDB, the third's in a file."""
+    import duckdb
+    import psycopg
+
+    with local() as joint:
+        parties = joint._closing
+        expected_table = joint.ask(SQL).frame
+        with duckdb.connect(str(parties.folder / "stays.db")) as made:
+            made.register("rows", OWNERS[0])
+            made.execute("CREATE TABLE stays AS SELECT * FROM rows")
+        with psycopg.connect(postgres_database, autocommit=True) as server:
+            server.execute("CREATE TABLE stays (icd text, ward text, cost float8, age int)")
+            with server.cursor().copy("COPY stays FROM STDIN") as copy:
+                for row in OWNERS[1].itertuples(index=False):
+                    copy.write_row(row)
+        sources = {"owner1": "duckdb:///stays.db#stays", "owner2": f"{postgres_database}#stays"}
+        for owner, source in sources.items():
+            file = parties.folder / f"{owner}.yaml"
+            stated = yaml.safe_load(file.read_text())
+            file.write_text(yaml.safe_dump({**stated, "data": {"source": source}}))
+            parties.processes[owner].terminate()
+            parties.processes[owner].wait()
+            words = ["joint", "owner", file.name, "--as", owner, "--ledger", f"{owner}.db"]
+            parties.processes[owner] = launch(
+                parties.folder, owner, [*words, "--allow", postgres_database]
+            )
+        await_listening(parties.folder, parties.processes)
+        # The ledgers remember the records, wherever they lie now: the same question is answered.
+        assert joint.ask(SQL).frame.equals(expected_table)
+        assert verify_ledgers(joint.ledgers).sessions == 2
 
 
 def test_a_total_does_not_tell_the_cells_withheld_in_it():

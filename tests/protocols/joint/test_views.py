@@ -199,7 +199,8 @@ def test_the_same_view_tells_everything_where_masks_are_zero(name, monkeypatch):
 def test_every_protocol_that_hides_is_judged():
     tried = {type(protocol) for protocol, _, _ in PROTOCOLS.values()}
     hiding = {one for one in members("protocol").values() if one.hides}
-    assert hiding - tried == {dc.Alignment, dc.PaillierProduct}  # judged below
+    rest = {dc.Alignment, dc.HorizontalRegression, dc.PaillierProduct}
+    assert hiding - tried == rest  # judged below
 
 
 @pytest.mark.parametrize("naive", [pytest.param(False, marks=pytest.mark.slow), True])
@@ -249,6 +250,35 @@ def test_what_arrives_in_an_alignment_tells_nothing_of_the_persons(through):
     naive = bits_of(np.frombuffer(b"".join(one.ljust(12) for one in persons), np.uint8))
     assert judged([naive[mixed]], large[mixed])[0] > 6
     assert judged([bits_of(places)[mixed]], large[mixed])[0] > 6  # a list sent as it lies
+
+
+@pytest.mark.parametrize("naive", [False, True])
+def test_shares_of_6000_sums_of_products_tell_nothing(naive, monkeypatch):
+    # Of 21 columns an owner shares 441 sums of products: fourteen runs are a view of 6,000.
+    if naive:
+        monkeypatch.setattr(Randomness, "words", lambda self, size: np.zeros(size, np.uint64))
+    protocol, sums, arrived = dc.HorizontalRegression(open="gram"), [], {"a": [], "c": []}
+    for run in range(14):
+        rng = np.random.default_rng(run)
+        given = {one: rng.normal(0, 1, (220, 21)) for one in "abc"}
+        whole = np.concatenate(list(given.values()))
+        unit = (given["b"] - whole.mean(axis=0)) / whole.std(axis=0)
+        sums.append((unit.T @ unit).ravel())
+        views = rehearse_protocol(protocol, given, rng=Randomness.seeded(15 + run)).views
+        for party, listed in arrived.items():
+            bodies = [b for who, label, b in views[party] if (who, label) == ("b", "inputs")]
+            listed.append(np.frombuffer(bodies[-1], "<u8").reshape(2, -1))
+    secret = np.concatenate(sums)[:ROWS]
+    halves = np.split(secret, 2)
+    large = np.concatenate([half > np.median(half) for half in halves])
+    found = {
+        party: judged([bits_of(one[:ROWS]) for one in np.concatenate(listed, axis=1)], large)
+        for party, listed in arrived.items()
+    }
+    if naive:
+        assert max(whole for whole, _ in found.values()) > 6
+    else:
+        assert all(whole <= 3 and worst <= 1 for whole, worst in found.values()), found
 
 
 @pytest.mark.slow

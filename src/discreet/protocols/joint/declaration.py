@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 import operator
+import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -149,6 +150,9 @@ class JointPolicy(Record):
             if not codes or len(set(codes)) != len(codes) or TOTAL in codes:
                 raise _wrong("keys", f"the codes of {name!r} are none, or twice, or 'Total'",
                              "list every code once; 'Total' is the name of totals")  # fmt: skip
+            if any(unicodedata.normalize("NFC", code) != code for code in codes):
+                raise _wrong("keys", f"a code of {name!r} has letters and accents apart",
+                             "write codes in Unicode's composed form (NFC), as records are read")  # fmt: skip
         for name in self.hierarchies:
             if name not in self.keys:
                 raise _wrong("hierarchies", f"{name!r} is no key", "name keys only")
@@ -183,6 +187,11 @@ class JointPolicy(Record):
                     parts = abs(form.total) + sum(map(abs, form.largest)) + abs(form.requested)
                     require_room(counted + parts * owners * whole, what=f"the rule {rule.name}")
                 require_room(counted, what=f"the rule {rule.name}")
+        # Whatever the rules look at: a sum beyond what shares hold would be opened as another.
+        for name, measure in self.measures.items():
+            require_room(
+                owners * (math.ceil(measure.bound * measure.scale) + 1), what=f"sums of {name}"
+            )
 
     @functools.cached_property
     def level_bound(self) -> LevelBound:

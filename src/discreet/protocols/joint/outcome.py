@@ -49,7 +49,7 @@ class JointResult(Report):
     def _place(self, name: str, shape: tuple[int, ...], place: tuple[int, ...]) -> tuple[str]:
         columns = self.columns
         explained = columns[:-1]
-        if self.protocol == "joint-regression" and name in ("coefficients", "errors"):
+        if self.protocol.endswith("regression") and name in ("coefficients", "errors"):
             named = ("constant", *explained) if name == "coefficients" else explained
             return (named[place[0]],)
         if len(shape) == 1 and shape[0] == len(columns) and name == "sum":

@@ -7,7 +7,6 @@ import hashlib
 import hmac
 import json
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,9 @@ from discreet.protocols.joint.computing import TableRun
 from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand, read_demand
+from discreet.protocols.joint.drawer import Drawer
 from discreet.protocols.joint.offering import require_computations
-from discreet.protocols.joint.playing import Player, Prepared
+from discreet.protocols.joint.playing import Player, Prepared, used_before
 from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
 from discreet.protocols.transport.frames import Message
 from discreet.protocols.transport.link import Link
@@ -36,7 +36,6 @@ from discreet.randomness import Randomness
 __all__ = ["Owner", "Party"]
 
 _STATEMENT_LIMIT = 1 << 16
-_MOST_PREPARED = 16
 
 
 class Party:
@@ -91,8 +90,10 @@ class Party:
             waiting=self._waiting,
             lock=self._lock,
         )
-        self._ready: dict[str, tuple[float, str, Prepared]] = {}
-        self._prepared: dict[str, tuple[float, str, Demand, npt.NDArray[np.int64] | None]] = {}
+        self._ready: Drawer[Prepared] = Drawer(policy.time_limit)
+        self._prepared: Drawer[tuple[Demand, npt.NDArray[np.int64] | None]] = Drawer(
+            policy.time_limit
+        )
         address = policy.parties[name].address
         assert address is not None  # the policy requires it of owners and nodes
         self._server = Server(
@@ -137,25 +138,15 @@ class Party:
         if self._data is not None and self._is_owner:
             inputs = self._summarized(demand)
         with self._lock:
-            now = time.monotonic()
-            fresh = {
-                one: kept
-                for one, kept in self._prepared.items()
-                if now - kept[0] < self._policy.time_limit
-            }
-            if len(fresh) >= _MOST_PREPARED or session in fresh:
-                raise RefusedError("too many questions at once", code="busy", hint="ask later")
-            self._require_history(demand, inputs)
-            self._prepared = {**fresh, session: (now, analyst, demand, inputs)}
+            self._require_history(session, demand, inputs)
+            self._prepared.keep(session, analyst, (demand, inputs))
         return Message("prepared", {"digest": demand.digest})
 
     def _run(self, analyst: str, session: str, message: Message) -> Message:
         del message
         with self._lock:
-            _, asked, demand, inputs = self._prepared.pop(session, (0.0, "", None, None))
-            if demand is None or asked != analyst:
-                raise RefusedError("nothing was prepared in this session", code="not-prepared")
-            self._require_history(demand, inputs)
+            demand, inputs = self._prepared.take(session, analyst)
+            self._require_history(session, demand, inputs)
             facts = {
                 "keys": list(demand.keys),
                 "condition": demand.condition,
@@ -206,25 +197,15 @@ class Party:
 
     def _prepare_computation(self, analyst: str, session: str, message: Message) -> Message:
         """Read one's columns for an agreed computation."""
-        prepared = self._player.prepare(str(message.fields.get("computation", "")))
+        prepared = self._player.prepare(str(message.fields.get("computation", "")), session)
         with self._lock:
-            now = time.monotonic()
-            fresh = {
-                one: kept
-                for one, kept in self._ready.items()
-                if now - kept[0] < self._policy.time_limit
-            }
-            if len(fresh) >= _MOST_PREPARED or session in fresh:
-                raise RefusedError("too many questions at once", code="busy", hint="ask later")
-            self._ready = {**fresh, session: (now, analyst, prepared)}
+            self._ready.keep(session, analyst, prepared)
         return Message("prepared")
 
     def _run_computation(self, analyst: str, session: str, message: Message) -> Message:
         """Take part, and state what goes to the one who asked."""
         with self._lock:
-            _, asked, prepared = self._ready.pop(session, (0.0, "", None))
-        if prepared is None or asked != analyst:
-            raise RefusedError("nothing was prepared in this session", code="not-prepared")
+            prepared = self._ready.take(session, analyst)
         present = message.fields.get("present")
         if not isinstance(present, list):
             raise RefusedError("nobody is said to be present", code="message-malformed")
@@ -280,7 +261,9 @@ class Party:
             for name, row in zip(names, inputs, strict=True)
         }
 
-    def _require_history(self, demand: Demand, inputs: npt.NDArray[np.int64] | None) -> None:
+    def _require_history(
+        self, session: str, demand: Demand, inputs: npt.NDArray[np.int64] | None
+    ) -> None:
         """Refuse what would disclose a difference to an earlier table of the same records."""
         marks = self._marks(demand, inputs)
         for entry in self._ledger.entries():
@@ -288,6 +271,8 @@ class Party:
             # Whatever name the relation had: the memory belongs to the records behind this ledger.
             if entry.kind != "joint":
                 continue
+            if details["session"] == session:
+                raise used_before()
             if details.get("stage") == "computing":
                 if details["split"] in ("horizontal", "arbitrary") and not details["noise"]:
                     raise _told_before()  # a sum over all tells the one cell that is withheld

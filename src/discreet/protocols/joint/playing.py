@@ -27,6 +27,7 @@ from discreet.protocols.joint.computation import Computation
 from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.methods._base import Outcome
+from discreet.protocols.joint.methods.horizontal_regression import HorizontalRegression
 from discreet.protocols.joint.methods.joint_regression import JointRegression
 from discreet.protocols.joint.methods.secure_sum import SecureSum
 from discreet.protocols.joint.offering import (
@@ -40,7 +41,9 @@ from discreet.protocols.transport.mesh import Mesh, Waiting
 from discreet.protocols.transport.transcript import Transcript
 from discreet.randomness import Randomness
 
-__all__ = ["Player", "Prepared"]
+_TELL_MEANS = (JointRegression.name, HorizontalRegression.name)
+
+__all__ = ["Player", "Prepared", "used_before"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -78,7 +81,7 @@ class Player:
         assert isinstance(key, ec.EllipticCurvePrivateKey)  # as `discreet key new` writes it
         self._key = key
 
-    def prepare(self, name: str) -> Prepared:
+    def prepare(self, name: str, session: str) -> Prepared:
         """Read this owner's columns and see that earlier runs allow the computation."""
         computation = self._policy.computations.get(name)
         if computation is None:
@@ -97,7 +100,7 @@ class Player:
             for column, content in self._contents(computation, records, persons)
         }
         prepared = Prepared(name, computation, records, persons, marks)
-        self._require_history(prepared)
+        self._require_history(prepared, session)
         return prepared
 
     def _read(
@@ -164,7 +167,7 @@ class Player:
             "may_leave": sorted(computation.owners) if protocol.survives else [],
         }
         with self._lock:
-            self._require_history(prepared)
+            self._require_history(prepared, session)
             charges = self._charges(computation)
             self._record(analyst, session, prepared, "computing", facts, charges)
         dealer = policy.dealer if protocol.needs_dealer else None
@@ -287,17 +290,19 @@ class Player:
         )
         self._ledger.record(draft, charges)
 
-    def _require_history(self, prepared: Prepared) -> None:
+    def _require_history(self, prepared: Prepared, session: str) -> None:
         """Refuse exact results that earlier ones of other records, or withheld cells, follow from."""
         protocol = prepared.computation.protocol
-        if getattr(protocol, "epsilon", 0):
-            return  # its loss is charged, whatever was computed before
         earlier: list[str] = []
         means = False
         for entry in self._ledger.entries():
             details = entry.details
             if entry.kind != "joint":
                 continue
+            if details["session"] == session:
+                raise used_before()
+            if getattr(protocol, "epsilon", 0):
+                continue  # its loss is charged, whatever was computed before
             table = details.get("stage") == "started" and protocol.split in (
                 "horizontal",
                 "arbitrary",
@@ -314,7 +319,7 @@ class Player:
                 )
             if details.get("stage") == "computing" and details.get("linear"):
                 earlier += details["inputs"]
-                means |= details["protocol"] == JointRegression.name
+                means |= details["protocol"] in _TELL_MEANS
         if protocol.linear and prepared.records is not None:
             self._require_no_difference(prepared, earlier, means=means)
 
@@ -347,3 +352,12 @@ class Player:
                 hint="repeat the earlier computations; columns that differ in few records are not "
                 "both multiplied",
             ) from None
+
+
+def used_before() -> RefusedError:
+    """Refuse a session that a run is recorded under: ledgers could not tell the two apart."""
+    return RefusedError(
+        "a run of this session is recorded already",
+        code="session-repeated",
+        hint="begin a new session for each question",
+    )

@@ -46,26 +46,15 @@ def require_offer(data: Dataset, policy: JointPolicy) -> None:
                 column=key,
                 hint="recode it to text, and declare its codes",
             )
-        found = data.frequencies([key]).column(key).to_pylist()
-        unknown = [code for code in found if code is None or str(code) not in codes]
-        if unknown:
+        found, known = data.frequencies([key]).column(key).to_pylist(), frozenset(codes)
+        if any(code is None or str(code) not in known for code in found):
             raise InputError(
                 f"column {key!r} holds a value that is not among its declared codes",
                 code="undeclared-code",
                 column=key,
                 hint="declare all codes in the policy of every party",
             )
-    for name, measure in policy.measures.items():
-        missing, least, added = _extent(data, name)
-        # Written so that NaN fits nowhere.
-        if missing or not (least >= 0 and added <= measure.bound):
-            raise InputError(
-                f"column {name!r} has a value that is missing or negative, or its sum exceeds the "
-                "declared bound",
-                code="beyond-bound",
-                column=name,
-                hint="clean the column, or declare a larger bound in the policy of every party",
-            )
+    _require_amounts(data, policy, list(policy.measures))
     require_parts_declared(data, list(policy.measures))
     if policy.together is not None:
         _require_unrelated(data, policy.together)
@@ -73,6 +62,21 @@ def require_offer(data: Dataset, policy: JointPolicy) -> None:
         # A summary that fails does so now; and the first question waits for no import.
         key, measures = next(iter(policy.keys)), tuple(policy.measures)
         summarize(data, Demand("", "", (key,), measures, measures, None, ()), policy)
+
+
+def _require_amounts(data: Dataset, policy: JointPolicy, names: Sequence[str]) -> None:
+    """See that no value is missing or negative, and that sums stay within their bounds."""
+    for name in names:
+        missing, least, added = _extent(data, name)
+        # Written so that NaN fits nowhere.
+        if missing or not (least >= 0 and added <= policy.measures[name].bound):
+            raise InputError(
+                f"column {name!r} has a value that is missing or negative, or its sum exceeds the "
+                "declared bound",
+                code="beyond-bound",
+                column=name,
+                hint="clean the column, or declare a larger bound in the policy of every party",
+            )
 
 
 def require_parts_declared(data: Dataset, names: Sequence[str]) -> None:
@@ -171,7 +175,11 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def summarize(data: Dataset, demand: Demand, policy: JointPolicy) -> npt.NDArray[np.int64]:
-    """Return what an owner states of each cell: one row for each of `Demand.rows`."""
+    """Return what an owner states of each cell: one row for each of `Demand.rows`.
+
+    Records may have changed since the owner started: rules hold for amounts that it has looked at.
+    """
+    _require_amounts(data, policy, demand.judged)
     return _summary(_selected(data, demand), demand, policy, demand.keys)
 
 
@@ -231,7 +239,14 @@ def _summary(
 
     def put(cells: pa.Table, measure: str | None, fields: Mapping[str, str]) -> None:
         keys = [cells.column(key).to_pylist() for key in by]
-        index = [places[cell] for cell in zip(*keys, strict=True)] if keys else [0]
+        try:
+            index = [places[cell] for cell in zip(*keys, strict=True)] if keys else [0]
+        except KeyError:
+            raise InputError(
+                "a key has a code that was not declared when the owner started",
+                code="undeclared-code",
+                hint="declare all codes in the policy of every party",
+            ) from None
         for row, (what, name) in enumerate(rows):
             if what not in fields or name not in ("", measure):
                 continue

@@ -72,7 +72,13 @@ def verify_ledgers(places: Sequence[str | Path]) -> JointVerification:
                     details = entry.details
                     run = sessions.setdefault(str(details["session"]), {})
                     party = run.setdefault(str(details["party"]), {})
-                    party[str(details["stage"])] = details
+                    stage = str(details["stage"])
+                    if stage in party and not stage.startswith("opening "):
+                        name = str(details["party"])
+                        findings.append(
+                            f"{details['session']!s:.8}: {name} recorded two runs as one"
+                        )
+                    party[stage] = details
     messages = complete = 0
     opened: list[str] = []
     unfinished: list[str] = []

@@ -24,10 +24,11 @@ _LAST = None
 class Waiting:
     """Links that arrived for a session and wait for it to take them up.
 
-    A link that nobody takes up within the time limit is closed.
+    A link that nobody takes up within the time limit is closed. So is the oldest of a party that has
+    more than `limit` waiting: one party's links that are of no use keep nobody out.
     """
 
-    def __init__(self, *, limit: int = 256) -> None:
+    def __init__(self, *, limit: int = 16) -> None:
         self._links: dict[tuple[str, str], Link] = {}
         self._taken: dict[int, threading.Event] = {}
         self._changed = threading.Condition()
@@ -37,15 +38,18 @@ class Waiting:
         """Keep a link until the session is done with it; called in the link's own thread."""
         done = threading.Event()
         with self._changed:
-            if len(self._links) >= self._limit or (session, link.peer) in self._links:
+            if (session, link.peer) in self._links:
                 raise RefusedError("the session has this link already", code="session-taken")
+            same = [one for one in self._links if one[1] == link.peer]
+            for oldest in same[: max(len(same) - self._limit + 1, 0)]:
+                self._taken.pop(id(self._links.pop(oldest))).set()
             self._links[session, link.peer] = link
             self._taken[id(link)] = done
             self._changed.notify_all()
         if not done.wait(time_limit):
             with self._changed:
-                if self._links.pop((session, link.peer), None) is not None:
-                    self._taken.pop(id(link), None)
+                if self._taken.pop(id(link), None) is not None:
+                    del self._links[session, link.peer]
                     return
             done.wait()
 

@@ -17,13 +17,15 @@ from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
 from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
 from discreet.protocols.joint.methods._leverage import require_no_single_record
 from discreet.protocols.joint.methods.matrix_product import product_in_parts
+from discreet.protocols.joint.seat import Cast
 from discreet.registry import parameter
 
-__all__ = ["JointRegression"]
+__all__ = ["PER_COLUMN", "JointRegression", "require_determined"]
 
 Floats = npt.NDArray[np.float64]
 _MOST_COLUMNS = 20
-_PER_COLUMN = 10
+#: A regression needs so many records for each of its columns.
+PER_COLUMN = 10
 #: Binary digits of standardised columns divided by √n: sums of their products stay within ±1. What is
 #: cut to fewer digits afterwards must be small: a cut is wrong with a chance of its size / 2^63.
 _FINE = {"gram": 29, "coefficients": 18}
@@ -80,30 +82,31 @@ class JointRegression(Protocol):
 
     def play(self, seat: Seat) -> Outcome:
         """Return the regression, at the nodes."""
-        cast = seat.cast
         if seat.records is not None:
             self.admit(seat.records)
-        widths = [len(cast.bounds[owner]) for owner in cast.owners]
-        size = sum(widths)
+        size = self.width(seat.cast)
         if size < 2 or size > _MOST_COLUMNS + 1:
             raise InputError(
                 f"a regression of {size} columns is not computed together",
                 code="joint-regression",
                 hint=f"offer 2 to {_MOST_COLUMNS + 1} columns",
             )
-        rows, summary = self._summaries(seat)
-        mine = self._standardised(seat)
-        gram = self._correlations(seat, mine, rows, widths)
+        rows, summary = self.summaries(seat, size)
+        gram = self.correlations(seat, rows, summary)
         if not seat.is_node:
             return Outcome()
         assert gram is not None
         if self.open == "gram":
-            opened = seat.open(gram, f"all correlations of {size} columns") / 4.0**self._fine
+            opened = seat.open(gram, f"all correlations of {size} columns") / 4.0**self.fine
             return Outcome({**fitted(opened, summary, rows), "correlations": opened})
         found = self._solved(seat, gram, size)
         return Outcome(unstandardised(*found, summary, rows))
 
-    def _summaries(self, seat: Seat) -> tuple[int, Floats]:
+    def width(self, cast: Cast) -> int:
+        """Return the number of columns, the explained one among them."""
+        return sum(map(len, cast.bounds.values()))
+
+    def summaries(self, seat: Seat, size: int) -> tuple[int, Floats]:
         """Tell everybody the number of records, the means and the standard deviations."""
         cast = seat.cast
         if seat.is_owner:
@@ -124,7 +127,6 @@ class JointRegression(Protocol):
                 values = np.frombuffer(said, dtype="<f8")
             rows.add(float(values[0]))
             found.append(values[1:].reshape(2, width))
-        size = sum(len(cast.bounds[owner]) for owner in cast.owners)
         number = int(rows.pop())
         if rows:
             raise RefusedError(
@@ -133,13 +135,7 @@ class JointRegression(Protocol):
                 hint="align the records of the owners first",
             )
         summary = np.concatenate(found, axis=1)
-        if number < _PER_COLUMN * size or not (summary[1] > 0).all():
-            raise RefusedError(
-                f"a regression of {size} columns needs {_PER_COLUMN * size} records, and columns "
-                "that are not constant",
-                code="too-few-records",
-                hint="offer fewer columns",
-            )
+        require_determined(number, summary)
         meaning = "number of records, means and deviations of columns"
         seat.wire.transcript.open(meaning, summary.tobytes(), cells=int(summary.size))
         if not seat.is_owner:
@@ -147,7 +143,8 @@ class JointRegression(Protocol):
         return number, summary
 
     @property
-    def _fine(self) -> int:
+    def fine(self) -> int:
+        """Binary digits of standardised columns."""
         return _FINE[self.open]
 
     def _standardised(self, seat: Seat) -> npt.NDArray[np.int64] | None:
@@ -156,15 +153,13 @@ class JointRegression(Protocol):
         assert seat.records is not None
         centred = seat.records - seat.records.mean(axis=0)
         unit = centred / np.linalg.norm(centred, axis=0)
-        return np.asarray(np.rint(unit * 2.0**self._fine).astype(np.int64))
+        return np.asarray(np.rint(unit * 2.0**self.fine).astype(np.int64))
 
-    @staticmethod
-    def _correlations(
-        seat: Seat, mine: npt.NDArray[np.int64] | None, rows: int, widths: list[int]
-    ) -> Shares | None:
+    def correlations(self, seat: Seat, rows: int, summary: Floats) -> Shares | None:
         """Return a node's part of the matrix of correlations, in whole numbers."""
-        cast, starts = seat.cast, np.concatenate([[0], np.cumsum(widths)])
-        size = int(starts[-1])
+        cast, mine = seat.cast, self._standardised(seat)
+        starts = np.cumsum([0, *(len(cast.bounds[owner]) for owner in cast.owners)])
+        size = summary.shape[1]
         block = np.zeros((size, size), dtype=np.uint64)
         for a, b in itertools.combinations(range(len(cast.owners)), 2):
             pair = cast.owners[a], cast.owners[b]
@@ -234,6 +229,18 @@ class JointRegression(Protocol):
             ("analyst", what, "what these say"),
             assumes=(FOLLOW, NO_TWO_NODES, "the dealer puts its masks together with nobody"),
         )  # fmt: skip
+
+
+def require_determined(rows: int, summary: Floats) -> None:
+    """Refuse too few records, and columns that are constant."""
+    size = summary.shape[1]
+    if rows < PER_COLUMN * size or not (summary[1] > 0).all():
+        raise RefusedError(
+            f"a regression of {size} columns needs {PER_COLUMN * size} records, and columns "
+            "that are not constant",
+            code="too-few-records",
+            hint="offer fewer columns",
+        )
 
 
 def fitted(correlations: Floats, summary: Floats, rows: int) -> dict[str, Floats]:
