@@ -556,7 +556,7 @@ def test_hostile_policies_touch_nothing_and_end_in_our_errors(folder):
 
 
 def test_mutated_policies_touch_nothing_else_and_end_in_our_errors(folder):
-    judge(watched(folder, 0, 200), 200)
+    judge(watched(folder, 0, 100), 100)
 
 
 @pytest.mark.slow

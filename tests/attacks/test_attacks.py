@@ -83,6 +83,8 @@ BESIDE = {
     "permuted": dc.PermutedBounds(dc.permute(related(), sensitive="salary", k=3, e=20_000)),
 }
 SOMEBODY = Victim("people", "salary", "c = 5", "c < 30 AND contract = 'office'", "c % 2 = 0")
+#: Columns that victims, conditions and guards name.
+NAMED = ("c", "contract", "salary", "paid", "positive")
 TELLING = {
     "sum": (dc.Dependence(total="total", others=("bonus",)), SOMEBODY),
     "multiple": (dc.Dependence(total="monthly", factor=1 / 12), SOMEBODY),
@@ -95,7 +97,12 @@ TELLING = {
 @pytest.mark.parametrize("attack", TELLING)
 @pytest.mark.parametrize("name", BESIDE)
 def test_columns_that_tell_of_each_other_tell_nothing_under_any_guard(name, attack):
-    data, (member, victim) = related(), TELLING[attack]
+    member, victim = TELLING[attack]
+    data = related()
+    if isinstance(BESIDE[name], dc.Restriction | dc.Camouflage):
+        # They look for what tells of what, which takes long where columns are many.
+        told = {getattr(member, "total", None), *getattr(member, "others", ()), *NAMED}
+        data = data.select([column for column in data.columns if column in told])
     truth = float(data.arrow().column(victim.column)[5].as_py())
     # Of a tax nearly proportional to the salary, the salary follows nearly.
     tolerance = 0.05 if attack == "nearly" else 0.01
