@@ -71,6 +71,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """Let the last collection close what the tests left open."""
+    gc.unfreeze()
+
+
 def _labels(item: pytest.Item) -> list[str]:
     """Return the groups an item belongs to: its servers first, then what its marks say."""
     servers = [name for name in ("postgres", "spark") if item.get_closest_marker(name)]
