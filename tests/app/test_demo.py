@@ -1,12 +1,15 @@
 """The whole demonstration: the first command a newcomer runs, chapter by chapter."""
 
+import pytest
 from typer.testing import CliRunner
 
 from discreet.app.cli.main import build
 
 
-def test_every_chapter_runs_to_its_end(tmp_path):
-    for _ in range(2):  # again into the same folder, as people do
+# Twice is into the same folder, as people do.
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_every_chapter_runs_to_its_end(times, tmp_path):
+    for _ in range(times):
         ran = CliRunner().invoke(build(), ["demo", "-o", str(tmp_path / "demo"), "--rows", "500"])
         assert ran.exit_code == 0, ran.output
     assert not list((tmp_path / "demo").rglob("*.key"))

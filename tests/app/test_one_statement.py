@@ -59,6 +59,9 @@ def declared_with(kind, item, one):
     several = get_origin(item.type) is tuple
     for given in (*OTHERWISE.get(kind, ()), PLAIN.get(kind, {})):
         yield {"kind": kind, **given, item.name: [one] if several else one}
+    # What does not suffice alone is tried beside those of the plain declaration.
+    if several and PLAIN.get(kind, {}).get(item.name):
+        yield {"kind": kind, **PLAIN[kind], item.name: [one, *PLAIN[kind][item.name]]}
 
 
 @pytest.fixture
@@ -69,12 +72,13 @@ def folder(tmp_path, monkeypatch):
     drawn = opendp.mod.Measurement.__call__
 
     def steady(measurement, values):
-        found = drawn(measurement, values)
-        return (
-            [value + 1 for value in values]
-            if isinstance(found, list)
-            else values.index(min(values))
-        )
+        if not isinstance(drawn(measurement, values), list):
+            return values.index(min(values))
+        if not isinstance(values[0], float):
+            return [value + 1 for value in values]
+        # As wide as what is drawn: a search for noise that suffices must find some.
+        scale = 1 / measurement.map(1.0)
+        return [value + (place * 7 % 11 - 5) * scale for place, value in enumerate(values)]
 
     monkeypatch.setattr(opendp.mod.Measurement, "__call__", steady)
     for picture in ("bars", "scatter", "paired_bars", "heat_map", "curve"):

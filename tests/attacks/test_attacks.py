@@ -51,7 +51,7 @@ def test_attack_fails_under_every_guard(attack, guard):
         assert report.upper - report.lower >= 0.3 * TRUTH
 
 
-def related():
+def related(**changed):
     """Persons whose columns tell of each other, and a test that was negative for a whole group."""
     rng = np.random.default_rng(2)
     salary, bonus = rng.integers(10, 400, 120) * 1000, rng.integers(0, 90, 120) * 100
@@ -63,7 +63,7 @@ def related():
             "tax": np.round(0.3 * salary + rng.normal(0, 50, 120)),
             "paid": np.where(office, salary, salary + rng.integers(1, 90, 120) * 100),
             "positive": np.where(np.arange(120) < 40, 0, rng.integers(0, 2, 120)),
-        }
+        } | changed
     )  # fmt: skip
     roles = dict.fromkeys(table.column_names[2:], "confidential") | {
         "c": "quasi",
@@ -83,6 +83,8 @@ BESIDE = {
     "permuted": dc.PermutedBounds(dc.permute(related(), sensitive="salary", k=3, e=20_000)),
 }
 SOMEBODY = Victim("people", "salary", "c = 5", "c < 30 AND contract = 'office'", "c % 2 = 0")
+#: Columns that victims, conditions and guards name.
+NAMED = ("c", "contract", "salary", "paid", "positive")
 TELLING = {
     "sum": (dc.Dependence(total="total", others=("bonus",)), SOMEBODY),
     "multiple": (dc.Dependence(total="monthly", factor=1 / 12), SOMEBODY),
@@ -95,11 +97,20 @@ TELLING = {
 @pytest.mark.parametrize("attack", TELLING)
 @pytest.mark.parametrize("name", BESIDE)
 def test_columns_that_tell_of_each_other_tell_nothing_under_any_guard(name, attack):
-    data, (member, victim) = related(), TELLING[attack]
+    member, victim = TELLING[attack]
+    data = related()
+    if isinstance(BESIDE[name], dc.Restriction | dc.Camouflage):
+        # They look for what tells of what, which takes long where columns are many.
+        told = {getattr(member, "total", None), *getattr(member, "others", ()), *NAMED}
+        data = data.select([column for column in data.columns if column in told])
     truth = float(data.arrow().column(victim.column)[5].as_py())
     # Of a tax nearly proportional to the salary, the salary follows nearly.
     tolerance = 0.05 if attack == "nearly" else 0.01
     assert member.run(RawDatabase(data), victim, truth, tolerance=tolerance).succeeded
+    if attack == "all alike" and BESIDE[name].answers == "noisy":
+        # A noisy mean is cut off at its end whoever is in the group, also where one differs.
+        positive = data.arrow().column("positive").to_pylist()
+        data, truth = related(positive=[*positive[:5], 1, *positive[6:]]), 1.0
     for _ in range(3):  # noise hits the truth now and then
         with dc.Gateway(data, guard=BESIDE[name]) as gate:
             report = member.run(gate, victim, truth, tolerance=tolerance)

@@ -10,14 +10,25 @@ import pytest
 from discreet.registry import class_file, families, members
 from tests.laws import broken, guard, judge, laws, parameters
 
+#: One worker judges a family, so that what its members compile is compiled once; methods of
+#: anonymization and masking share their kernels.
+SHARED = {"anonymization": "masking"}
+
+
+def together(family: str) -> pytest.MarkDecorator:
+    return pytest.mark.xdist_group(f"laws-{SHARED.get(family, family)}")
+
+
 MEMBERS = [
-    pytest.param(member, law, id=f"{family}:{member.name}:{law.__name__}")
+    pytest.param(member, law, id=f"{family}:{member.name}:{law.__name__}", marks=together(family))
     for family in families()
     for member in members(family).values()
     for law in laws(family)
 ]
 BROKEN = [
-    pytest.param(member, law, id=f"{family}:{member.__name__}:{law.__name__}")
+    pytest.param(
+        member, law, id=f"{family}:{member.__name__}:{law.__name__}", marks=together(family)
+    )
     for family in families()
     for member, law in broken(family).items()
 ]

@@ -87,9 +87,9 @@ def judged(seeds: range, *, remember: bool, attacker: str = "outsider") -> tuple
 
 @pytest.mark.parametrize("attacker", ["outsider", "contributors"])
 def test_no_database_is_left_alone(attacker: str) -> None:
-    wrong, counted = judged(range(12), remember=True, attacker=attacker)
+    wrong, counted = judged(range(6), remember=True, attacker=attacker)
     assert not wrong
-    assert counted >= 10
+    assert counted >= 5
 
 
 def test_without_memory_at_least_a_tenth_leak() -> None:
@@ -99,7 +99,7 @@ def test_without_memory_at_least_a_tenth_leak() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attacker", ["outsider", "contributors"])
-@pytest.mark.parametrize("start", range(12, 2012, 50))
+@pytest.mark.parametrize("start", range(6, 2006, 50))
 def test_no_database_is_left_alone_in_many_universes(start: int, attacker: str) -> None:
     wrong, counted = judged(range(start, start + 50), remember=True, attacker=attacker)
     assert not wrong
@@ -112,13 +112,13 @@ def test_alternatives_show_no_more_than_is_so(
 ) -> None:
     # As if the universes were too large for the exact way.
     monkeypatch.setattr("discreet.audit.joint._MANY", 1)
-    wrong, counted = judged(range(100, 108), remember=True, attacker=attacker)
+    wrong, counted = judged(range(100, 104), remember=True, attacker=attacker)
     assert not wrong
-    assert counted >= 6
+    assert counted >= 3
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(108, 508, 50))
+@pytest.mark.parametrize("start", range(104, 504, 50))
 def test_alternatives_show_no_more_than_is_so_in_many_universes(
     start: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

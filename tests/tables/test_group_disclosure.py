@@ -63,6 +63,21 @@ def test_codes_that_a_group_lacks_are_those_it_lacks():
     assert (left.upper[lacking] >= 1).all()
 
 
+def test_sums_need_protection_by_as_many_people_of_average_size_as_lack():
+    # Nine of ten ill people have flu: one other is one too few for n = 2.
+    frame = pd.DataFrame({"d": ["flu"] * 9 + ["gout"], "cost": [10.0] * 9 + [40.0]})
+    read = dc.read(frame, roles={"d": "confidential", "cost": "other"})
+    found = dc.GroupDisclosure(2).judge(dc.tabulate(read, ["d"], "cost"))
+    assert found.sensitive.tolist() == [False, True, False]
+    # The total is the margin: 130 by ten people, so that one who lacks counts 13.
+    assert found.lower.tolist() == [0, 13, 0]
+    counted = dc.GroupDisclosure(2).judge(dc.tabulate(read, ["d"]))
+    assert counted.lower.tolist() == [0, 1, 0]
+    # Where everybody's cost is zero a person counts one.
+    free = dc.read(frame.assign(cost=0.0), roles={"d": "confidential", "cost": "other"})
+    assert dc.GroupDisclosure(3).judge(dc.tabulate(free, ["d"], "cost")).lower.tolist() == [0, 2, 0]
+
+
 @pytest.mark.parametrize("statistic", ["mean", "sum"])
 def test_shares_are_judged_like_counts(statistic):
     table = dc.tabulate(data(ill="confidential"), ["age", "sex"], "ill", statistic)

@@ -12,6 +12,9 @@ from discreet.audit.certificates._belief import believed
 from discreet.audit.certificates.corners import corners
 from discreet.tables.suppression.task import Task
 
+# One worker compiles what these call.
+pytestmark = pytest.mark.xdist_group("corner kernels")
+
 SHAPES = (
     {"a": (2,)},
     {"a": (5,)},

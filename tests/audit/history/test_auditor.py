@@ -14,6 +14,9 @@ from discreet.audit.history.low_weight import _can_cover, has_low_weight_codewor
 from discreet.audit.history.sketches import BUCKETS, sketch
 from discreet.audit.history.state import RANK, SMALL
 
+# One worker compiles what these call.
+pytestmark = pytest.mark.xdist_group("history kernels")
+
 
 def play(n, k, questions):
     """Ask questions of an auditor and of the reference; return how many were answered."""

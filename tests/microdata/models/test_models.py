@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.microdata.classes import Cells, Classes, Domain
+from discreet.microdata.models.l_diversity import _at_most
 
 # The patients of Li, Li and Venkatasubramanian (2007), table 3: salaries and diseases.
 PATIENTS = pd.DataFrame(
@@ -282,6 +283,22 @@ def test_nothing_goes_where_every_class_is_close_enough():
         assert model.most(np.array([[6.0, 0.0]]), PAIR).tolist() == [6.0]
     near = dc.TCloseness("x", 0.25, distance="ordered").most(np.array([[6.0, 2.0]]), PAIR)
     assert near[0] == pytest.approx(8.0)
+
+
+def test_equal_distance_keeps_as_many_as_its_shares_allow():
+    found = dc.TCloseness("x", 0.1, distance="equal").most(np.array([[8.0, 2.0], [5.0, 5.0]]), PAIR)
+    # Of eight a and two b three a can stay: 3 of 5 are a tenth above one half.
+    assert found == pytest.approx([5.0, 10.0], abs=1e-6)
+
+
+def test_a_person_with_the_same_value_many_times_shows_one_value():
+    # Three people hold six records of one value: nobody's value is in doubt.
+    assert _at_most(np.array([[6.0, 0.0]]), np.array([3])) == pytest.approx([1.0])
+    # Two of three people hold a, one of them twice over: at most the entropy of 2 to 1.
+    share = np.array([2 / 3, 1 / 3])
+    expected = math.exp(-(share * np.log(share)).sum())
+    assert _at_most(np.array([[2.0, 1.0]]), np.array([3])) == pytest.approx([expected])
+    assert _at_most(np.array([[2.0, 1.0, 1.0]]), np.array([4])) == pytest.approx([2 * math.sqrt(2)])
 
 
 def test_defaults_are_those_of_the_manual():

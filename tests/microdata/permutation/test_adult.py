@@ -103,7 +103,7 @@ def test_sharing_values_makes_min_sum_no_worse(people):
     assert shared == pytest.approx(PUBLISHED[5, 0]["min-sum (share=False)"], rel=0.1)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
 def test_local_beats_weighted_on_ranges_of_every_quasi_identifier(people, seed):
     names = ("age", "education-num", "hours-per-week")
     rows = people.arrow([*names, "capital-loss"])

@@ -71,7 +71,9 @@ def random_case(rng):
     return labels, values, weights, [rng.random() < 0.6 for _ in range(n)]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 6))]
+)
 def test_bounds_equal_the_enumeration_of_all_worlds(duckdb_engine, seed):
     rng = random.Random(seed)
     for _ in range(8):
@@ -217,9 +219,9 @@ def test_bounds_hold_the_truth_on_random_queries(duckdb_engine, kind):
     labels = np.argsort(np.argsort(values + np.random.default_rng(1).normal(0, 50, 400))) // 9
     safe = released(duckdb_engine, quasi, values, labels)
     compared = answers_hold_the_truth(
-        duckdb_engine, safe, quasi, values, random_statements(rng, 40), ("auto",)
+        duckdb_engine, safe, quasi, values, random_statements(rng, 20), ("auto",)
     )
-    assert compared > 500
+    assert compared > 150
 
 
 def many_selections(engine, kind, seed, size=3000, keys=1000):
@@ -259,7 +261,7 @@ def many_selections(engine, kind, seed, size=3000, keys=1000):
 
 @pytest.mark.parametrize("kind", ["integer", "float", "cents"])
 def test_bounds_hold_the_truth_on_thousands_of_random_selections(duckdb_engine, kind):
-    assert sum(many_selections(duckdb_engine, kind, seed) for seed in range(5)) > 3000
+    assert sum(many_selections(duckdb_engine, kind, seed) for seed in range(2)) > 1200
 
 
 @pytest.mark.slow
