@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-__all__ = ["Progress", "silent", "tell", "told"]
+__all__ = [
+    "OutOfTimeError", "Progress", "limited", "require_time", "seconds_left", "silent", "tell", "told",
+]  # fmt: skip
 
 
 class Progress(Protocol):
@@ -49,3 +52,39 @@ def tell(text: str) -> None:
     listener = _listener.get()
     if listener is not None:
         listener(text)
+
+
+class OutOfTimeError(Exception):
+    """Work took longer than whoever started it allows; who set the limit says what follows."""
+
+
+_deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
+
+
+@contextlib.contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Allow so many CPU seconds of this process for what is done inside.
+
+    >>> with limited(0.0):
+    ...     require_time()
+    Traceback (most recent call last):
+    discreet.progress.OutOfTimeError
+    """
+    token = _deadline.set(time.process_time() + seconds)
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def seconds_left() -> float | None:
+    """Return how many CPU seconds are left; None where there is no limit."""
+    deadline = _deadline.get()
+    return None if deadline is None else deadline - time.process_time()
+
+
+def require_time() -> None:
+    """End work whose time is over."""
+    left = seconds_left()
+    if left is not None and left <= 0:
+        raise OutOfTimeError

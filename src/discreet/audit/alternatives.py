@@ -8,11 +8,19 @@ show stays open: then the exact way decides.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.sparse import csgraph
 
-__all__ = ["BALANCE", "STILL", "alternatives", "bound", "told_parts", "told_rows", "unmoved"]
+from discreet.progress import require_time
+
+__all__ = [
+    "BALANCE", "STILL", "alternatives", "bound", "bound_besides", "moving_together", "told_parts",
+    "told_rows", "unmoved",
+]  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -90,6 +98,7 @@ def alternatives(told: sparse.csr_matrix, scale: Floats, wishes: Floats) -> Floa
     move = wishes.astype(np.float64).copy()
     taken = 0
     while taken < _STEPS:
+        require_time()
         # The residual is taken anew from the moves: what the steps carry along drifts from it.
         left = across @ move
         if not np.isfinite(left).all():
@@ -110,6 +119,7 @@ def _steps(
     goal = (BALANCE / 2) ** 2
     taken = 0
     while taken < most and (size > goal).any():
+        require_time()
         taken += 1
         change = rows @ step
         spread = np.einsum("ij,ij->j", change, change)
@@ -132,6 +142,57 @@ def bound(moves: Floats, *, pairs: bool) -> Bools:
     still: Bools = np.abs(moves).max(axis=1, initial=0.0) < STILL
     if not pairs or len(moves) < 2:
         return still
+    found, first, second = _together(moves, still)
+    found[first] = True
+    found[second] = True
+    return found
+
+
+def bound_besides(moves: Floats, known: Collection[frozenset[int]]) -> Bools:
+    """Return which atoms never move, or always with others, but for groups that are known as such.
+
+    >>> moves = np.array([[1.0, 2.0, 0.5], [2.0, 4.0, 1.0], [3.0, 4.0, 5.0]])
+    >>> bound_besides(moves, {frozenset({0, 1})}).tolist()
+    [False, False, False]
+    >>> bound_besides(moves, {frozenset({0, 2})}).tolist()
+    [True, True, False]
+    """
+    still: Bools = np.abs(moves).max(axis=1, initial=0.0) < STILL
+    if len(moves) < 2:
+        return still
+    found, first, second = _together(moves, still)
+    for group in _groups(first, second, len(moves)):
+        if frozenset(group.tolist()) not in known:
+            found[group] = True
+    return found
+
+
+def moving_together(moves: Floats) -> list[Ints]:
+    """Return groups of rows that move in proportion.
+
+    >>> moves = np.array([[1.0, 2.0, 0.5], [3.0, 4.0, 5.0], [2.0, 4.0, 1.0]])
+    >>> [group.tolist() for group in moving_together(moves)]
+    [[0, 2]]
+    """
+    still: Bools = np.abs(moves).max(axis=1, initial=0.0) < STILL
+    if len(moves) < 2:
+        return []
+    unclear, first, second = _together(moves, still)
+    return [one for one in _groups(first, second, len(moves)) if not unclear[one].any()]
+
+
+def _groups(first: Ints, second: Ints, size: int) -> list[Ints]:
+    """Return the groups that pairs make."""
+    links = sparse.coo_matrix((np.ones(len(first)), (first, second)), (size, size))
+    _, label = csgraph.connected_components(links, directed=False)
+    inside = np.unique(np.concatenate([first, second]))
+    inside = inside[np.argsort(label[inside], kind="stable")]
+    ends = np.flatnonzero(np.diff(label[inside])) + 1
+    return [one for one in np.split(inside, ends) if len(one)]
+
+
+def _together(moves: Floats, still: Bools) -> tuple[Bools, Ints, Ints]:
+    """Return the atoms of which nothing can be said, and pairs that move in proportion."""
     length = np.linalg.norm(moves, axis=1)
     way = moves / np.where(still, 1.0, length)[:, None]
     # Opposite ways are one: all are turned to the same side of a plane, in which none lies.
@@ -140,12 +201,13 @@ def bound(moves: Floats, *, pairs: bool) -> Bools:
     way *= np.where(side < 0, -1.0, 1.0)[:, None]
     order = np.argsort(np.abs(side), kind="stable")
     way = way[order]
+    first, second = [], []
     # Others that happen to lie between the two of a pair are few.
     for gap in (1, 2, 3):
-        near = (np.abs(way[gap:] - way[:-gap]) <= _TIED).all(axis=1)
-        found[order[gap:][near]] = True
-        found[order[:-gap][near]] = True
-    return found
+        near = np.flatnonzero((np.abs(way[gap:] - way[:-gap]) <= _TIED).all(axis=1))
+        first.append(order[near])
+        second.append(order[near + gap])
+    return found, np.concatenate(first).astype(np.int64), np.concatenate(second).astype(np.int64)
 
 
 def unmoved(

@@ -22,6 +22,7 @@ from scipy.sparse import csgraph
 from scipy.sparse.linalg import splu
 
 from discreet.audit.alternatives import BALANCE, STILL
+from discreet.progress import require_time
 
 __all__ = ["Blocks", "Layout", "Split"]
 
@@ -183,6 +184,7 @@ class Blocks:
         found, room, work = [], 0, 0.0
         own = scale[layout.order]
         for number in range(len(layout.starts) - 1):
+            require_time()
             start, end = layout.starts[number], layout.starts[number + 1]
             codes = layout.codes[start:end]
             rows, known = numbered(codes, told, place)
@@ -214,6 +216,7 @@ class Blocks:
         found = wishes.copy()
         most = np.maximum(np.abs(wishes).max(axis=0, initial=0.0), 1.0)
         for _ in range(_REFINEMENTS):
+            require_time()
             moves = self._within @ found
             if drawn is not None:
                 moves = moves + drawn

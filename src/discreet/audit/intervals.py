@@ -8,6 +8,7 @@ protection level to its value plus the upper one. Of counts only tables of whole
 
 from __future__ import annotations
 
+import contextvars
 import dataclasses
 import os
 from collections.abc import Iterable
@@ -237,8 +238,11 @@ def _by_component(
 
     if len(groups) > 1 and size > 4000:
         # Each component has cells of its own, so that threads write to different places.
+        # They work within the limit of time that holds here.
+        contexts = [contextvars.copy_context() for _ in groups]
         with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-            for group, _ in zip(groups, pool.map(run, groups), strict=True):
+            every = pool.map(lambda one, group: one.run(run, group), contexts, groups)
+            for group, _ in zip(groups, every, strict=True):
                 done += len(group)
                 progress("auditing", done, size)
     else:

@@ -15,7 +15,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from discreet.audit.alternatives import STILL, alternatives, bound, told_parts, told_rows
+from discreet.audit.alternatives import (
+    STILL,
+    alternatives,
+    bound,
+    bound_besides,
+    moving_together,
+    told_parts,
+    told_rows,
+)
 from discreet.audit.answers import answered_facts, answered_measures
 from discreet.audit.atoms import SCALE, atoms_of, incidence, weights_of
 from discreet.audit.blocks import Blocks, Layout, Split
@@ -26,6 +34,7 @@ from discreet.data.facts import LinearFacts
 from discreet.data.roster import Roster, locate_marks
 from discreet.data.table import Table
 from discreet.errors import InfeasibleError
+from discreet.progress import require_time
 
 __all__ = ["JointSets", "Remembers", "cell_pairs", "cells_over", "require_space"]
 
@@ -311,7 +320,7 @@ class JointSets:
         # Of two atoms that are together fewer than k, each is so with the smallest there is.
         light = np.flatnonzero(self._weights + least < k * SCALE)
         if pairs:
-            found[light] |= bound(moves[light], pairs=True)
+            found[light] |= self._tied(moves, light)
         stays = np.abs(hidden @ moves).max(axis=1, initial=0.0) < STILL
         found[hidden[stays].indices] = True
         if not self._near and self._has_near:
@@ -322,6 +331,43 @@ class JointSets:
             open_ = np.intersect1d(open_, before[1])
         self._exposed = wanted.copy(), open_
         return open_
+
+    def _tied(self, moves: Floats, light: Ints) -> Bools:
+        """Return which of some atoms move with another as no earlier release tells by itself."""
+        plain = bound(moves[light], pairs=True)
+        if not plain.any():
+            return plain
+        place = np.full(self.size, -1, dtype=np.int64)
+        place[light] = np.arange(len(light))
+        groups = (place[group] for group in self._told_groups)
+        return bound_besides(moves[light], {frozenset(one.tolist()) for one in groups})
+
+    @functools.cached_property
+    def _told_groups(self) -> list[Ints]:
+        """Atoms of which one earlier release tells sums: that is a matter of its own rules."""
+        rng = np.random.default_rng(len(self._told))
+        first = np.zeros(self.size, dtype=np.int64)
+        first[self.atoms[::-1]] = np.arange(self._size)[::-1]
+        found: list[Ints] = []
+        for told in self._told:
+            own = told.parts[first]
+            order = np.argsort(own, kind="stable")
+            many = np.bincount(own[own >= 0], minlength=told.size)
+            start = np.searchsorted(own[order], np.arange(told.size))
+            split = told.split(told.shown)
+            double = np.flatnonzero(split.single & (many == 2))
+            found += [order[start[one] : start[one] + 2] for one in double.tolist()]
+            # Parts that are not told, and how they move if this release alone is kept.
+            parts = np.unique(split.across.indices)
+            rows = sparse.csr_matrix(split.across[:, parts])
+            wishes = rng.standard_normal((len(parts), _DRAWS))
+            moves = alternatives(rows, np.sqrt(many[parts]), wishes)
+            if moves is not None:
+                single = np.flatnonzero(many[parts] == 1)
+                found += [
+                    order[start[parts[single[one]]]] for one in moving_together(moves[single])
+                ]
+        return found
 
     def within(self, chosen: Bools) -> Ints:
         """Return the atoms in chosen cells of the new release that are not made of others."""
@@ -355,6 +401,7 @@ class JointSets:
         auditor = Auditor(np.append(self._weights, 4 * k * SCALE), k * SCALE)
         for told in self._told:
             for inside in _sets(told, told.shown, self.atoms):
+                require_time()
                 auditor.learn(inside)
         hidden = [
             (told.name, inside)
@@ -373,6 +420,7 @@ class JointSets:
         own = dict(zip(cells.tolist(), _sets(self._new, wanted, self.atoms), strict=True))
         order = sorted(own, key=lambda cell: -int(self._weights[own[cell]].sum()))
         for cell in order:
+            require_time()
             if not len(own[cell]):
                 continue  # an empty cell tells of nobody
             decision = auditor.decide(own[cell])

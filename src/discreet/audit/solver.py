@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from discreet.errors import EngineError
+from discreet.progress import OutOfTimeError, require_time, seconds_left
 
 __all__ = ["LinearProgram", "Solution", "solve_integer"]
 
@@ -103,8 +104,14 @@ class LinearProgram:
         if strategy != self._strategy:
             self._highs.setOptionValue("simplex_strategy", strategy)
             self._strategy = strategy
+        left = seconds_left()
+        if left is not None:
+            require_time()
+            self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
         self._highs.run()
         status = self._highs.getModelStatus()
+        if left is not None and status == highspy.HighsModelStatus.kTimeLimit:
+            raise OutOfTimeError
         if status == highspy.HighsModelStatus.kUnknown:
             # A basis gone numerically bad: start over from none.
             self._highs.clearSolver()
@@ -191,6 +198,10 @@ def solve_integer(
     ([2.0, 0.0], 2.0)
     """
     highs = _quiet()
+    left = seconds_left()
+    if left is not None:
+        require_time()
+        time_limit = left if time_limit is None else min(left, time_limit)
     if time_limit is not None:
         highs.setOptionValue("time_limit", float(max(time_limit, 0.01)))
     if nodes is not None:

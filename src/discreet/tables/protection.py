@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
@@ -47,6 +48,7 @@ def protect(
     ledger: str | Path | Ledger | None = ...,
     snapshot: str | None = ...,
     like: str | int | None = ...,
+    patience: float = ...,
     charged: int | None = ...,
     progress: Progress = ...,
 ) -> TableRelease: ...
@@ -63,6 +65,7 @@ def protect(
     ledger: str | Path | Ledger | None = ...,
     snapshot: str | None = ...,
     like: str | int | None = ...,
+    patience: float = ...,
     charged: int | None = ...,
     progress: Progress = ...,
 ) -> LinkedRelease: ...
@@ -78,6 +81,7 @@ def protect(
     ledger: str | Path | Ledger | None = None,
     snapshot: str | None = None,
     like: str | int | None = None,
+    patience: float = 10.0,
     charged: int | None = None,
     progress: Progress = silent,
 ) -> TableRelease | LinkedRelease:
@@ -107,6 +111,9 @@ def protect(
         The name of this state of the records, for the ledger; a new one when they have changed.
     like
         An earlier release whose pattern is preferred, by its number or the name of its snapshot.
+    patience
+        How many times the time of protecting it alone the judgement with earlier releases may take,
+        in CPU seconds and at least a minute. What is not decided by then is refused.
     charged
         The ledger's entry of the charge, where it was made before the records were counted.
 
@@ -137,7 +144,9 @@ def protect(
         from discreet.tables.remembering import dataset_of
 
         with Memory(ledger, dataset_of(tables), snapshot=snapshot) as memory:
-            return _remembered(table, rules, method, rng, memory, like, charged, unsafe, progress)
+            return _remembered(
+                table, rules, method, rng, memory, like, charged, unsafe, patience, progress
+            )
     if like is not None:
         raise InputError(
             "like= names an earlier release of a ledger, and no ledger is given",
@@ -199,35 +208,39 @@ def _remembered(
     like: str | int | None,
     charged: int | None,
     unsafe: bool,
+    patience: float,
     progress: Progress,
 ) -> TableRelease | LinkedRelease:
     """Charge, protect, and judge together with what a ledger remembers."""
     from discreet.ledger.recording import standing_in
-    from discreet.tables.remembering import preferring, protect_together, titled
+    from discreet.tables.remembering import patient, preferring, protect_together, titled
 
     tables = [table] if isinstance(table, Table) else list(table)
     events = method.acting.events(tables[0])
     if events and charged is None:
         what = titled(tables, method)
         charged = charge(memory.ledger, memory.dataset.name, events, what=what)
+    started = time.process_time()
     if not isinstance(table, Table):
         made = _protected(table, rules, method, rng, unsafe, progress)
         linked = _with_records(made, tables)
         assert isinstance(linked, LinkedRelease)
-        if _is_searched(method) and (memory.earlier or memory.answers):
-            linked = _linked_together(linked, tables, rules, method, rng, memory, progress)
-        linked.judge(memory)
+        with patient(patience, time.process_time() - started):
+            if _is_searched(method) and (memory.earlier or memory.answers):
+                linked = _linked_together(linked, tables, rules, method, rng, memory, progress)
+            linked.judge(memory)
         return dataclasses.replace(linked, standing=standing_in(memory, charged))
     if like is not None:
         table = preferring(table, like, memory)
     release = _protected(table, rules, method, rng, unsafe, progress)
     assert isinstance(release, TableRelease)
-    if method.acting.risk == "intervals" and release.protected.lower is None:
-        found = protect_together(release, memory, rng=rng, progress=progress)
-        if found is not None:
-            release = _part(release, found)
-    else:
-        release.judge(memory)
+    with patient(patience, time.process_time() - started):
+        if method.acting.risk == "intervals" and release.protected.lower is None:
+            found = protect_together(release, memory, rng=rng, progress=progress)
+            if found is not None:
+                release = _part(release, found)
+        else:
+            release.judge(memory)
     return release.kept_as(data=memory.dataset, standing=standing_in(memory, charged))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from discreet.data.facts import LinearFacts
 from discreet.data.table import Status, Table
 from discreet.errors import InfeasibleError, InputError, RefusedError
 from discreet.ledger.memory import Memory
-from discreet.progress import Progress
+from discreet.progress import OutOfTimeError, Progress, limited
 from discreet.randomness import Randomness
 from discreet.tables.memory import JointJudgement, facts_of, state_facts
 from discreet.tables.methods import Protected, TableMethod
@@ -22,7 +23,7 @@ from discreet.tables.methods.suppression import Suppression
 from discreet.tables.protected_table import ProtectedTable
 
 __all__ = [
-    "Together", "dataset_of", "preferring", "protect_together", "require_safe_together", "titled",
+    "Together", "dataset_of", "patient", "preferring", "protect_together", "require_safe_together", "titled",
 ]  # fmt: skip
 
 Bools = npt.NDArray[np.bool_]
@@ -31,6 +32,8 @@ Bools = npt.NDArray[np.bool_]
 _ROUNDS = 5
 #: The same where each round is quick.
 _QUICK_ROUNDS = 12
+#: CPU seconds that a judgement with earlier releases may take in any case.
+_LEAST_SECONDS = 60.0
 #: Linear programs look at no more atoms than this where alternatives did not show enough.
 _MOST = 30_000
 
@@ -41,6 +44,30 @@ class Together:
 
     protected: Protected
     own: int
+
+
+@contextlib.contextmanager
+def patient(patience: float, alone: float) -> Iterator[None]:
+    """Refuse what is not decided in so many times the CPU seconds of protecting a table alone.
+
+    >>> with patient(10.0, 0.5):
+    ...     print("decided")
+    decided
+    """
+    seconds = max(patience * alone, _LEAST_SECONDS if patience >= 1 else 0.0)
+    try:
+        with limited(seconds):
+            yield
+    except OutOfTimeError:
+        raise InfeasibleError(
+            f"whether the table is safe together with earlier releases was not decided within "
+            f"{seconds:,.0f} CPU seconds, so it is not released",
+            code="not-decided",
+            hint=f"allow more than patience={patience:g} times the time of the table alone, tabulate "
+            "by fewer or coarser attributes, or release with differential privacy",
+            seconds=seconds,
+            patience=patience,
+        ) from None
 
 
 def require_safe_together(release: ProtectedTable, memory: Memory) -> None:

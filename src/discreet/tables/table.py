@@ -52,6 +52,7 @@ class Table(cells.Table):
         ledger: str | Path | Ledger | None = ...,
         snapshot: str | None = ...,
         like: str | int | None = ...,
+        patience: float = ...,
         progress: Progress = ...,
     ) -> TableRelease | LargeRelease: ...
 
@@ -66,6 +67,7 @@ class Table(cells.Table):
         ledger: str | Path | Ledger | None = ...,
         snapshot: str | None = ...,
         like: str | int | None = ...,
+        patience: float = ...,
         progress: Progress = ...,
     ) -> TableRelease: ...
 
@@ -79,6 +81,7 @@ class Table(cells.Table):
         ledger: str | Path | Ledger | None = None,
         snapshot: str | None = None,
         like: str | int | None = None,
+        patience: float = 10.0,
         progress: Progress = silent,
     ) -> TableRelease | LargeRelease:
         """Mark the sensitive cells, protect them and return the release: see `discreet.protect`.
@@ -91,7 +94,7 @@ class Table(cells.Table):
             )
         return protect(
             self, rules, method, rng=rng, unsafe=unsafe, ledger=ledger, snapshot=snapshot, like=like,
-            progress=progress,
+            patience=patience, progress=progress,
         )  # fmt: skip
 
 

@@ -73,6 +73,12 @@ class TableJob(TablesJob, ReleaseJob):
         None,
         help="earlier release whose pattern is preferred: its number in the ledger, or its snapshot",
     )
+    patience: float = parameter(
+        10.0,
+        help="how many times the table's own time judging it with earlier releases may take, and at "
+        "least a minute; then it is refused",
+        above=0,
+    )
     explain: bool = parameter(False, help="show the attack each sensitive cell would enable")
     unsafe: bool = parameter(
         False, help="write the release although it is not safe; its pages then say so"
@@ -158,7 +164,7 @@ class TableJob(TablesJob, ReleaseJob):
         target: Table | Sequence[Table] = tables[0] if len(tables) == 1 else tables
         return protect(
             target, self.rules, method, rng=rng, unsafe=self.unsafe, like=self.like,
-            charged=charged, progress=progress, **self.memory,
+            patience=self.patience, charged=charged, progress=progress, **self.memory,
         )  # fmt: skip
 
     def _charged(self, data: Tables) -> int | None:
