@@ -168,6 +168,7 @@ def typed(declared: dict[str, Any], folder: Path) -> list[str]:
     for option in ("domains", "bounds"):
         for column, values in DATA[option].items():
             words += [f"--{option}", f"{column}={_listed(values)}"]
+    words += [word for column in DATA["vouch"] for word in ("--vouch", column)]
     return [*words[: len(cls.command.split())], *arguments, *words[len(cls.command.split()) :]]
 
 
