@@ -190,8 +190,8 @@ def _is_name_elsewhere(text: str, *, mixed: bool) -> bool:
         return 2 <= len(own) <= 4 and (own[0] in _FAMILIES or (mixed and own.isalpha()))
     if not mixed or script in _CASED:
         return False
-    own = text.replace("-", " ").replace(".", " ").split()
-    return 2 <= len(own) <= 4 and all(map(_are_letters, own))
+    parts = text.replace("-", " ").replace(".", " ").split()
+    return 2 <= len(parts) <= 4 and all(map(_are_letters, parts))
 
 
 def _are_letters(word: str) -> bool:
