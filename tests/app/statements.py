@@ -36,6 +36,7 @@ DATA: dict[str, Any] = {
     "domains": {"region": ["N1", "N2", "S1", "S2"], "sex": ["f", "m"],
                 "job": ["clerk", "cook", "smith"], "asked": ["true", "false"]},
     "bounds": {"household": [0, 12], "age": [0, 100], "pay": [0, 2000]},
+    "vouch": ["household"],
 }  # fmt: skip
 #: What is tried for a parameter without a default, by its type.
 TEXTS = ["job", "household", "pay", "age", "region"]
@@ -167,6 +168,7 @@ def typed(declared: dict[str, Any], folder: Path) -> list[str]:
     for option in ("domains", "bounds"):
         for column, values in DATA[option].items():
             words += [f"--{option}", f"{column}={_listed(values)}"]
+    words += [word for column in DATA["vouch"] for word in ("--vouch", column)]
     return [*words[: len(cls.command.split())], *arguments, *words[len(cls.command.split()) :]]
 
 

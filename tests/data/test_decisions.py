@@ -34,6 +34,13 @@ def column(kind: str) -> list[Any]:
         "network": [f"192.168.1.{i % 4}" for i in range(N)],
         "point": [f"POINT(2.17{i % 4} 41.38)" for i in range(N)],
         "degrees": [f"41°23'0{i % 4}\"N 2°10'05\"E" for i in range(N)],
+        "metres": [f"31T 43095{i % 4} 458123{i % 4}" for i in range(N)],
+        "metres without zone": [f"43095{i % 4}.5 E, 458123{i % 4}.2 N" for i in range(N)],
+        "military grid": [f"31TDF 3095{i % 4} 8123{i % 4}" for i in range(N)],
+        "plus code": [f"8FH4952X+{'2345'[i % 4]}X" for i in range(N)],
+        "short plus code": [f"952X+{'2345'[i % 4]}X Barcelona" for i in range(N)],
+        "numbered wards": [f"{i % 4}T 12 34" for i in range(N)],
+        "sums": [f"1000+{i % 4}" for i in range(N)],
         "e-mail in bytes": [f"p{i % 4}@example.org".encode() for i in range(N)],
         "wide e-mail": [f"p{i % 4}＠example.org" for i in range(N)],
         "dates": [f"0{1 + i % 9}/05/1999" for i in range(N)],
@@ -71,8 +78,24 @@ NAMING = [
     "degrees",
     "e-mail in bytes",
     "wide e-mail",
+    "metres",
+    "metres without zone",
+    "military grid",
+    "plus code",
+    "short plus code",
 ]
-HARMLESS = ["dates", "times", "amounts", "codes", "postcodes", "icd", "numbers", "long but few"]
+HARMLESS = [
+    "numbered wards",
+    "sums",
+    "dates",
+    "times",
+    "amounts",
+    "codes",
+    "postcodes",
+    "icd",
+    "numbers",
+    "long but few",
+]
 
 
 def people(values: list[Any], **more: Any) -> dc.Dataset:
@@ -91,6 +114,15 @@ def test_other_does_not_leave_where_it_names_people(kind: str) -> None:
     assert not any(str(value) in str(error.value) for value in values if len(str(value)) > 3)
     vouched = dc.mask(people(values, vouch=["x"]), [dc.Rounding("age", 10)])
     assert list(vouched.frame["x"]) == values
+
+
+@pytest.mark.parametrize("name", ["easting", "Rechtswert", "utm_x", "lat"])
+def test_whole_metres_are_coordinates_as_their_name_says(name: str) -> None:
+    frame = pd.DataFrame({"age": [20, 30] * 20, name: [430_959 + i % 4 for i in range(N)]})
+    with pytest.raises(InputError, match="are coordinates"):
+        dc.mask(dc.read(frame, roles={"age": "quasi", name: "other"}), [dc.Rounding("age", 10)])
+    coarse = frame.assign(**{name: [41 + i % 4 for i in range(N)]})
+    assert dc.mask(dc.read(coarse, roles={"age": "quasi", name: "other"}), []).frame.shape == (N, 2)
 
 
 @pytest.mark.parametrize("kind", HARMLESS)

@@ -28,6 +28,11 @@ DOCTORS = ["Anna Schmidt", "Peter Maier", "Li Wei", "Joan Sanz"]
         ("behandelnder", ["Berger", "Huber", "Maier"]),
         ("Einweiser", ["Berger", "Huber", "Maier"]),
         ("Zuweiser", ["Berger", "Huber", "Maier"]),
+        ("x", ["Anna Schmidt", "王伟", "Иван Петров", "محمد علي", "김철수", "राम शर्मा"]),
+        ("x", ["Γιώργος Παπάς", "שרה כהן", "Li Wei", "ნინო ბერიძე"]),
+        ("x", ["王伟", "李娜", "张敏", "刘洋", "陈静"]),
+        ("x", ["김철수", "이영희", "박민수"]),
+        ("doctor", ["Berger", "王伟", "Петров", "علي"]),
     ],
 )
 def test_names_are_seen(column, texts):
@@ -46,6 +51,11 @@ def test_names_are_seen(column, texts):
         ("contact", ["cellular", "telephone", "unknown"]),
         ("work", ["Private", "Self-emp-inc", "Federal-gov"]),
         ("x", ["I25.1", "J18"]),
+        ("x", ["ضغط الدم", "مرض السكر", "فقر الدم"]),
+        ("x", ["北京", "上海", "广州", "深圳"]),
+        ("x", ["高血压", "糖尿病", "肺炎", "哮喘"]),
+        ("x", ["нет", "yes", "да", "no"]),
+        ("x", ["высокий риск", "high risk", "高"]),
         ("x", ["cough, fever", "fever, rash", "rash, cough"]),
         ("x", ["basic.4y", "high.school", "university.degree", "unknown"]),
         ("x", ["shop.example.com", "mail.com", "news.com"]),

@@ -126,7 +126,7 @@ def test_a_csv_file_keeps_empty_texts_and_missing_values_apart(tmp_path):
 
 
 def test_forms_of_one_value_are_no_diversity(tmp_path):
-    rows = 'town,ill\nN,é\nN,"e\u0301"\nN,nan\nN,\nS,0\nS,-0\n'
+    rows = "town,ill\nN,é\nN,e\u0301\nN,nan\nN,\nS,0\nS,-0\n"
     (tmp_path / "x.csv").write_text(rows, encoding="utf-8")
     promise = {"file": "x.csv", "columns": ["town", "ill"], "records": 6, "keys": [["town"]]}
     diverse = {"name": "l-diversity", "column": "ill", "l": 3, "kind": "distinct"}

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import discreet as dc
 from discreet.data.table import Status
@@ -32,7 +34,8 @@ def rewritten(folder: Path, kind: str, change: Callable[[pd.DataFrame], pd.DataF
     if kind == "csv":
         frame.to_csv(folder / "cells.csv", index=False)
     elif kind == "parquet":
-        frame.to_parquet(folder / "cells.parquet", index=False)
+        rows = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+        parquet.write_table(rows, folder / "cells.parquet")
     else:
         frame.to_excel(folder / "cells.xlsx", sheet_name="cells", index=False)
 
@@ -125,7 +128,8 @@ def test_a_workbook_with_a_hidden_sheet_is_found(tmp_path):
     book = openpyxl.load_workbook(out / "cells.xlsx")
     book.create_sheet("true values").sheet_state = "hidden"
     book.save(out / "cells.xlsx")
-    assert [finding.found for finding in dc.verify(out).broken] == ["a hidden sheet"]
+    (found,) = dc.verify(out).broken
+    assert "a hidden sheet" in found.found
 
 
 def test_linked_tables_are_verified_folder_by_folder(tmp_path):

@@ -12,9 +12,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from discreet.data.names import meaning
 from discreet.data.person_names import named_people
 from discreet.data.schema import Column, Role, Schema
+from discreet.data.sharing import shared_by_few
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,6 +47,16 @@ _PATTERNS: tuple[tuple[str, str, float], ...] = (
     ("card numbers", r"^(\d{4}[ -]){3}\d{1,7}$|^\d{15,19}$", 0.05),
     ("numbers of persons", r"^([A-Z]?\d{8,13}[A-Z]?|\d{3}-\d{2}-\d{4}|\d{6}-\d{4})$", 0.05),
     ("coordinates", r"^[(]?-?\d{1,3}\.\d{3,}[ ]*[,; ][ ]*-?\d{1,3}\.\d{3,}[)]?$", 0.05),
+    # Metres of a map: "31T 430959 4581234", "430959 E, 4581234 N", "31TDF 30959 81234".
+    (
+        "coordinates",
+        r"^\d{1,2}[ ]?[C-HJ-NP-X][, ]+\d{6}(\.\d+)?\D{1,4}\d{6,7}(\.\d+)?\D{0,2}$",
+        0.05,
+    ),
+    ("coordinates", r"^\d{6}(\.\d+)?[ ]?m?[ ]?E?[ ]*[,;/ ][ ]*\d{7}(\.\d+)?[ ]?m?[ ]?N?$", 0.05),
+    ("coordinates", r"^\d{1,2}[C-HJ-NP-X][ ]?[A-HJ-NP-Z]{2}[ ]?(\d{3,5})[ ]?(\d{3,5})$", 0.05),
+    # Codes of places that anybody can look up on a map: "8FH4952X+XX", "952X+XX Barcelona".
+    ("coordinates", r"\b[23456789CFGHJMPQRVWX]{4,8}\+[23456789CFGHJMPQRVWX]{2,3}\b", 0.05),
     ("coordinates", r"(?i)\bPOINT\s*Z?M?\s*\(|\d°\s*\d{1,2}\s*['′’]", 0.0),
 )
 #: Values of so many words are sentences; where this share of them is, the column is free text.
@@ -169,7 +179,7 @@ def identifying(
 
     `known` are the columns' summaries, where they are at hand.
     """
-    from discreet.data.infer import summaries
+    from discreet.data.infer import is_place, summaries
 
     if not columns or not len(dataset):
         return {}
@@ -185,9 +195,11 @@ def identifying(
         elif is_other and _is_near_unique(summary):
             share = f"{summary.uniqueness:.0%} of them different"
             found[summary.name] = f"are near-unique, {share}: they tell people apart"
+        elif is_other and (few := shared_by_few(dataset, summary)):
+            found[summary.name] = few
         elif summary.name in texts and _is_code(summary):
             found[summary.name] = "are codes that nearly all differ: they tell people apart"
-        elif summary.kind == "number" and meaning(summary.name, "place"):
+        elif is_place(summary):
             found[summary.name] = "are coordinates, as its name says"
         elif is_other and _is_number_of_somebody(summary):
             found[summary.name] = (

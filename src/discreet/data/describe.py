@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from discreet.data.formulas import formula_columns
-from discreet.data.infer import Summary, judge, summaries
-from discreet.data.names import meaning
+from discreet.data.infer import Summary, is_place, judge, summaries
 from discreet.data.person_names import look_like_names
 from discreet.data.reading import Reading
 from discreet.data.schema import Role
@@ -327,7 +326,7 @@ def _alarms(
     for summary, column in zip(found, columns, strict=True):
         if summary.name in named or column.role == Role.IDENTIFIER.value:
             continue
-        if summary.kind == "number" and meaning(summary.name, "place"):
+        if is_place(summary):
             alarms.append(Alarm(summary.name, "coordinates, as the name says: where somebody is"))
         elif (
             summary.kind in ("integer", "number")

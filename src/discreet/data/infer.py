@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-__all__ = ["Summary", "first_rows", "infer_schema", "judge", "summaries", "value_kind"]
+__all__ = [
+    "Summary", "first_rows", "infer_schema", "is_place", "judge", "summaries", "value_kind",
+]  # fmt: skip
 
 #: Records judged from where a dataset is only being opened; `describe` looks at all.
 SAMPLE = 50_000
@@ -63,6 +65,19 @@ class Summary:
     def uniqueness(self) -> float:
         """Distinct values per record with a value; 1 where no value repeats."""
         return self.distinct / self.present if self.present else 0.0
+
+
+#: Whole numbers up to this are degrees, which say where somebody is to within 100 km.
+_DEGREES = 1_000
+
+
+def is_place(summary: Summary) -> bool:
+    """Whether numbers are coordinates, as the name says: degrees with decimals, or metres."""
+    fine = summary.kind == "number" or (
+        summary.kind == "integer"
+        and max(abs(end) for end in (summary.low or 0, summary.high or 0)) > _DEGREES
+    )
+    return fine and meaning(summary.name, "place") is not None
 
 
 def infer_schema(source: HasRelation | Relation, *, rows: int | None = SAMPLE) -> Schema:
@@ -238,9 +253,8 @@ def _role(summary: Summary) -> tuple[Role, str]:
     word = meaning(summary.name, "staff")
     if word is not None and summary.kind == "text":
         return Role.IDENTIFIER, f"the name says {word!r}: its values may name people"
-    word = meaning(summary.name, "place")
-    if word is not None and summary.kind == "number":
-        return Role.QUASI, f"the name says {word!r}: where somebody is"
+    if is_place(summary):
+        return Role.QUASI, f"the name says {meaning(summary.name, 'place')!r}: where somebody is"
     if summary.distinct == 1:
         return Role.OTHER, "it has one value only"
     return _role_of_values(summary)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["meaning", "tells_of_somebody", "words"]
+__all__ = ["is_household", "meaning", "tells_of_somebody", "words"]
 
 # Stems, compared with the beginning of each word of a name (English, Spanish, Catalan, French,
 # German, Dutch, Italian, Portuguese, the Nordic languages). A stem in capitals is a whole word.
@@ -57,7 +57,8 @@ _STEMS: dict[str, str] = {
     "activity": (
         "NACE WZ WZ08 WZ2008 NAF CNAE ATECO SBI NOGA onace isic sic branche activity activid ACT"
     ),
-    "place": "LAT LON LNG LONG latitud longitud breitengrad laengengrad latitude longitude coordina",
+    "place": "LAT LON LNG LONG latitud longitud breitengrad laengengrad latitude longitude coordina UTM "
+    "easting northing rechtswert hochwert ostwert nordwert",
     "ordinal": "level stufe nivel niveau grade rank rang stage class klasse clase rating size score",
     "person": "person patient respond individual client customer kunde employee pupil student member",
     "staff": (
@@ -67,6 +68,10 @@ _STEMS: dict[str, str] = {
         "operator midwife hebamme practitioner GP attending signed signatory responsable "
         "behandelnde einweiser einweisend zuweiser zuweisend uberweiser ueberweiser operateur treating "
         "referring"
+    ),
+    "household": (
+        "HH HHID HHNR HHNO HID household haushalt hogar menage huishoud hushall husstand famil "
+        "famiglia agregado nucleo dwelling apartment wohnung vivienda logement abitazione"
     ),
     "group": "holding enterprise group konzern company firm unternehmen empresa entreprise owner HHID HHNR HHNO",
 }
@@ -106,6 +111,26 @@ _NUMBERED = frozenset({"nr", "no", "num", "number", "nummer", "numero", "key"})
 _SORTS = frozenset(
     {"type", "typ", "tipo", "art", "status", "segment", "category", "kategorie", "categoria"}
 )
+
+
+#: Words of a name that say something of a household, and not which one it is.
+_ABOUT_HOMES = frozenset(
+    {"size", "members", "persons", "people", "children", "composition", "role", "head", "rooms"}
+)
+
+
+def is_household(name: str) -> bool:
+    """Whether a column's name says that its values are households.
+
+    >>> [is_household(name) for name in ("hh_nr", "Haushalt", "household_size", "household_income")]
+    [True, True, False, False]
+    """
+    rest = [word for word in words(name) if not meaning(word, "household")]
+    return (
+        len(rest) < len(words(name))
+        and not _SORTS.union(_ABOUT_HOMES).intersection(rest)
+        and not any(meaning(word, "confidential") or meaning(word, "aged") for word in rest)
+    )
 
 
 def tells_of_somebody(name: str) -> bool:

@@ -33,9 +33,13 @@ from discreet.verification import Held
 if TYPE_CHECKING:
     from discreet.microdata.coverage import Coverage
     from discreet.microdata.methods._base import Outcome
+    from discreet.microdata.ordered_classes import Ordered
     from discreet.page import Section
 
 __all__ = ["AnonymizationLoss", "Anonymized", "explained"]
+
+#: Keys told inside their classes that the verdict names; the evidence names all.
+_TOLD = 3
 
 
 def explained(measures: Mapping[str, float]) -> Rows:
@@ -209,6 +213,20 @@ class Anonymized(MicrodataRelease):
         changed = self.method.covered(self.quasi)
         return coverage(seen, changed, changed=changed, modelled=modelled)
 
+    @functools.cached_property
+    def ordered(self) -> tuple[Ordered, ...]:
+        """Columns whose order tells keys inside the released classes; of large files, nothing."""
+        from discreet.microdata.ordered_classes import MOST_RECORDS, ordered_classes
+        from discreet.microdata.pair import Pair
+
+        if not self.checks or self.original.count > MOST_RECORDS or not len(self.dataset):
+            return ()
+        assert self.method is not None
+        changed = self.method.covered(self.quasi)
+        others = [name for name in self.dataset.columns if name not in {*self.quasi, *changed}]
+        origin = np.asarray(Pair.of(self.original, self).origin)
+        return ordered_classes(self.original, self.dataset, origin, self.quasi, others)
+
     @property
     def verdict(self) -> str:
         """One sentence in plain words."""
@@ -230,7 +248,10 @@ class Anonymized(MicrodataRelease):
                 f"; an intruder who knows {known} and guesses within the class "
                 f"names the right record for {self.guess:.1%} of those released"
             )
-        return words + (f"; not covered: {self.coverage.words}" if self.coverage.words else "")
+        told = [one.words for one in self.ordered[:_TOLD]]
+        more = [self.coverage.words] if self.coverage.words else []
+        gaps = "; ".join([*more, *told])
+        return words + (f"; not covered: {gaps}" if gaps else "")
 
     @property
     def guess(self) -> float | None:
@@ -261,6 +282,8 @@ class Anonymized(MicrodataRelease):
             "checks": [check.to_dict() for check in self._told_checks],
             "not covered": self.coverage.to_dict(),
         }
+        if self.ordered:
+            risk["told inside classes"] = [one.words for one in self.ordered]
         if self.guess is not None:
             risk["guess within the class"] = self.guess
         return Evidence("microdata", settings, risk, self.loss.to_dict(), self.verdict)
@@ -338,7 +361,11 @@ class Anonymized(MicrodataRelease):
         )
         parts = [
             Section("What is promised", "Checked on the released file.", table=checks),
-            Section("What is not covered", table=self.coverage),
+            Section(
+                "What is not covered",
+                "\n".join(one.words for one in self.ordered),
+                table=self.coverage,
+            ),
         ]
         if self.checks and not self._done.wildcard and not self._partial_keys:
             crowds = self._crowds()

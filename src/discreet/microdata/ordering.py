@@ -25,6 +25,7 @@ __all__ = [
     "Ordering",
     "Released",
     "Trial",
+    "learned",
     "places_of",
     "predicting",
     "tried",
@@ -262,8 +263,8 @@ def tried(trial: Trial, columns: Mapping[str, Released]) -> Ordering:
 def _alone(trial: Trial, column: Released) -> float:
     """Return the success of ordering by one column: upwards, downwards, or by what its codes mean."""
     places = column.places[trial.rows]
-    learned = (_means(trial, places), _lines(trial, places), *_curves(trial, places))
-    return max(trial.accuracy(score) for score in (places, -places, *learned))
+    means = (learned(trial, places), _lines(trial, places), *_curves(trial, places))
+    return max(trial.accuracy(score) for score in (places, -places, *means))
 
 
 def _together(trial: Trial, columns: Sequence[Released]) -> float:
@@ -282,7 +283,7 @@ def _designs(trial: Trial, columns: Sequence[Released]) -> list[tuple[Floats, Fl
     bent: list[Floats] = []
     for column in columns:
         places = column.places[trial.rows]
-        means = _means(trial, places)
+        means = learned(trial, places)
         plain += [_scaled(places), _scaled(means)]
         bent += [_scaled(means), _scaled(_lines(trial, places))]
         bent += [_scaled(curve) for curve in _curves(trial, places)]
@@ -348,7 +349,7 @@ def _curves(trial: Trial, places: Floats) -> list[Floats]:
     return found
 
 
-def _means(trial: Trial, places: Floats) -> Floats:
+def learned(trial: Trial, places: Floats) -> Floats:
     """Return for each record the mean value of its code, learned on the other groups."""
     _, codes = np.unique(places, return_inverse=True)
     codes = codes.ravel()

@@ -76,7 +76,7 @@ class TableRelease(ProtectedTable, Release):
 
         frame = self.published
         frame.to_csv(folder / "cells.csv", index=False)
-        frame.to_parquet(folder / "cells.parquet", index=False)
+        _write_parquet(frame, folder / "cells.parquet")
         _write_excel(frame, folder / "cells.xlsx", self.caution)
         for dimension in self.table.dimensions:
             write_hierarchies(dimension.hierarchies, dimension.name, folder)
@@ -236,6 +236,15 @@ def require_unseeded(randomness: str) -> None:
 def _has_sheet(cells: Sized) -> bool:
     """Whether the cells are also written as a workbook."""
     return len(cells) <= _SHEET and importlib.util.find_spec("openpyxl") is not None
+
+
+def _write_parquet(frame: Any, path: Path) -> None:
+    """Write cells without the footer of pandas: a file holds rows and types, and nothing else."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = pa.Table.from_pandas(frame, preserve_index=False)
+    parquet.write_table(rows.replace_schema_metadata(None), path)
 
 
 def _write_excel(frame: Any, path: Path, caution: str) -> None:

@@ -9,18 +9,20 @@ from __future__ import annotations
 import functools
 import io
 import itertools
-import json
 import re
 import unicodedata
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["File", "Form", "as_bytes_of", "canonical", "inside", "open_file", "some_columns"]
+__all__ = [
+    "File", "Form", "as_bytes_of", "canonical", "inside", "open_file", "some_columns", "unpacked",
+    "unused_words",
+]  # fmt: skip
 
 #: A value as the file has it. Any: texts, numbers, dates.
 Form = Any
@@ -29,9 +31,6 @@ _NAN, _MINUS = ("no number",), ("minus zero",)
 
 _FIELD = re.compile(r'"(?:[^"]|"")*"|[^,]*')
 _MINUS_ZERO = re.compile(r"-0(\.0*)?")
-#: Footers of Parquet files, and notes on columns, that only say which types the columns have.
-_FOOTERS = {b"ARROW:schema", b"pandas"}
-_NOTES = {b"PARQUET:field_id"}
 _BATCH = 1 << 16
 _SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
@@ -59,12 +58,16 @@ class File:
 
     def _all(self) -> Iterator[tuple[Form, ...]]:
         if self.kind == "csv":
-            with self.path.open(encoding="utf-8", newline="\n") as file:
-                yield from _csv(file)
+            yield from _of_one_width(_csv(line for line, _ in self.lines()))
         elif self.kind == "xlsx":
             yield from _workbook(self.path)
         else:
             yield from _arrow(self)
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Give the lines of a CSV file, each with what it ends in; a quoted text may go on in more."""
+        with self.path.open(encoding="utf-8", newline="\n") as file:
+            yield from _lines(file)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Give the rows of a Parquet or Arrow file, block by block."""
@@ -92,18 +95,6 @@ class File:
             return parquet.read_schema(self.parts[0])
         with pa.memory_map(str(self.path)) as source, pa.ipc.open_file(source) as reader:
             return reader.schema
-
-    def leftovers(self) -> list[str]:
-        """Return what the file holds besides its rows, in words without values."""
-        if self.kind == "parquet":
-            found = [left for part in self.parts for left in _left_in(part)]
-            return list(dict.fromkeys(found + _noted(self.schema)))
-        if self.kind == "arrow":
-            footers = set(self.schema.metadata or {}) - _FOOTERS
-            told = [f"a footer named {key.decode()!r}" for key in sorted(footers)]
-            buried = dict.fromkeys(left for batch in self.batches() for left in _buried(batch))
-            return [*told, *_noted(self.schema), *buried, *_unused(self.batches())]
-        return _hidden_parts(self.path) if self.kind == "xlsx" else []
 
 
 def _part_files(path: Path) -> list[Path]:
@@ -143,7 +134,8 @@ def as_bytes_of(kind: str, table: pa.Table) -> Iterator[tuple[Form, ...]]:
 
     buffer = io.BytesIO()
     csv.write_csv(table, buffer, csv.WriteOptions(include_header=False, quoting_style="needed"))
-    yield from _csv(io.TextIOWrapper(io.BytesIO(buffer.getvalue()), "utf-8", newline="\n"))
+    text = io.StringIO(buffer.getvalue().decode(), newline="\n")
+    yield from _csv(line for line, _ in _lines(text))
 
 
 @functools.lru_cache(maxsize=1 << 16)
@@ -167,13 +159,23 @@ def canonical(form: Form, *, number: bool = True) -> str | None:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def _csv(lines: Iterator[str] | io.TextIOBase) -> Iterator[tuple[str | None, ...]]:
+def _lines(file: io.TextIOBase) -> Iterator[tuple[str, str]]:
+    for line in file:
+        parts, open_ = [line], line.count('"') % 2
+        while open_:
+            more = next(file, None)
+            if more is None:
+                raise ValueError("a quoted text does not end")
+            parts.append(more)
+            open_ ^= more.count('"') % 2
+        line = "".join(parts)
+        own = line.removesuffix("\n").removesuffix("\r")
+        yield own, line[len(own) :]
+
+
+def _csv(lines: Iterable[str]) -> Iterator[tuple[str | None, ...]]:
     """Give the fields of each line: None where nothing stands, "" where an empty text is quoted."""
-    source = iter(lines)
-    for line in source:
-        while line.count('"') % 2:  # a quoted text goes on in the next line
-            line += next(source)
-        line = line.removesuffix("\n").removesuffix("\r")
+    for line in lines:
         if '"' in line:
             yield _quoted_fields(line)
         else:
@@ -186,10 +188,21 @@ def _quoted_fields(line: str) -> tuple[str | None, ...]:
     while place <= len(line):
         match = _FIELD.match(line, place)
         assert match is not None  # it also matches nothing
-        text = match.group()
+        text, place = match.group(), match.end() + 1
+        if line[match.end() : place] not in ("", ","):
+            raise ValueError("a quoted text goes on after its end")
         found.append(text[1:-1].replace('""', '"') if text[:1] == '"' else text or None)
-        place = match.end() + 1
     return tuple(found)
+
+
+def _of_one_width(rows: Iterator[tuple[Form, ...]]) -> Iterator[tuple[Form, ...]]:
+    """Give rows that have as many values as the first has names: no line ends in more."""
+    first = next(rows, ())
+    yield first
+    for row in rows:
+        if len(row) != len(first):
+            raise ValueError("a line has other fields than the first")
+        yield row
 
 
 def _arrow(file: File) -> Iterator[tuple[Form, ...]]:
@@ -242,173 +255,17 @@ def _number(value: float | None) -> Form:
     return _MINUS if str(value).startswith("-") else value
 
 
-# -- what a file holds besides its rows ----------------------------------------------------------
-def _left_in(path: Path) -> list[str]:
-    return [*_footers(path), *_unused(_encoded(path))]
-
-
-def _footers(path: Path) -> list[str]:
-    """Return footers of a Parquet file that say more than types, and ends that no row has."""
-    import pyarrow.compute as pc
-    from pyarrow import parquet
-
-    with parquet.ParquetFile(path) as file:
-        told = file.metadata.metadata or {}
-        found = [
-            f"a footer named {key.decode()!r}"
-            for key, value in told.items()
-            if key not in _FOOTERS and not _is_of_spark(key, value, file.schema_arrow.names)
-        ]
-        for group in range(file.num_row_groups):
-            rows = file.read_row_group(group)
-            for place in range(file.metadata.num_columns):
-                part = file.metadata.row_group(group).column(place)
-                ends = part.statistics
-                if (
-                    ends is None
-                    or not ends.has_min_max
-                    or part.path_in_schema not in rows.schema.names
-                ):
-                    continue
-                column = rows.column(part.path_in_schema)
-                if _is_text(column.type) and not all(
-                    pc.any(pc.equal(column, end)).as_py() for end in (ends.min, ends.max)
-                ):
-                    found.append(f"ends of column {part.path_in_schema!r} that no row has")
-    return found
-
-
-def _noted(schema: pa.Schema) -> list[str]:
-    """Return columns whose types carry notes, as a file of Arrow may."""
-    return [
-        f"notes on column {field.name!r}" for field in schema if set(field.metadata or {}) - _NOTES
-    ]
-
-
-def _buried(batch: pa.RecordBatch) -> list[str]:
-    """Return columns of an Arrow file whose bytes hold values that no row has.
-
-    Where a value is missing its place is still there, and so are texts to which no row points.
-    """
-    return [
-        f"bytes of column {name!r} that no row has"
-        for name, column in zip(batch.schema.names, batch.columns, strict=True)
-        if _has_more(column)
-    ]
-
-
-def _has_more(column: pa.Array) -> bool:
-    import numpy as np
-    import pyarrow as pa
-
-    kind, parts, first, size = column.type, column.buffers(), column.offset, len(column)
-    if pa.types.is_dictionary(kind) or pa.types.is_nested(kind) or len(parts) < 2 or not parts[1]:
-        return False
-    missing = column.is_null().to_numpy(zero_copy_only=False)
-    if _is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
-        ends = np.frombuffer(parts[1], np.int64 if wide else np.int32)[first : first + size + 1]
-        content = np.frombuffer(parts[2] or b"", np.uint8)
-        if not len(ends):
-            return bool(content.any())
-        outside = content[: ends[0]].any() or content[ends[-1] :].any()
-        return bool(outside or np.diff(ends)[missing].any())
-    if pa.types.is_boolean(kind):
-        bits = np.unpackbits(np.frombuffer(parts[1], np.uint8), bitorder="little").astype(bool)
-        return bool(bits[first : first + size][missing].any())
-    width = kind.bit_width // 8
-    raw = np.frombuffer(parts[1], np.uint8)
-    own = raw[first * width : (first + size) * width].reshape(size, width)
-    rest = raw[: first * width], raw[(first + size) * width :]
-    return bool(own[missing].any() or any(byte.any() for byte in rest))
-
-
-def _is_of_spark(key: bytes, value: bytes, names: Sequence[str]) -> bool:
-    """Whether a footer is one that Spark writes, and says no more than names and types."""
-    if key == b"org.apache.spark.version":
-        return re.fullmatch(rb"[0-9A-Za-z.-]{1,40}", value) is not None
-    if key != b"org.apache.spark.sql.parquet.row.metadata":
-        return False
-    try:
-        told = json.loads(value)
-        fields = told.pop("fields")
-        plain = all(
-            set(field) == {"name", "type", "nullable", "metadata"}
-            and field["metadata"] == {}
-            and re.fullmatch(r"[a-z_]+(\(\d+,\d+\))?", field["type"])
-            and isinstance(field["nullable"], bool)
-            for field in fields
-        )
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return False
-    return bool(plain and told == {"type": "struct"} and [f["name"] for f in fields] == list(names))
-
-
-def _encoded(path: Path) -> Iterator[pa.RecordBatch]:
-    """Give the rows of a Parquet file with the lists of values that its pages hold."""
-    from pyarrow import parquet
-
-    texts = [field.name for field in parquet.read_schema(path) if _is_text(field.type)]
-    with parquet.ParquetFile(path, read_dictionary=texts) as file:
-        for group in range(file.num_row_groups):
-            yield from file.read_row_group(group).to_batches()
-
-
-def _unused(batches: Iterator[pa.RecordBatch]) -> list[str]:
-    """Return columns whose lists of values hold some that no row has."""
-    import pyarrow as pa
-
-    listed: dict[str, set[Any]] = {}
-    used: dict[str, set[Any]] = {}
-    for batch in batches:
-        for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            if pa.types.is_dictionary(column.type):
-                words = column.dictionary.to_pylist()
-                listed.setdefault(name, set()).update(words)
-                seen = column.indices.unique().to_pylist()
-                used.setdefault(name, set()).update(words[i] for i in seen if i is not None)
-    return [
-        f"values of column {name!r} that no row has" for name in listed if listed[name] - used[name]
-    ]
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
 # -- workbooks -----------------------------------------------------------------------------------
 #: A workbook of a table unpacks to a few dozen times its size; one made to exhaust its reader, to more.
 _UNPACKED = 200
 
 
-def _parts(path: Path) -> dict[str, bytes]:
+def unpacked(path: Path) -> dict[str, bytes]:
     """Return the parts of a workbook; one that unpacks to far more than it is holds no table."""
     with zipfile.ZipFile(path) as archive:
         if sum(part.file_size for part in archive.infolist()) > _UNPACKED * path.stat().st_size:
             raise ValueError("the workbook unpacks to more than a table does")
         return {name: archive.read(name) for name in archive.namelist()}
-
-
-def _bytes_outside(path: Path) -> bool:
-    """Whether a workbook has bytes before its first part, between parts, or after its end."""
-    with zipfile.ZipFile(path) as archive:
-        starts = sorted(part.header_offset for part in archive.infolist())
-        # Without a comment the record at the end of an archive has 22 bytes.
-        end = archive.start_dir + sum(_directory_size(part) for part in archive.infolist())
-        packed = sum(part.compress_size for part in archive.infolist())
-        # A header has 30 bytes, the name, and what writers add to it for alignment or large files.
-        heads = archive.start_dir - packed - sum(30 + len(p.filename) for p in archive.infolist())
-        return bool(
-            starts[:1] != [0] or path.stat().st_size != end + 22 or heads > 64 * len(starts)
-        )
-
-
-def _directory_size(part: zipfile.ZipInfo) -> int:
-    return 46 + len(part.filename.encode()) + len(part.extra) + len(part.comment)
 
 
 def _xml(part: bytes) -> Any:
@@ -421,13 +278,8 @@ def _xml(part: bytes) -> Any:
 
 def _workbook(path: Path) -> Iterator[tuple[Form, ...]]:
     """Give the rows of the first sheet."""
-    parts = _parts(path)
-    shared = parts.get("xl/sharedStrings.xml")
-    words = (
-        []
-        if shared is None
-        else ["".join(t.text or "" for t in item.iter(f"{_SHEET}t")) for item in _xml(shared)]
-    )
+    parts = unpacked(path)
+    words = _words(parts)
     width = 0
     for row in _xml(parts["xl/worksheets/sheet1.xml"]).iter(f"{_SHEET}row"):
         cells: dict[int, Form] = {}
@@ -442,7 +294,29 @@ def _workbook(path: Path) -> Iterator[tuple[Form, ...]]:
             elif value is not None and value.text is not None:
                 cells[place] = value.text if kind in ("str", "b", "e") else float(value.text)
         width = width or len(cells)
+        if max(cells, default=0) >= max(width, 1):
+            raise ValueError("a cell beyond the columns")
         yield tuple(cells.get(place) for place in range(width))
+
+
+def _words(parts: Mapping[str, bytes]) -> list[str]:
+    """Return the texts that cells of a workbook point to."""
+    shared = parts.get("xl/sharedStrings.xml")
+    if shared is None:
+        return []
+    return ["".join(t.text or "" for t in item.iter(f"{_SHEET}t")) for item in _xml(shared)]
+
+
+def unused_words(parts: Mapping[str, bytes]) -> bool:
+    """Whether a workbook lists texts to which no cell of any sheet points."""
+    used = {
+        int(value.text or 0)
+        for name, part in parts.items()
+        if name.startswith("xl/worksheets/")
+        for cell in _xml(part).iter(f"{_SHEET}c")
+        if cell.get("t") == "s" and (value := cell.find(f"{_SHEET}v")) is not None
+    }
+    return len(used) < len(_words(parts))
 
 
 def _place(reference: str) -> int:
@@ -453,23 +327,3 @@ def _place(reference: str) -> int:
             break
         place = place * 26 + ord(letter.upper()) - ord("A") + 1
     return place - 1
-
-
-def _hidden_parts(path: Path) -> list[str]:
-    """Return what a workbook holds besides the cells that people see."""
-    parts = _parts(path)
-    found = ["bytes outside its parts"] if _bytes_outside(path) else []
-    if any(b"<!--" in part or b"<?" in part[5:] for part in parts.values()):
-        found.append("comments in its parts")
-    found += [
-        f"a part {name!r}"
-        for name in parts
-        if re.search(r"comment|external|custom|embed|vml|query|connection", name, re.IGNORECASE)
-    ]
-    if re.search(rb'state="(very)?[hH]idden"', parts.get("xl/workbook.xml", b"")):
-        found.append("a hidden sheet")
-    if any(
-        re.search(rb'hidden="(1|true)"', part) for name, part in parts.items() if "/sheet" in name
-    ):
-        found.append("hidden rows or columns")
-    return found

@@ -16,6 +16,7 @@ from typing import Any
 
 from discreet.verification.findings import UNKNOWN, Finding, judged
 from discreet.verification.held import Held
+from discreet.verification.leftovers import leftovers
 from discreet.verification.reading import (
     File,
     Form,
@@ -101,7 +102,7 @@ def columns_finding(name: str, columns: Sequence[str], promised: Sequence[str]) 
 
 def leftover_finding(name: str, file: File) -> Finding:
     """Judge whether a file holds nothing besides its rows."""
-    left = file.leftovers()
+    left = leftovers(file)
     return judged(name, "nothing besides the rows", "; ".join(left) or None)
 
 

@@ -6,6 +6,7 @@ Both are measured on the true values when a release is made; the figures are par
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,8 @@ Floats = npt.NDArray[np.float64]
 #: More records than this are sampled, by whole groups.
 _RECORDS = 20_000
 _BINS = 64
+#: Standard deviations by which one attacker in twenty is luckier than the mean of all.
+_LUCK = 1.64
 _ROUNDS = 12
 #: Records that the common distribution of a code counts for in every bin.
 _PRIOR = 20.0
@@ -82,8 +85,15 @@ class PermutationRisk(Report):
 
     @property
     def exact(self) -> float:
-        """Share of the people whose exact value the strongest attack finds."""
-        return 0.0 if self.ordering is None else max(self.ordering.accuracy, self.ordering.baseline)
+        """Share of the people whose exact value the strongest attack finds, if it is lucky.
+
+        Where scores are equal the order is by lot: one attacker in twenty is right for so many.
+        """
+        if self.ordering is None:
+            return 0.0
+        mean = max(self.ordering.accuracy, self.ordering.baseline)
+        luck = _LUCK * math.sqrt(mean * (1 - mean) / max(self.ordering.records, 1))
+        return min(1.0, mean + luck)
 
     def rows(self) -> Rows:
         """One line per figure."""
@@ -101,6 +111,7 @@ class PermutationRisk(Report):
             body += [
                 (f"exact values found by {self.ordering.strongest}", self.ordering.accuracy),
                 ("exact values found by guessing", self.ordering.baseline),
+                ("exact values found by one attacker in twenty", self.exact),
             ]
         if self.definetti is not None:
             body += [
