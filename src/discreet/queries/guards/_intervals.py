@@ -97,7 +97,7 @@ class IntervalKeeper(Keeper):
         if secret in query.predicate_columns:
             _require_conditions(query, secret)
             return Proposal("interval", self._selected(query, secret, self._of(secret).rows))
-        columns = {}
+        columns: dict[str, exp.Expression] = {}
         for number, measure in enumerate(query.measures):
             columns |= self._columns(f"m{number}", measure, secret)
         columns = columns or {"n": exp.Count(this=exp.Star())}

@@ -89,7 +89,7 @@ class _Coded:
     #: The values of each key. Any: Arrow.
     values: tuple[Any, ...]
     #: Which value of each key a number stands for, where it is not counted through.
-    places: Ids | None = None
+    places: npt.NDArray[np.integer[Any]] | None = None
 
     def keys(self, present: Ids) -> pa.Table:
         """Return the keys that some numbers stand for."""
