@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from discreet.app.policy.access import permitted_policy
 from discreet.app.policy.run import check_policy
 from discreet.app.policy.users import with_user
 from discreet.errors import InputError
@@ -61,6 +62,31 @@ def test_a_policy_that_lets_nobody_in_fails_its_check(policy):
     assert caught.value.code == "no-users"
     policy.write_text(DATA + GATE)
     assert check_policy(policy).done
+
+
+def test_what_a_gateway_would_refuse_when_it_opens_fails_the_check(tmp_path):
+    rows = "\n".join(f"{n // 8},{n % 8},{1000 + n}" for n in range(80))
+    (tmp_path / "people.csv").write_text(f"person,year,salary\n{rows}\n")
+    roles = "{person: identifier, year: quasi, salary: confidential}"
+    data = f"data:\n  source: people.csv\n  unit: person\n  roles: {roles}\n"
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(data + GATE)
+    with pytest.raises(InputError) as caught:
+        check_policy(policy)
+    assert caught.value.code == "several-records"
+    assert {file.name for file in tmp_path.iterdir()} == {"people.csv", "policy.yaml"}
+
+
+def test_a_gateway_that_has_answered_can_be_checked_again(policy):
+    policy.write_text(DATA + GATE)
+    parsed, _ = permitted_policy(policy)
+    dataset = parsed.data.open()
+    with parsed.gateways["people"].open(dataset, policy.parent) as gate:
+        assert gate.ask("SELECT COUNT(*) FROM people").value() == 30
+        entries = len(list(gate.ledger.entries()))
+    assert check_policy(policy).done
+    with parsed.gateways["people"].open(dataset, policy.parent) as gate:
+        assert len(list(gate.ledger.entries())) == entries
 
 
 def test_a_password_comes_from_standard_input(policy):

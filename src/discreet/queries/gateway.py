@@ -27,7 +27,7 @@ from discreet.queries.failures import tellable
 from discreet.queries.guards._base import Guard, Keeper, Protected
 from discreet.queries.keepers import Keepers
 from discreet.queries.lookups import catalog_of, wide
-from discreet.queries.opening import opened
+from discreet.queries.opening import opened, snapshot_details
 from discreet.queries.policies import Policies, Policy
 from discreet.queries.rendering import explained, labelled, refused, released
 from discreet.queries.watching import Watch
@@ -119,6 +119,7 @@ class Gateway:
             hierarchies,
             guards,
             self._askable(),
+            snapshot_details(self._population).get("snapshot", ""),
         )
         self._keepers = Keepers(data, self.ledger, self._population, self._reloaded)
         #: Settings and confidential columns of which nobody was told in another way.

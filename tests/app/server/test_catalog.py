@@ -4,6 +4,8 @@ import pyarrow as pa
 import pytest
 
 from discreet.app.server.postgres.catalog import Catalog
+from discreet.app.server.postgres.sqlstates import sqlstate_of
+from discreet.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +42,16 @@ def test_clocks_and_whole_numbers_as_in_postgresql(catalog):
     assert now.date() == today
     for sql in ("SELECT now()", "SELECT current_date", "SELECT current_timestamp"):
         assert catalog.answer(sql).num_rows == 1
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT 1/0", "SELECT 1 % 0 AS x", "SELECT CAST('x' AS int)", "SELECT 2147483647 + 1"]
+)
+def test_values_that_cannot_be_computed_are_errors_and_not_empty(catalog, sql):
+    with pytest.raises(InputError) as failure:
+        catalog.answer(sql)
+    assert failure.value.code == "no-value"
+    assert sqlstate_of(failure.value) == "22000"
 
 
 def test_what_it_cannot_answer_is_empty_with_the_columns_asked_for(catalog):

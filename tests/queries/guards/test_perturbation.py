@@ -363,6 +363,24 @@ def test_input_noise_is_drawn_once_and_charged_once(tmp_path):
     assert sums[0] == sums[1]
 
 
+def test_noise_on_records_is_not_that_of_another_snapshot(tmp_path):
+    guard = dc.Perturbation(epsilon=2, per_query=1, bounds=BOUNDS, mode="input")
+
+    def opened(salary, snapshot, guard=guard):
+        table = pa.table({"id": list(range(50)), "c": [0] * 50, "salary": salary})
+        roles = {"id": "identifier", "c": "quasi", "salary": "confidential"}
+        data = dc.read(table, roles=roles, unit="id", name="people")
+        return dc.Gateway(data, guard=guard, ledger=tmp_path / "l.db", snapshot=snapshot)
+
+    with opened([1] * 50, None) as gate:
+        first = gate.ask("SELECT SUM(salary) FROM people").value()
+    with pytest.raises(RefusedError) as failure:
+        opened([9] * 50, "later")
+    assert failure.value.code == "changed-data"
+    with opened([1] * 50, None) as gate:  # those that the noise was drawn for are as they were
+        assert gate.ask("SELECT SUM(salary) FROM people", user="bob").value() == first
+
+
 def test_input_noise_has_the_promised_spread():
     guard = dc.Perturbation(epsilon=1, per_query=1, bounds=BOUNDS, mode="input")
     with dc.Gateway(people([5] * 3000), guard=guard) as gate:

@@ -52,6 +52,8 @@ class Protected:
     guards: tuple[Guard, ...] = ()
     #: Columns that anybody may ask about, or was answered about; None means all.
     askable: frozenset[str] | None = None
+    #: Which state of the data the ledger knows these records as; empty where it keeps none.
+    snapshot: str = ""
 
     def is_askable(self, column: str) -> bool:
         """Whether somebody may name a column."""

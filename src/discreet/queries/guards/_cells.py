@@ -18,17 +18,18 @@ on them, and the sums of the parts take each of them.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.queries.guards._slots import FANOUT, Stacked, narrowed
+
 __all__ = ["Grid", "Tree", "leaves_of", "step_of"]
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
-#: Parts of a node above the leaves.
-FANOUT = 8
 #: Values beyond this are cut to it.
 LARGEST = 1e30
 #: Bounds of respondents count in steps of this share.
@@ -209,39 +210,27 @@ class Tree:
     ) -> tuple[Floats, Floats]:
         """Return the range of each group's sum.
 
-        A group holds some records of some leaves, whose cells add up to [low, high] there.
+        A group holds some records of some leaves, whose cells add up to [low, high] there; a leaf
+        may come several times for a group, as parts of what the group holds of it.
         """
-        first = self.levels[0]
-        inside = low, high
-        outside = first.low[leaf] - low, first.high[leaf] - high
-        node = leaf
-        for number, level in enumerate(self.levels):
-            if number:
-                key, place = np.unique(group * level.low.size + node // FANOUT, return_inverse=True)
-                below = self.levels[number - 1]
-                parent = key % level.low.size
-                # Parts without any record of the group are outside it as a whole.
-                missing = (
-                    level.low[parent] - _added(place, below.least[node], key.size),
-                    level.high[parent] - _added(place, below.most[node], key.size),
-                )
-                inside = _added(place, inside[0], key.size), _added(place, inside[1], key.size)
-                outside = (
-                    _added(place, outside[0], key.size) + missing[0],
-                    _added(place, outside[1], key.size) + missing[1],
-                )
-                group, node = key // level.low.size, parent
-            least, most = level.least[node], level.most[node]
-            narrowed = (
-                np.maximum(inside[0], least - outside[1]),
-                np.minimum(inside[1], most - outside[0]),
-            )
-            outside = (
-                np.maximum(outside[0], least - inside[1]),
-                np.minimum(outside[1], most - inside[0]),
-            )
-            inside = narrowed
-        return _added(group, inside[0], groups), _added(group, inside[1], groups)
+        order = np.argsort(leaf, kind="stable")
+        return self.narrowed(order, group[order], groups, leaf, low, high)
+
+    def narrowed(
+        self, places: Ids, group: Ids, groups: int, leaf: Ids, low: Floats, high: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the range of each group's sum, whose parts stand at places in the order of leaves."""
+        return narrowed(places, group, groups, leaf, low, high, self._stacked)
+
+    @functools.cached_property
+    def _stacked(self) -> Stacked:
+        """The levels one after the other, and where each begins."""
+        starts = np.cumsum([0, *(level.low.size for level in self.levels)])
+        ends = [
+            np.concatenate([np.asarray(getattr(level, name)) for level in self.levels])
+            for name in ("low", "high", "least", "most")
+        ]
+        return starts.astype(np.int64), ends[0], ends[1], ends[2], ends[3]
 
 
 def _added(place: Ids, values: Floats, size: int) -> Floats:

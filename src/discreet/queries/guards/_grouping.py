@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from discreet.compiling import kernel
 
-__all__ = ["Parts", "grouped", "summed"]
+__all__ = ["Parts", "grouped", "marked", "summed"]
 
 Ids = npt.NDArray[np.int64]
 #: Profiles group by group, where each group ends, and the codes of the groups.
@@ -33,6 +33,27 @@ def grouped(bits: npt.NDArray[np.uint8], codes: npt.NDArray[np.int32], groups: i
             flat[starts[code]] = place
             starts[code] += 1
     return flat, ends, present
+
+
+@kernel
+def marked(bits: npt.NDArray[np.uint8], codes: npt.NDArray[np.int32], groups: int) -> Parts:
+    """Return the profiles whose bits are set, in order, the group of each, and the groups' codes."""
+    size = 0
+    present = np.zeros(groups, np.bool_)
+    for place in range(codes.size):
+        if bits[place >> 3] & (128 >> (place & 7)):
+            present[codes[place]] = True
+            size += 1
+    there = np.flatnonzero(present)
+    number = np.empty(groups, np.int64)
+    number[there] = np.arange(there.size)
+    places, group = np.empty(size, np.int64), np.empty(size, np.int64)
+    size = 0
+    for place in range(codes.size):
+        if bits[place >> 3] & (128 >> (place & 7)):
+            places[size], group[size] = place, number[codes[place]]
+            size += 1
+    return places, group, there
 
 
 @kernel

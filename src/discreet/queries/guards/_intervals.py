@@ -23,9 +23,14 @@ from discreet.queries.guards._dependences import dependences, searched
 from discreet.queries.guards._few_values import few_values
 from discreet.queries.guards._followed import bent, require_straight
 from discreet.queries.guards._interval_settings import IntervalSettings
-from discreet.queries.guards._leaves import LeafSums, added_by_leaf, by_leaf, is_plain
+from discreet.queries.guards._leaves import LeafSums, Told, added_by_leaf, by_leaf, is_plain
 from discreet.queries.guards._missing import require_known_gaps
-from discreet.queries.guards._profiles import columns_with_gaps, public_columns, sorted_places
+from discreet.queries.guards._profiles import (
+    Shortcut,
+    columns_with_gaps,
+    public_columns,
+    sorted_places,
+)
 from discreet.queries.guards._units import require_single
 
 if TYPE_CHECKING:
@@ -82,17 +87,17 @@ class IntervalKeeper(Keeper):
         require_straight(bent(data, (plain, logarithms)), self.family)
         require_known_gaps(data, columns_with_gaps(data), guard.missing)
         self._few = few_values(data)
+        self._shortcut = Shortcut(data)
         self.notices = tuple(str(d) for d in self._dependent.values())
 
     def answer(self, query: Query, user: str, ready: Any = None) -> Proposal:
         secret = self._attribute(query)
         if secret is None:
-            columns = {f"m{n}": aggregate(m) for n, m in enumerate(query.measures)}
-            return Proposal("interval", _plain(self._data.fetch(query, columns)))
+            return Proposal("interval", self._public(query))
         if secret in query.predicate_columns:
             _require_conditions(query, secret)
             return Proposal("interval", self._selected(query, secret, self._of(secret).rows))
-        columns = {}
+        columns: dict[str, exp.Expression] = {}
         for number, measure in enumerate(query.measures):
             columns |= self._columns(f"m{number}", measure, secret)
         columns = columns or {"n": exp.Count(this=exp.Star())}
@@ -103,11 +108,8 @@ class IntervalKeeper(Keeper):
             and parts.profiles.can_tell(query)
             and all(is_plain(m, secret) for m in query.measures)
         ):
-            keys, cells, group = parts.by_leaf(query)
-            groups = keys.num_rows if query.keys else 1  # one group, also of nobody
-            table = _counted(query, keys, cells, group, groups)
-            told = _sums(hidden, cells, len(query.keys), group, groups)
-            return Proposal("interval", _ranges(query, secret, table, told))
+            told = parts.told(query, hidden.tree)
+            return Proposal("interval", _ranges(query, secret, _counted(query, told), _known(told)))
         table = self._data.engine.fetch(raw_query(query, hidden.rows.query, columns))
         sums = None
         if any(is_plain(m, secret) and m.function != "count" for m in query.measures):
@@ -116,7 +118,23 @@ class IntervalKeeper(Keeper):
             sums = _sums(hidden, cells, len(query.keys), group, table.num_rows)
         return Proposal("interval", _ranges(query, secret, table, sums))
 
+    def _public(self, query: Query) -> pa.Table:
+        """Return what is asked of public columns, as it is."""
+        import pyarrow as pa
+
+        from discreet.queries.guards._grouping import summed
+
+        profiles = self._shortcut.profiles(query)
+        if profiles is None or any(m.function != "count" or m.argument for m in query.measures):
+            columns = {f"m{n}": aggregate(m) for n, m in enumerate(query.measures)}
+            return _plain(self._data.fetch(query, columns))
+        keys, (flat, ends, _) = profiles.grouping(query)
+        number = pa.array(summed(profiles.counts, flat, ends))
+        named = {name: keys.column(name) for name in keys.column_names}
+        return pa.table(named | {f"m{n}": number for n in range(len(query.measures))})
+
     def prepare(self, query: Query) -> None:
+        self._shortcut.start()
         self.answer(query, "")
 
     def expect(self, query: Query, user: str) -> dict[str, Any]:
@@ -348,6 +366,7 @@ class IntervalKeeper(Keeper):
 
     def close(self) -> None:
         """Drop the cells."""
+        self._shortcut.close()
         for hidden in self._hidden.values():
             self._data.engine.drop(hidden.rows)
             if hidden.parts is not None:
@@ -394,26 +413,30 @@ def _sums(
     has = ~np.isnan(leaf)
     low, high, number = (_floats(parts.column(name))[has] for name in ("low", "high", "n"))
     count = np.bincount(group[has], weights=number, minlength=groups)
-    # A leaf may hold records of several profiles, which come one by one.
-    leaves = max(1, int(hidden.leaf.max(initial=0)) + 1)
-    place = group[has] * leaves + leaf[has].astype(np.int64)
-    place, part = np.unique(place, return_inverse=True)
-    low, high = (np.bincount(part, ends, place.size).astype(float) for ends in (low, high))
-    least, most = hidden.tree.ranges(place // leaves, groups, place % leaves, low, high)
+    ends = hidden.tree.ranges(group[has], groups, leaf[has].astype(np.int64), low, high)
+    return _where_known(count, *ends)
+
+
+def _known(told: Told) -> tuple[Floats, Floats, Floats]:
+    return _where_known(told.known, told.low, told.high)
+
+
+def _where_known(count: Any, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return ends and number of values of each group, NaN where there is none. Any: an array."""
     values: Floats = np.where(count > 0, count, np.nan).astype(np.float64)
-    return np.where(count > 0, least, np.nan), np.where(count > 0, most, np.nan), values
+    return np.where(count > 0, low, np.nan), np.where(count > 0, high, np.nan), values
 
 
-def _counted(query: Query, keys: pa.Table, cells: pa.Table, group: Ids, groups: int) -> pa.Table:
+def _counted(query: Query, told: Told) -> pa.Table:
     """Return the keys of groups with their counts."""
     import pyarrow as pa
 
-    columns: dict[str, Any] = {name: keys.column(name) for name in keys.column_names}
+    columns: dict[str, Any] = {name: told.keys.column(name) for name in told.keys.column_names}
     for number, measure in enumerate(query.measures):
         if measure.function == "count":
-            counted = _floats(cells.column("all" if measure.argument is None else "n"))
-            total = np.bincount(group, weights=counted, minlength=groups)
-            columns[f"m{number}"] = pa.array(total.astype(np.int64))
+            columns[f"m{number}"] = pa.array(
+                told.everybody if measure.argument is None else told.known
+            )
     return pa.table(columns)
 
 

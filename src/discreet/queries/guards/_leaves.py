@@ -17,6 +17,7 @@ from sqlglot import exp
 from discreet.data.engines.base import Relation
 from discreet.data.sql.query import Catalog, Key, Measure, Query, from_clause, raw_query
 from discreet.data.sql.total import DOUBLE
+from discreet.queries.guards._cells import Tree
 from discreet.queries.guards._profiles import MOST_PROFILES, Profiles
 
 if TYPE_CHECKING:
@@ -35,8 +36,21 @@ Ids = npt.NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class Told:
+    """What is told of each group of a question."""
+
+    keys: pa.Table
+    #: The range of the sum; ends of no meaning where nobody has a value.
+    low: Floats
+    high: Floats
+    #: Records that have a value, and all of them.
+    known: Ids
+    everybody: Ids
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class LeafSums:
-    """Cells added up by leaf and public values, in memory."""
+    """Cells added up by leaf and public values, in memory and in the order of leaves."""
 
     profiles: Profiles
     #: The leaf of each sum, −1 for records without a value.
@@ -47,20 +61,15 @@ class LeafSums:
     known: Ids
     everybody: Ids
 
-    def by_leaf(self, query: Query) -> tuple[pa.Table, pa.Table, Ids]:
-        """Return the keys of each group; sums of cells as `by_leaf` does; and the group of each."""
-        import pyarrow as pa
-
-        keys, (flat, ends, _) = self.profiles.grouping(query)
-        group = np.repeat(np.arange(ends.size), np.diff(ends, prepend=0))
-        parts = {
-            f"k{len(query.keys)}": pa.array(self.leaf[flat], mask=self.leaf[flat] < 0),
-            "low": pa.array(self.low[flat]),
-            "high": pa.array(self.high[flat]),
-            "n": pa.array(self.known[flat]),
-            "all": pa.array(self.everybody[flat]),
-        }
-        return keys, pa.table(parts), group
+    def told(self, query: Query, tree: Tree) -> Told:
+        """Return the range of each group's sum, and how many records it has."""
+        keys, places, group, groups = self.profiles.marking(query)
+        low, high = tree.narrowed(places, group, groups, self.leaf, self.low, self.high)
+        known, everybody = (
+            np.bincount(group, weights=counts[places], minlength=groups).astype(np.int64)
+            for counts in (self.known, self.everybody)
+        )
+        return Told(keys, low, high, known, everybody)
 
 
 def added_by_leaf(
@@ -85,6 +94,7 @@ def added_by_leaf(
     named = [exp.alias_(tree, name, quoted=True) for name, tree in sums.items()]
     query = exp.select(*(key.copy() for key in keys), *named).from_(from_clause(rows.query, "t"))
     table = rows.engine.fetch(query.group_by(*(key.copy() for key in keys)))
+    table = table.sort_by(LEAF)
     whole = [table.column(name).fill_null(-1).to_numpy() for name in (LEAF, "__known", "__all")]
     ends = [table.column(name).fill_null(0.0).to_numpy() for name in ("__low", "__high")]
     leaf, known, everybody = (np.asarray(column, np.int64) for column in whole)

@@ -15,7 +15,7 @@ from discreet.data.engines.changes import attach
 from discreet.data.sql.query import Query, from_clause, raw_query
 from discreet.dp.mechanisms import FAMILY, Noise
 from discreet.errors import InputError, RefusedError
-from discreet.ledger.entry import Draft
+from discreet.ledger.entry import Draft, Entry
 from discreet.queries.guards._base import Keeper, Proposal, Protected, aggregate
 from discreet.queries.guards._noisy_answers import (
     Budgets,
@@ -103,6 +103,7 @@ class NoisyRecords(Keeper):
         if self._ledger is not None:
             known = self._ledger.find(self._data.name, _CURATOR, digest, "input")
             if known is not None:
+                self._require_same(known)
                 with pa.ipc.open_stream(known.answer) as reader:
                     return reader.read_all()
         _, table = self._numbered()
@@ -122,6 +123,7 @@ class NoisyRecords(Keeper):
                 "noise on the records",
                 digest,
                 "input",
+                {"snapshot": self._data.snapshot} if self._data.snapshot else {},
                 answer=bytes(sink.getvalue()),
             )
             charge = self._budgets.charges(_CURATOR, events)[1]
@@ -129,6 +131,21 @@ class NoisyRecords(Keeper):
             with pa.ipc.open_stream(entry.answer) as reader:
                 return reader.read_all()
         return made
+
+    def _require_same(self, drawn: Entry) -> None:
+        """Refuse noise that was drawn for another snapshot: its values are not those of today."""
+        assert self._ledger is not None
+        own = [s for s in self._ledger.snapshots() if s.dataset == self._data.name]
+        # Noise of a time when its entry did not say so belongs to the first snapshot.
+        of = drawn.details.get("snapshot", own[0].identity if own else "")
+        if of and self._data.snapshot and of != self._data.snapshot:
+            name = next((s.name for s in own if s.identity == of), "another snapshot")
+            raise RefusedError(
+                f"noise was drawn for the records of {name!r}, and others' values are not in it",
+                code="changed-data",
+                hint=f"open the records of {name!r}, or answer about the new ones with "
+                'mode="output"; other settings of the noise are drawn anew, and charged',
+            )
 
     def _noisy(self, name: str, table: pa.Table) -> Any:
         import pyarrow as pa

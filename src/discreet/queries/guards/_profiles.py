@@ -80,6 +80,30 @@ class Remembered:
         return made[0]
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Coded:
+    """The combination of keys of each profile, as a number."""
+
+    codes: npt.NDArray[np.int32]
+    total: int
+    #: The values of each key. Any: Arrow.
+    values: tuple[Any, ...]
+    #: Which value of each key a number stands for, where it is not counted through.
+    places: npt.NDArray[np.integer[Any]] | None = None
+
+    def keys(self, present: Ids) -> pa.Table:
+        """Return the keys that some numbers stand for."""
+        import pyarrow as pa
+
+        if self.places is None:
+            places = list(np.unravel_index(present, [len(column) for column in self.values]))
+        else:
+            places = list(self.places[:, present])
+        return pa.table(
+            {f"k{n}": column.take(pa.array(places[n])) for n, column in enumerate(self.values)}
+        )
+
+
 @dataclasses.dataclass(eq=False)
 class Profiles:
     """Distinct combinations of public values, with their numbers of records."""
@@ -253,37 +277,42 @@ class Profiles:
 
         from discreet.queries.guards._grouping import grouped
 
-        bits = self._chosen(query)
         if not query.keys:  # one group, also of nobody
-            flat = np.flatnonzero(np.unpackbits(bits, count=self.counts.size))
+            flat = self.inside(query)
             return pa.table({}), (flat, np.array([flat.size]), np.zeros(1, np.int64))
+        coded = self._coded(query)
+        parts = grouped(self._chosen(query), coded.codes, coded.total)
+        return coded.keys(parts[2]), parts
+
+    def marking(self, query: Query) -> tuple[pa.Table, Ids, Ids, int]:
+        """Return the keys of each group, the profiles in order, the group of each, and how many."""
+        import pyarrow as pa
+
+        from discreet.queries.guards._grouping import marked
+
+        if not query.keys:
+            flat = self.inside(query)
+            return pa.table({}), flat, np.zeros(flat.size, np.int64), 1
+        coded = self._coded(query)
+        places, group, present = marked(self._chosen(query), coded.codes, coded.total)
+        return coded.keys(present), places, group, int(present.size)
+
+    def _coded(self, query: Query) -> _Coded:
+        """Return the combination of keys of each profile as a number."""
         keys = [self._codes(key.expression, key.kind) for key in query.keys]
-        codes, sizes = keys[0][0], [len(values) for _, values in keys]
+        values = tuple(column for _, column in keys)
+        codes, sizes = keys[0][0], tuple(len(column) for column in values)
         total = sizes[0]
         for (more, _), size in zip(keys[1:], sizes[1:], strict=True):
             wide = codes.astype(np.int64) * size + more
             total *= size
             if total > 4 * self.counts.size + 1024:
-                return self._many(keys, bits)
+                # Combinations are many more than there are: those there are get numbers.
+                columns = np.stack([codes for codes, _ in keys])
+                unique, place = np.unique(columns, axis=1, return_inverse=True)
+                return _Coded(place.ravel().astype(np.int32), unique.shape[1], values, unique)
             codes = wide.astype(np.int32)
-        parts = grouped(bits, codes, total)
-        return self._keys_of(keys, list(np.unravel_index(parts[2], sizes))), parts
-
-    def _many(self, keys: list[Codes], bits: Bits) -> tuple[pa.Table, Parts]:
-        """Group by keys whose combinations are many more than there are."""
-        from discreet.queries.guards._grouping import grouped
-
-        columns = np.stack([codes for codes, _ in keys])
-        unique, place = np.unique(columns, axis=1, return_inverse=True)
-        parts = grouped(bits, place.ravel().astype(np.int32), unique.shape[1])
-        return self._keys_of(keys, list(unique[:, parts[2]])), parts
-
-    def _keys_of(self, keys: list[Codes], places: list[Ids]) -> pa.Table:
-        import pyarrow as pa
-
-        return pa.table(
-            {f"k{n}": values.take(pa.array(places[n])) for n, (_, values) in enumerate(keys)}
-        )
+        return _Coded(codes, total, values)
 
     def groups(self, query: Query) -> tuple[pa.Table, list[Ids]]:
         """Return the keys of each group, and the profiles in it."""

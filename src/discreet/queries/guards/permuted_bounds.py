@@ -24,7 +24,8 @@ class PermutedBounds(Guard):
     """Answer with the bounds that a (k, e)-permuted release gives; the records are not touched.
 
     The release is an argument: anything with `ask(sql)` whose answer has the rows as an Arrow
-    table, with `<name>_lower` and `<name>_upper`.
+    table, with `<name>_lower` and `<name>_upper`. Sums of expressions, such as weighted sums, are
+    refused: the ends of two of them would tell an end of a single person's group.
 
     Examples
     --------

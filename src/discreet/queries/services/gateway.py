@@ -63,7 +63,10 @@ class GatewayService(Service):
     )
 
     def check(self, dataset: Dataset) -> None:
-        """Raise an InputError if a column is missing; opens nothing."""
+        """Raise what opening would: a column that is missing, or data that a guard cannot protect.
+
+        A gateway is opened beside the ledger and closed again; nothing is recorded.
+        """
         for guard in (self.guard, *(p.guard for p in self.chosen().values() if p.guard)):
             for field in ("bounds", "keys", "grain"):
                 for column in getattr(guard, field, None) or {}:
@@ -73,6 +76,8 @@ class GatewayService(Service):
             dataset.relation.require(*(policy.columns or ()))
         for on, _ in self.joins.values():
             dataset.relation.require(on)
+        alone = dataclasses.replace(self, ledger=":memory:", head=None, snapshot=None)
+        alone.open(_unplaced(dataset)).close()
 
     def chosen(self) -> dict[str, Policy]:
         """Return the policies of users and roles."""
@@ -111,3 +116,11 @@ class GatewayService(Service):
             snapshot=self.snapshot,
             head=head,
         )
+
+
+def _unplaced(dataset: Dataset) -> Dataset:
+    """Return the records without the place they come from: a mark there names the real ledger."""
+    rows, schema = dataset.relation, dataset.schema
+    return Dataset(
+        rows, schema, dataset.name, dataset.library, dataset.format, None, dataset.reading
+    )

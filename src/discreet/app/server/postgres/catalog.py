@@ -26,7 +26,7 @@ from discreet.data.engines.base import connect
 from discreet.data.sql.normalizing import write_lists
 from discreet.data.sql.reading import LONGEST, read_statements
 from discreet.data.sql.scope import Parameters
-from discreet.errors import DiscreetError, RefusedError
+from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
 
 __all__ = ["Catalog"]
 
@@ -56,6 +56,8 @@ _SEARCH_PATH = re.compile(
     r"\s*select\s+\*\s+from\s+unnest\(current_schemas\((?:true|false)\)\)\s*;?\s*"
 )
 _FROM = re.compile(r"\bfrom\b", re.IGNORECASE)
+#: Why an engine fails on values, not on what is asked.
+_BY_VALUES = ("Conversion", "OutOfRange", "InvalidInput")
 
 
 class Catalog:
@@ -99,6 +101,14 @@ class Catalog:
             return None
         try:
             return self._asked(_filled(tree, parameters), user)
+        except EngineError as error:
+            if error.facts.get("kind") in _BY_VALUES and tree.find(exp.Table) is None:
+                raise InputError(
+                    "the value cannot be computed",
+                    code="no-value",
+                    hint="a division by zero, a number out of range, or a text that is no such value",
+                ) from None
+            return _empty(tree)
         except (DiscreetError, RecursionError, LookupError, ValueError):
             return _empty(tree)
 

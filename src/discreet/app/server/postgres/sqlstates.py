@@ -31,6 +31,7 @@ _BY_CODE = {
     "malformed-limit": "22023",
     "malformed-quantile": "22023",
     "large-number": "22003",
+    "no-value": "22000",
     "unknown-statement": "26000",
     "repeated-statement": "42P05",
     "unknown-portal": "34000",
