@@ -297,6 +297,12 @@ def test_sums_of_small_effects_on_a_column_of_two_values_are_kept(monkeypatch):
     assert sum(before) > 2 * sum(away)
 
 
+def test_scores_do_not_depend_on_the_order_of_records():
+    rows = of_many_small_effects()
+    one, two = (drawn(dc.CART(), r) for r in (rows, rows.sample(frac=1, random_state=3)))
+    pd.testing.assert_frame_equal(one, two)
+
+
 def test_scores_leave_as_many_donors_in_each_leaf():
     from discreet.microdata.synthesizers._leaves import grow
 
@@ -308,6 +314,8 @@ def test_scores_leave_as_many_donors_in_each_leaf():
     assert leaves.score is not None
     assert leaves.count[leaves.count > 0].min() >= 50
     assert np.sort(leaves.donors).tolist() == every.tolist()
+    fine = grow(seen, target, every, numeric=False, min_leaf=5, rng=Randomness.seeded(1))
+    assert fine.score is None  # one tree of small leaves tells as much
     shared = grow(
         seen, target, every, numeric=False, min_leaf=50, owner=every // 2, rng=Randomness.seeded(1)
     )

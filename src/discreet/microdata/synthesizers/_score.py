@@ -15,6 +15,8 @@ __all__ = ["Score", "scored"]
 #: In fewer records boosted trees follow chance: of a column that nothing tells they would explain two fifths in
 #: 1,000 records, and less than a tenth in so many.
 _FEWEST = 10_000
+#: Leaves of fewer records tell as much by a single tree.
+_COARSE = 25
 #: Trees that are added, and how much of each.
 _ROUNDS, _RATE = 15, 0.25
 
@@ -40,7 +42,12 @@ def scored(predictors: np.ndarray, target: Places, *, min_leaf: int, state: int)
     file lost .006 of their accuracy on Adult, and .004 with scores. Each added tree has leaves of
     `min_leaf` records, and so have those that donors are drawn from.
     """
-    if target.size < _FEWEST or predictors.shape[1] < 2 or int(target.max()) != 1:
+    if (
+        target.size < _FEWEST
+        or min_leaf < _COARSE
+        or predictors.shape[1] < 2
+        or int(target.max()) != 1
+    ):
         return None
     from sklearn.ensemble import HistGradientBoostingClassifier
 

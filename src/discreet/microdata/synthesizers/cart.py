@@ -34,8 +34,8 @@ class CART(Synthesizer):
     The first column is drawn from its own values. For every other one a tree is grown on the
     original columns before it; a synthetic record falls into a leaf by the values it already has,
     and gets the value of one of the original records there. Small leaves keep more and give more
-    people away: read the risk. Of 10,000 records and more, a column of two values is drawn from those that
-    boosted trees, of leaves as large, hold for most alike.
+    people away: read the risk. In large files, where leaves hold 25 records or more, a column of two values is drawn from those
+    that boosted trees, of leaves as large, hold for most alike.
 
     Missing numbers and point masses (`semicontinuous`) are drawn as codes first, the other numbers
     after. The extreme values of a number are the means of the `tails` records at each end, so that
