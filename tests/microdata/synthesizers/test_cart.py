@@ -297,6 +297,21 @@ def test_sums_of_small_effects_on_a_column_of_two_values_are_kept(monkeypatch):
     assert sum(before) > 2 * sum(away)
 
 
+def test_rare_values_come_as_often_as_they_should():
+    """By a score they came a third too seldom."""
+    rng, size = np.random.default_rng(1), 12_000
+    rows = pd.DataFrame({"day": rng.integers(0, 900, size)})
+    rows["code"] = rng.integers(0, 300, size).astype(str)
+    rows["z"] = rng.normal(size=size).round(2)
+    rows["rare"] = np.where(rng.permutation(size) < 60, "r", "s")
+    data = read(rows)
+    many = [
+        (dc.synthesize(data, dc.CART(), rng=Randomness.seeded(seed)).frame.rare == "r").sum()
+        for seed in range(4)
+    ]
+    assert np.mean(many) == pytest.approx(60, abs=12)
+
+
 def test_scores_do_not_depend_on_the_order_of_records():
     rows = of_many_small_effects()
     one, two = (drawn(dc.CART(), r) for r in (rows, rows.sample(frac=1, random_state=3)))

@@ -17,6 +17,9 @@ __all__ = ["Score", "scored"]
 _FEWEST = 10_000
 #: Leaves of fewer records tell as much by a single tree.
 _COARSE = 25
+#: Records that have the rarer value: of fewer each stands out by its score, which no other record
+#: reaches, so that the value would come too seldom.
+_RARER = 1_000
 #: Trees that are added, and how much of each.
 _ROUNDS, _RATE = 15, 0.25
 
@@ -47,6 +50,7 @@ def scored(predictors: np.ndarray, target: Places, *, min_leaf: int, state: int)
         or min_leaf < _COARSE
         or predictors.shape[1] < 2
         or int(target.max()) != 1
+        or np.bincount(target).min() < _RARER
     ):
         return None
     from sklearn.ensemble import HistGradientBoostingClassifier
