@@ -27,6 +27,8 @@ __all__ = ["require_synthesis", "synthesize"]
 
 #: More files than this are a mistake.
 _MOST_SETS = 1_000
+#: Values in all files together, which are held in memory.
+_MOST_VALUES = 1_000_000_000
 
 
 def synthesize(
@@ -99,6 +101,7 @@ def synthesize(
         n = int(n)
     dataset = as_dataset(data)
     require_synthesis(dataset, chosen)
+    _require_room(dataset, n, several)
     if n is not None and chosen.corresponds and n != len(dataset):
         raise InputError(
             f"{chosen.name} gives a record for each original one, so n cannot be chosen",
@@ -184,6 +187,18 @@ def _require_whole(name: str, value: object) -> None:
             code="parameter-type",
             hint=f"write {name}=5",
             parameter=name,
+        )
+
+
+def _require_room(dataset: Dataset, n: int | None, files: int) -> None:
+    columns = len(released_columns(dataset))
+    if n is not None and n * files * columns > _MOST_VALUES:
+        most = max(1, _MOST_VALUES // (files * columns))
+        raise InputError(
+            f"files of {n:,} records are too large to be held in memory",
+            code="parameter-range",
+            hint=f"write n={most:,} at most, or draw several files one after the other",
+            parameter="n",
         )
 
 

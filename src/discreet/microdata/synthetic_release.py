@@ -61,6 +61,13 @@ class SyntheticRelease(MicrodataRelease):
     #: What was lost, measured with noise, if a report was bought.
     bought: Bought | None = None
 
+    def __repr__(self) -> str:
+        # Not the original: how many records it has is nobody's business where the promise is formal.
+        return (
+            f"SyntheticRelease({self.method!r}, {len(self.files)} × {len(self.dataset):,} records: "
+            f"{self.promise})"
+        )
+
     def events(self) -> Mapping[str, int]:
         """Return the privacy events of the fit."""
         return {} if self.spent is None else self.spent.events

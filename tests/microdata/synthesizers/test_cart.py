@@ -242,6 +242,101 @@ def test_numbers_of_records_and_files_are_whole(name, value):
     assert caught.value.facts["parameter"] == name
 
 
+def test_files_that_no_memory_holds_are_refused_before_anything_is_learned():
+    for more in ({"n": 10**10}, {"n": 10**7, "m": 100}):
+        with pytest.raises(InputError) as caught:
+            dc.synthesize(read(people(100)), dc.CART(), **more)
+        assert (caught.value.code, caught.value.facts["parameter"]) == ("parameter-range", "n")
+
+
+@pytest.mark.parametrize(
+    "method",
+    [dc.CART(), dc.MultipleImputation(), dc.PartiallySynthetic([f"c{n}" for n in range(1500)])]
+    + [make(epsilon=1) for make in (dc.MST, dc.AIM)],
+)
+def test_thousands_of_columns_are_refused_at_once(method):
+    rows = pd.DataFrame({f"c{n}": [0, 1] for n in range(3000)})
+    with pytest.raises(InputError) as caught:
+        dc.synthesize(read(rows), method)
+    assert caught.value.code == "too-many-columns"
+
+
+def test_named_predictors_let_more_columns_be_drawn():
+    rows = pd.DataFrame({f"c{n}": np.arange(1100) % (2 + n % 3) for n in range(1100)})
+    names = list(rows)
+    near = {name: names[max(0, n - 1) : n] for n, name in enumerate(names)}
+    dc.CART(predictors=near).check(read(rows))
+    with pytest.raises(InputError):
+        dc.CART().check(read(rows))
+
+
+def of_many_small_effects(records=12_000):
+    """A yes or no that ten predictors move a little each: no single tree tells their sum."""
+    rng = np.random.default_rng(8)
+    seen = rng.integers(0, 2, (records, 10))
+    rows = pd.DataFrame(seen, columns=[f"x{n}" for n in range(10)])
+    odds = 1 / (1 + np.exp(-1.2 * (seen.sum(axis=1) - 5)))
+    return rows.assign(y=np.where(rng.random(records) < odds, "yes", "no"))
+
+
+def test_sums_of_small_effects_on_a_column_of_two_values_are_kept(monkeypatch):
+    rows = of_many_small_effects()
+
+    def kept():
+        made = drawn(dc.CART(min_leaf=50), rows)
+        many = made.filter(like="x").sum(axis=1)
+        return (made.y == "yes")[many == 8].mean(), (made.y == "yes")[many == 2].mean()
+
+    def truth(many):
+        return (rows.y == "yes")[rows.filter(like="x").sum(axis=1) == many].mean()
+
+    away = [abs(found - truth(many)) for found, many in zip(kept(), (8, 2), strict=True)]
+    monkeypatch.setattr("discreet.microdata.synthesizers._score._FEWEST", 10**9)
+    before = [abs(found - truth(many)) for found, many in zip(kept(), (8, 2), strict=True)]
+    assert sum(away) < 0.04
+    assert sum(before) > 2 * sum(away)
+
+
+def test_rare_values_come_as_often_as_they_should():
+    """By a score they came a third too seldom."""
+    rng, size = np.random.default_rng(1), 12_000
+    rows = pd.DataFrame({"day": rng.integers(0, 900, size)})
+    rows["code"] = rng.integers(0, 300, size).astype(str)
+    rows["z"] = rng.normal(size=size).round(2)
+    rows["rare"] = np.where(rng.permutation(size) < 60, "r", "s")
+    data = read(rows)
+    many = [
+        (dc.synthesize(data, dc.CART(), rng=Randomness.seeded(seed)).frame.rare == "r").sum()
+        for seed in range(4)
+    ]
+    assert np.mean(many) == pytest.approx(60, abs=12)
+
+
+def test_scores_do_not_depend_on_the_order_of_records():
+    rows = of_many_small_effects()
+    one, two = (drawn(dc.CART(), r) for r in (rows, rows.sample(frac=1, random_state=3)))
+    pd.testing.assert_frame_equal(one, two)
+
+
+def test_scores_leave_as_many_donors_in_each_leaf():
+    from discreet.microdata.synthesizers._leaves import grow
+
+    rows = of_many_small_effects()
+    seen = rows.filter(like="x").to_numpy(np.float32)
+    target = (rows.y == "yes").to_numpy().astype(np.int64)
+    every = np.arange(len(rows))
+    leaves = grow(seen, target, every, numeric=False, min_leaf=50, rng=Randomness.seeded(1))
+    assert leaves.score is not None
+    assert leaves.count[leaves.count > 0].min() >= 50
+    assert np.sort(leaves.donors).tolist() == every.tolist()
+    fine = grow(seen, target, every, numeric=False, min_leaf=5, rng=Randomness.seeded(1))
+    assert fine.score is None  # one tree of small leaves tells as much
+    shared = grow(
+        seen, target, every, numeric=False, min_leaf=50, owner=every // 2, rng=Randomness.seeded(1)
+    )
+    assert shared.score is None  # boosted trees would count records, and not units
+
+
 def test_whole_numbers_of_numpy_count():
     made = dc.synthesize(read(people(100)), dc.CART(), n=np.int64(7), m=np.int32(2))
     assert [len(file) for file in made.sets] == [7, 7]

@@ -307,3 +307,12 @@ def test_a_hierarchys_leaves_are_a_domain():
     data = dc.read(rows, roles={"region": "quasi"}, hierarchies={"region": tree})
     made = dc.synthesize(data, dc.MST(epsilon=1, delta=1e-6), n=500).frame
     assert set(made.region) <= {"n1", "n2", "s1", "s2"}
+
+
+@pytest.mark.parametrize("shown", [repr, str, lambda made: made._repr_html_()])
+def test_a_release_does_not_show_how_many_records_the_original_has(shown):
+    rows = pd.DataFrame({"x": ["a", "b"] * 3333 + ["a"]})
+    data = dc.read(rows, roles={"x": "quasi"}, domains={"x": ["a", "b"]})
+    made = dc.synthesize(data, dc.MST(epsilon=1), n=50)
+    assert "6,667" not in shown(made)
+    assert "6667" not in shown(made)

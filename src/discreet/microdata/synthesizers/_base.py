@@ -23,10 +23,22 @@ if TYPE_CHECKING:
 
     from discreet.data.dataset import Dataset
 
-__all__ = ["Budget", "Fitted", "Kind", "Synthesizer", "owners", "released_columns"]
+__all__ = [
+    "Budget",
+    "Fitted",
+    "Kind",
+    "Synthesizer",
+    "owners",
+    "released_columns",
+    "require_pairs",
+]
 
 #: Which rule combines several synthetic files: see `discreet.microdata.combining`.
 Kind = Literal["simple", "proper", "fully", "partially", "none"]
+
+
+#: Pairs of columns that a method may look at: those of a thousand columns.
+_MOST_PAIRS = 500_000
 
 
 class Fitted(abc.ABC):
@@ -120,6 +132,17 @@ def released_columns(dataset: Dataset) -> tuple[str, ...]:
     """Return the columns that a synthetic file has: all but identifiers."""
     hidden = {*dataset.schema.identifiers, dataset.unit}
     return tuple(name for name in dataset.columns if name not in hidden)
+
+
+def require_pairs(columns: int, pairs: int) -> None:
+    """Raise an InputError where a method would have to look at too many pairs of columns."""
+    if pairs > _MOST_PAIRS:
+        raise InputError(
+            f"{columns:,} columns make {pairs:,} pairs, and each would be looked at: that takes hours",
+            code="too-many-columns",
+            hint="leave columns out, such as by the role identifier, or synthesise parts of the file; "
+            "cart and partially-synthetic look at fewer with predictors={…}",
+        )
 
 
 def owners(dataset: Dataset) -> Places:

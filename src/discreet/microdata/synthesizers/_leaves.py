@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.microdata.columns import Numbers, Places
+from discreet.microdata.synthesizers._score import Score, scored
 from discreet.microdata.synthesizers._variables import Variable
 from discreet.randomness import Randomness
 
@@ -37,11 +38,15 @@ class Leaves:
     count: Places
     #: For each node of the tree the one whose donors it uses; None where each uses its own.
     into: Places | None = None
+    #: What the tree looks at in place of the predictors; None where it looks at them.
+    score: Score | None = None
 
     def leaf(self, predictors: np.ndarray) -> Places:
         """Return the leaf that each record falls into."""
         if self.tree is None:
             return np.zeros(len(predictors), np.int64)
+        if self.score is not None:
+            predictors = self.score.of(predictors)
         found = np.asarray(self.tree.apply(predictors), np.int64)
         return found if self.into is None else self.into[found]
 
@@ -70,6 +75,7 @@ def grow(
     below each of its quantiles: leaves then differ in their whole distribution and not only in their
     mean. None is pruned for changing no majority: it still moves shares. A split of codes that gains
     no more than one by lot would is not made: it keeps nothing, and smaller leaves tell more of people.
+    Of a column of two values in a large file the tree sees the score of boosted trees: see `scored`.
     """
     several = rows.size >= 2 * min_leaf and predictors.shape[1] > 0
     if not several or (target == target[0]).all():
@@ -79,6 +85,11 @@ def grow(
     kind = DecisionTreeRegressor if numeric else DecisionTreeClassifier
     # The state settles ties between equal splits, which would follow the order of columns.
     state = int(rng.integers(0, 2**31 - 1, 1)[0])
+    score = None
+    if not numeric and owner is None:  # boosted trees count records, and not units
+        score = scored(predictors, target, min_leaf=min_leaf, state=state)
+    if score is not None:
+        predictors = score.of(predictors)
     least = _GAIN if numeric else max(_GAIN, _chance(target) * min(1.0, min_leaf / _FINE))
     tree = (
         kind(
@@ -94,7 +105,7 @@ def grow(
     leaf = leaf if into is None else into[leaf]
     order = np.argsort(leaf, kind="stable")
     count = np.bincount(leaf, minlength=tree.node_count)
-    return Leaves(tree, rows[order], np.cumsum(count) - count, count, into)
+    return Leaves(tree, rows[order], np.cumsum(count) - count, count, into, score)
 
 
 def _joined(tree: Any, leaf: Places, owner: Places, fewest: int) -> Places:

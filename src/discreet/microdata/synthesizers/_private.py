@@ -19,6 +19,7 @@ from discreet.microdata.synthesizers._base import (
     Kind,
     Synthesizer,
     released_columns,
+    require_pairs,
 )
 from discreet.microdata.synthesizers._tables import Coding, Tables, codings
 from discreet.progress import Progress, silent
@@ -75,6 +76,8 @@ class PrivateSynthesizer(Synthesizer):
     def check(self, dataset: Dataset) -> None:
         """Check that every column has a public domain."""
         super().check(dataset)
+        columns = len(released_columns(dataset))
+        require_pairs(columns, columns * (columns - 1) // 2)
         self.budget()
         self._require_size(self._codings(dataset))
 

@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet.errors import InputError
-from discreet.microdata.synthesizers._base import Fitted, Kind, Synthesizer, released_columns
+from discreet.microdata.synthesizers._base import (
+    Fitted,
+    Kind,
+    Synthesizer,
+    released_columns,
+    require_pairs,
+)
 from discreet.microdata.synthesizers._rules import read_rules
 from discreet.microdata.synthesizers._sequence import Columns, Options, Plan, several
 from discreet.microdata.synthesizers._variables import Variable, folded, variables
@@ -28,7 +34,8 @@ class CART(Synthesizer):
     The first column is drawn from its own values. For every other one a tree is grown on the
     original columns before it; a synthetic record falls into a leaf by the values it already has,
     and gets the value of one of the original records there. Small leaves keep more and give more
-    people away: read the risk.
+    people away: read the risk. In large files, where leaves hold 25 records or more, a column of two values is drawn from those
+    that boosted trees, of leaves as large, hold for most alike.
 
     Missing numbers and point masses (`semicontinuous`) are drawn as codes first, the other numbers
     after. The extreme values of a number are the means of the `tails` records at each end, so that
@@ -112,6 +119,7 @@ class CART(Synthesizer):
         """Check order, rules and columns."""
         super().check(dataset)
         order = self._order(dataset)
+        require_pairs(len(order), self.pairs(order))
         read_rules(self.rules, order)
         for name in (*self.smoothing, *self.semicontinuous, *self.predictors):
             if name not in order:
@@ -154,6 +162,11 @@ class CART(Synthesizer):
         }
         plan = Plan(self.options(), names, [known[name] for name in order], limits)
         return Columns(plan, None if self.proper else plan.grown(rng, progress), progress)
+
+    def pairs(self, order: Sequence[str], kept: int = 0) -> int:
+        """Return how many pairs of a column and a predictor are looked at, but for columns kept."""
+        named = {name: len(several(used)) for name, used in self.predictors.items()}
+        return sum(named.get(order[place], place) for place in range(kept, len(order)))
 
     def options(self) -> Options:
         """Return how trees are grown and drawn from."""

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from discreet.microdata.columns import Numbers, Places
-from discreet.microdata.synthesizers._base import Fitted, Kind, Synthesizer, released_columns
+from discreet.microdata.synthesizers._base import (
+    Fitted,
+    Kind,
+    Synthesizer,
+    released_columns,
+    require_pairs,
+)
 from discreet.microdata.synthesizers._sequence import Options, Plan
 from discreet.microdata.synthesizers._variables import Variable, variables
 from discreet.progress import Progress, silent
@@ -67,6 +73,12 @@ class MultipleImputation(Synthesizer):
             "linear regressions of each number on the columns before it, and shares of categories as "
             "far as trees see them; not shapes beyond the normal, nor interactions"
         )
+
+    def check(self, dataset: Dataset) -> None:
+        """Check the number of columns."""
+        super().check(dataset)
+        columns = len(released_columns(dataset))
+        require_pairs(columns, columns * (columns - 1) // 2)
 
     def fit(self, dataset: Dataset, *, rng: Randomness, progress: Progress = silent) -> Fitted:
         """Code the columns; what is fitted is drawn anew for each file."""

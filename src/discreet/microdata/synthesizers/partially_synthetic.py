@@ -10,7 +10,13 @@ import numpy.typing as npt
 
 from discreet.errors import InputError
 from discreet.microdata.columns import Places
-from discreet.microdata.synthesizers._base import Fitted, Kind, Synthesizer, released_columns
+from discreet.microdata.synthesizers._base import (
+    Fitted,
+    Kind,
+    Synthesizer,
+    released_columns,
+    require_pairs,
+)
 from discreet.microdata.synthesizers._rules import Rule
 from discreet.microdata.synthesizers._sequence import Plan
 from discreet.microdata.synthesizers._variables import folded, variables
@@ -102,6 +108,8 @@ class PartiallySynthetic(Synthesizer):
                     code="identifier-column",
                     column=name,
                 )
+        kept = self.untouched(dataset)
+        require_pairs(len(names), self.by.pairs((*kept, *self.columns), len(kept)))
         if isinstance(self.where, str):
             for name in Rule(self.columns[0], self.where, None).reads:
                 dataset.schema[name]
