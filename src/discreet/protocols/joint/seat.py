@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 from typing import Protocol as Interface
 
 import numpy as np
@@ -16,6 +17,9 @@ from discreet.protocols.arithmetic.node import Node
 from discreet.protocols.arithmetic.shares import BitShares, Shares, Words, split
 from discreet.protocols.transport.transcript import Transcript
 from discreet.randomness import Randomness
+
+if TYPE_CHECKING:
+    from discreet.protocols.joint.asked import Asked
 
 __all__ = ["Cast", "Ring", "Seat", "Wire", "fraction_bits"]
 
@@ -82,7 +86,8 @@ class Cast:
 class Seat:
     """One party at work.
 
-    `records` are an owner's own numbers, or its persons as bytes; `announce` records what is about
+    `records` are an owner's own numbers, or its persons as bytes; `asked`
+    is the joint table that a party is asked for; `announce` records what is about
     to be opened, before it is; `sign` and `verify` use the keys behind the pinned certificates.
     """
 
@@ -95,6 +100,7 @@ class Seat:
     verify: Callable[[str, bytes, bytes], bool]
     records: npt.NDArray[np.float64] | None = None
     persons: tuple[bytes, ...] = ()
+    asked: Asked | None = None
     _node: list[Node] = dataclasses.field(default_factory=list)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ import numpy.typing as npt
 from discreet.protocols.joint.learned import Leakage
 from discreet.protocols.joint.seat import Seat
 from discreet.registry import Member
+
+if TYPE_CHECKING:
+    from discreet.protocols.joint.asked import Asked
 
 __all__ = ["Inputs", "Outcome", "Protocol", "Seat", "Split"]
 
@@ -53,6 +56,9 @@ class Protocol(Member):
     centres: ClassVar[bool] = False
     #: Whether results are sums over an owner's columns, so that several runs can be subtracted.
     linear: ClassVar[bool] = False
+    #: Whether it opens cells by the rules of the policy: then it is asked for, and remembered, as
+    #: tables are, and each seat holds what is asked.
+    tabulates: ClassVar[bool] = False
 
     @property
     def needs_nodes(self) -> bool:
@@ -68,6 +74,14 @@ class Protocol(Member):
     def survives(self) -> bool:
         """Whether owners may go away in the middle."""
         return False
+
+    def agree(self, policy: Any) -> None:
+        """Refuse a policy under which it cannot be made. Any: policies hold protocols."""
+
+    def seated(self, inputs: Inputs) -> Mapping[str, Asked]:
+        """Return what each party of a rehearsal is asked for, where it tabulates."""
+        del inputs
+        return {}
 
     def admit(self, records: Floats) -> None:
         """Refuse to take part with columns of which a result would tell single records."""
