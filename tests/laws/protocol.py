@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.protocols.joint.methods._base import Outcome, Protocol
 from discreet.protocols.joint.methods.karr_product import KarrProduct
 from discreet.protocols.joint.methods.matrix_product import MatrixProduct
 from discreet.protocols.joint.methods.secure_sum import SecureSum
+from discreet.protocols.joint.protocol import Outcome, Protocol
 from discreet.protocols.joint.rehearsal import rehearse_protocol
 from discreet.randomness import Randomness
 from tests.laws.parameters import examples

@@ -16,9 +16,9 @@ from discreet.protocols.joint.computing import Opened
 from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand, read_demand
-from discreet.protocols.joint.methods._base import Protocol
 from discreet.protocols.joint.methods.joint_table import JointTable
 from discreet.protocols.joint.outcome import JointResult, read_shown, result_of
+from discreet.protocols.joint.protocol import Protocol
 from discreet.protocols.joint.result import JointAnswer, assembled
 from discreet.protocols.transport.client import request
 from discreet.protocols.transport.frames import Message

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from discreet.errors import InputError
-from discreet.protocols.joint.methods._base import Protocol
+from discreet.protocols.joint.protocol import Protocol
 from discreet.registry import Record, parameter
 from discreet.report import plain
 

@@ -26,7 +26,6 @@ from discreet.ledger.store import Ledger
 from discreet.protocols.joint.computation import Computation
 from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
-from discreet.protocols.joint.methods._base import Outcome
 from discreet.protocols.joint.methods.horizontal_regression import HorizontalRegression
 from discreet.protocols.joint.methods.joint_regression import JointRegression
 from discreet.protocols.joint.methods.secure_sum import SecureSum
@@ -36,6 +35,7 @@ from discreet.protocols.joint.offering import (
     require_no_dominance,
     require_safe_part,
 )
+from discreet.protocols.joint.protocol import Outcome
 from discreet.protocols.joint.seat import Cast, Seat
 from discreet.protocols.transport.mesh import Mesh, Waiting
 from discreet.protocols.transport.transcript import Transcript

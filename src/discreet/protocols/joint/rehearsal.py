@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import DiscreetError, EngineError
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol
+from discreet.protocols.joint.protocol import Inputs, Outcome, Protocol
 from discreet.protocols.joint.seat import Cast, Seat
 from discreet.protocols.transport.transcript import Transcript
 from discreet.randomness import Randomness

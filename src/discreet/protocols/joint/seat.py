@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 from typing import Protocol as Interface
 
 import numpy as np
@@ -17,9 +17,6 @@ from discreet.protocols.arithmetic.node import Node
 from discreet.protocols.arithmetic.shares import BitShares, Shares, Words, split
 from discreet.protocols.transport.transcript import Transcript
 from discreet.randomness import Randomness
-
-if TYPE_CHECKING:
-    from discreet.protocols.joint.asked import Asked
 
 __all__ = ["Cast", "Ring", "Seat", "Wire", "fraction_bits"]
 
@@ -100,7 +97,7 @@ class Seat:
     verify: Callable[[str, bytes, bytes], bool]
     records: npt.NDArray[np.float64] | None = None
     persons: tuple[bytes, ...] = ()
-    asked: Asked | None = None
+    asked: Any = None  # Any: agreements stand above seats; the protocol that is asked knows it
     _node: list[Node] = dataclasses.field(default_factory=list)
 
     @property

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol as Interface
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +17,8 @@ from discreet.protocols.joint.asked import Asked
 from discreet.protocols.joint.declaration import JointPolicy, MeasureBound, PartyEntry
 from discreet.protocols.joint.demand import Demand
 from discreet.protocols.joint.judging import audiences
-from discreet.protocols.joint.methods._base import Inputs
+from discreet.protocols.joint.protocol import Inputs
 from discreet.protocols.joint.summary import selected, summarize, summarize_withheld
-
-if TYPE_CHECKING:
-    from discreet.protocols.joint.methods.joint_table import JointTable
 
 Cell = tuple[str, ...]
 #: Of each owner its contributions: a line for each record, in whole units of the measures.
@@ -30,7 +26,26 @@ Parts = Sequence[npt.NDArray[np.int64]]
 _DECIMALS = 2
 
 
-def agreed(table: JointTable, inputs: Inputs) -> JointPolicy:
+class Table(Interface):
+    """What is looked at of a joint table."""
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Its keys."""
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """What is summed."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that are counted on."""
+
+    def demand(self, policy: JointPolicy) -> Demand:
+        """Return what is asked of the parties of a policy."""
+
+
+def agreed(table: Table, inputs: Inputs) -> JointPolicy:
     """Return a policy for records in plain sight: codes and bounds are read from them."""
     owners = tuple(inputs)
     nodes = (*owners, "node 1", "node 2")[:3]
@@ -53,11 +68,11 @@ def agreed(table: JointTable, inputs: Inputs) -> JointPolicy:
         keys=keys,
         rules=table.rules or (MinimumFrequency(3), PPercent(15)),
         measures={n: MeasureBound(max(of, 1.0), _DECIMALS) for n, of in largest.items()},
-        conditions=dict.fromkeys(keys, "text") | dict.fromkeys(largest, "number"),
+        conditions={name: "text" if name in keys else "number" for name in (*keys, *largest)},
     )
 
 
-def records(table: JointTable, inputs: Inputs) -> dict[str, Dataset]:
+def records(table: Table, inputs: Inputs) -> dict[str, Dataset]:
     """Return each owner's records: first the codes of the keys, then the measures."""
     import pyarrow as pa
 
@@ -79,22 +94,25 @@ def records(table: JointTable, inputs: Inputs) -> dict[str, Dataset]:
     return found
 
 
-def seated(table: JointTable, inputs: Inputs) -> dict[str, Asked]:
+def seated(table: Table, inputs: Inputs) -> dict[str, Asked]:
     """Return what each party is asked for, with an owner's summaries."""
     policy = agreed(table, inputs)
     demand, held = table.demand(policy), records(table, inputs)
 
     def asked(name: str) -> Asked:
-        data = held.get(name)
-        inputs = None if data is None else summarize(data, demand, policy)
-        withheld = functools.partial(summarize_withheld, data, demand, policy)
-        return Asked(policy, demand, inputs, withheld)
+        inputs = summarize(held[name], demand, policy) if name in held else None
+        return Asked(
+            policy,
+            demand,
+            inputs,
+            lambda level, cells: summarize_withheld(held[name], demand, policy, level, cells),
+        )
 
     return {name: asked(name) for name in {*policy.owners, *policy.nodes}}
 
 
 def tabulated(
-    demand: Demand, policy: JointPolicy, table: JointTable, inputs: Inputs
+    demand: Demand, policy: JointPolicy, table: Table, inputs: Inputs
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
     """Return which lines are withheld, and what is opened of the others."""
     if demand.margins:

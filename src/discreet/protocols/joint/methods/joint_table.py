@@ -18,7 +18,7 @@ from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand, quoted, read_demand
 from discreet.protocols.joint.learned import Leakage
 from discreet.protocols.joint.methods import _plain_table
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
+from discreet.protocols.joint.protocol import Inputs, Outcome, Protocol, Seat, Split
 from discreet.protocols.joint.result import leakage
 from discreet.registry import parameter
 
@@ -130,15 +130,16 @@ class JointTable(Protocol):
 
     def tabulate(self, seat: Seat) -> Opened | None:
         """Do what the party in this seat does; return what was opened, at a node."""
-        if seat.asked is None:
+        asked = seat.asked
+        if not isinstance(asked, Asked):
             raise RefusedError("nobody asked for a table", code="message-unexpected")
         return TableRun(
             seat.wire,
-            seat.asked.policy,
-            seat.asked.demand,
+            asked.policy,
+            asked.demand,
             seat.name,
-            inputs=seat.asked.inputs,
-            withheld=seat.asked.withheld,
+            inputs=asked.inputs,
+            withheld=asked.withheld,
             rng=seat.rng,
             before_opening=seat.announce,
         ).run()
@@ -146,7 +147,7 @@ class JointTable(Protocol):
     def play(self, seat: Seat) -> Outcome:
         """Return the pattern and the safe cells, at the nodes."""
         opened = self.tabulate(seat)
-        if opened is None or seat.asked is None:
+        if opened is None:
             return Outcome()
         demand, policy = seat.asked.demand, seat.asked.policy
         return Outcome(_shown(demand, policy, opened.withheld, opened.values))

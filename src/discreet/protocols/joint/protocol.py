@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,6 @@ import numpy.typing as npt
 from discreet.protocols.joint.learned import Leakage
 from discreet.protocols.joint.seat import Seat
 from discreet.registry import Member
-
-if TYPE_CHECKING:
-    from discreet.protocols.joint.asked import Asked
 
 __all__ = ["Inputs", "Outcome", "Protocol", "Seat", "Split"]
 
@@ -78,8 +75,8 @@ class Protocol(Member):
     def agree(self, policy: Any) -> None:
         """Refuse a policy under which it cannot be made. Any: policies hold protocols."""
 
-    def seated(self, inputs: Inputs) -> Mapping[str, Asked]:
-        """Return what each party of a rehearsal is asked for, where it tabulates."""
+    def seated(self, inputs: Inputs) -> Mapping[str, Any]:
+        """Return what each party of a rehearsal is asked for, where it tabulates. Any: as above."""
         del inputs
         return {}
 
