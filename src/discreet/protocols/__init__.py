@@ -7,8 +7,8 @@ __getattr__, __all__ = lazy(
     {
         "Fragments": "discreet.protocols.fragments.asking",
         "Joint": "discreet.protocols.joint.analyst",
+        "JointAnswer": "discreet.protocols.joint.result",
         "JointPolicy": "discreet.protocols.joint.declaration",
-        "JointTable": "discreet.protocols.joint.result",
         "NoiseLaw": "discreet.protocols.perturbation.law",
         "Owner": "discreet.protocols.joint.party",
         "Publisher": "discreet.protocols.retrieval.signing",

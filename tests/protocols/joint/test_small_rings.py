@@ -22,8 +22,8 @@ from discreet.protocols.arithmetic.rehearsal import rehearse
 from discreet.protocols.arithmetic.shares import BitShares, Shares
 from discreet.protocols.fragments.products import ControlledProduct
 from discreet.protocols.joint.methods import _aggregation, matrix_product
-from discreet.protocols.joint.methods._base import Outcome
 from discreet.protocols.joint.methods.matrix_product import product_in_parts
+from discreet.protocols.joint.protocol import Outcome
 from discreet.protocols.joint.rehearsal import rehearse_protocol
 
 

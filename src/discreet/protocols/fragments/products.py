@@ -16,8 +16,8 @@ from discreet.protocols.arithmetic.shares import Words
 from discreet.protocols.fragments.circle import CONTROLLER, Circle
 from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.learned import FOLLOW, Leakage
-from discreet.protocols.joint.methods._base import Outcome, Seat
 from discreet.protocols.joint.methods.matrix_product import MatrixProduct, summand
+from discreet.protocols.joint.protocol import Outcome, Seat
 from discreet.protocols.joint.seat import Cast
 from discreet.protocols.transport.link import Link
 from discreet.protocols.transport.mesh import Mesh, Waiting

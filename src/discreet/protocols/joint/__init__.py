@@ -6,8 +6,8 @@ __getattr__, __all__ = lazy(
     __name__,
     {
         "Joint": "discreet.protocols.joint.analyst",
+        "JointAnswer": "discreet.protocols.joint.result",
         "JointPolicy": "discreet.protocols.joint.declaration",
-        "JointTable": "discreet.protocols.joint.result",
         "Party": "discreet.protocols.joint.party",
         "verify_ledgers": "discreet.protocols.joint.verification",
     },

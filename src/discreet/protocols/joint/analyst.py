@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import secrets
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
-
-from sqlglot import exp
 
 from discreet.audit.rules import Rule
 from discreet.errors import EngineError, InputError
@@ -17,9 +16,10 @@ from discreet.protocols.joint.computing import Opened
 from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand, read_demand
-from discreet.protocols.joint.methods._base import Protocol
+from discreet.protocols.joint.methods.joint_table import JointTable
 from discreet.protocols.joint.outcome import JointResult, read_shown, result_of
-from discreet.protocols.joint.result import JointTable, assembled
+from discreet.protocols.joint.protocol import Protocol
+from discreet.protocols.joint.result import JointAnswer, assembled
 from discreet.protocols.transport.client import request
 from discreet.protocols.transport.frames import Message
 from discreet.protocols.transport.link import Link
@@ -31,11 +31,6 @@ Answer = TypeVar("Answer")
 _RESULT_LIMIT = 1 << 24
 #: Failures that tell less than others of the same run: a party that waited for a lost one left too.
 _FOLLOWS = {"party-timeout": 1, "party-missing": 2, "party-gone": 3}
-
-
-def quoted(name: str) -> str:
-    """Return a name as SQL writes it, whatever it contains."""
-    return exp.to_identifier(name, quoted=True).sql(dialect="postgres")
 
 
 def _disagreeing() -> EngineError:
@@ -142,8 +137,12 @@ class Joint:
         joint._closing = parties
         return joint
 
-    def ask(self, sql: str, *, totals: bool = False, margins: bool = False) -> JointTable:
+    def ask(
+        self, question: str | JointTable, *, totals: bool = False, margins: bool = False
+    ) -> JointAnswer:
         """Return the joint answer to `SELECT keys, COUNT, SUM, AVG … [WHERE …] GROUP BY keys`.
+
+        Or to the same question as a `JointTable`, whose own `totals` and `margins` count too.
 
         With `totals` also over the last key, the last two keys, and so on: each is opened where the
         withheld cells in it are safe taken together, since a total tells their sum.
@@ -151,7 +150,13 @@ class Joint:
         With `margins` all totals over all keys, and the subtotals of hierarchies: further cells are
         withheld so that the margins tell no sensitive one (secondary suppression).
         """
-        demand = read_demand(sql, self.policy, totals=totals, margins=margins)
+        if isinstance(question, JointTable):
+            totals, margins = totals or question.totals, margins or question.margins
+            table = dataclasses.replace(question, totals=totals, margins=margins)
+            table.agree(self.policy)
+            question = table.sql(self.policy)
+        body = question.encode()
+        demand = read_demand(question, self.policy, totals=totals, margins=margins)
         names = sorted({*self.policy.owners, *self.policy.nodes})
         cells = len(demand.shown(self.policy))
         rows = len(demand.opened())
@@ -165,7 +170,7 @@ class Joint:
                 return request(links[name], label, fields, body, limit=limit, time_limit=waits)
 
             everywhere(pool, call, names)
-            everywhere(pool, lambda name: ask(name, "prepare", sql.encode()), names)
+            everywhere(pool, lambda name: ask(name, "prepare", body), names)
             answers = everywhere(pool, lambda name: ask(name, "run", limit=limit), names)
         return self._agreed(demand, answers, cells, rows)
 
@@ -183,8 +188,18 @@ class Joint:
 
         return call, links
 
-    def run(self, name: str) -> JointResult:
+    def run(self, name: str) -> JointResult | JointAnswer:
         """Return the result of a computation that the owners agreed on, by its name in the policy.
+
+        One that is a joint table is asked for as any table is.
+        """
+        agreed = self.policy.computations.get(name)
+        if agreed is not None and isinstance(agreed.protocol, JointTable):
+            return self.ask(agreed.protocol)
+        return self._run(name)
+
+    def _run(self, name: str) -> JointResult:
+        """Return the result of a computation that is no table.
 
         Where the protocol survives drop-outs, owners that are not there are left out.
         """
@@ -250,7 +265,7 @@ class Joint:
         """Return the regression that the owners agreed on; by name where there are several."""
         from discreet.protocols.joint.methods.joint_regression import JointRegression
 
-        return self.run(self._only(JointRegression, name))
+        return self._run(self._only(JointRegression, name))
 
     def cluster(self, name: str | None = None) -> JointResult:
         """Return the clusters that the owners agreed on; by name where there are several."""
@@ -258,17 +273,17 @@ class Joint:
         from discreet.protocols.joint.methods.joint_k_means import JointKMeans
         from discreet.protocols.joint.methods.vertical_k_means import VerticalKMeans
 
-        return self.run(self._only((JointKMeans, VerticalKMeans, ArbitraryKMeans), name))
+        return self._run(self._only((JointKMeans, VerticalKMeans, ArbitraryKMeans), name))
 
     def align(self, name: str | None = None) -> JointResult:
         """Align the persons of two owners; each keeps which of its own the other has too."""
         from discreet.protocols.joint.methods.alignment import Alignment
 
-        return self.run(self._only(Alignment, name))
+        return self._run(self._only(Alignment, name))
 
     def _agreed(
         self, demand: Demand, answers: dict[str, Message], cells: int, rows: int
-    ) -> JointTable:
+    ) -> JointAnswer:
         bodies = {bytes(answers[node].body) for node in self.policy.nodes}
         try:
             if len(bodies) != 1:
@@ -286,33 +301,29 @@ class Joint:
         measure: str | None = None,
         rules: Sequence[Rule] | None = None,
         *,
+        where: str = "",
         totals: bool = True,
         margins: bool = False,
-    ) -> JointTable:
+    ) -> JointAnswer:
         """Return counts, and sums of a measure, by some keys, with their totals or all margins.
 
         The owners judge by the rules of their policy. Whoever counts on certain `rules` states them,
         and nothing is asked where the owners agreed on others.
         """
-        if rules is not None and set(rules) != set(self.policy.rules):
-            agreed = ", ".join(sorted(str(rule) for rule in self.policy.rules))
-            raise InputError(
-                "the owners agreed on other rules",
-                code="rules-differ",
-                hint=f"leave out rules, or ask for a policy with them; agreed are {agreed}",
+        return self.ask(
+            JointTable(
+                (by,) if isinstance(by, str) else tuple(by),
+                () if measure is None else (measure,),
+                where,
+                () if rules is None else tuple(rules),
+                totals=totals and not margins,
+                margins=margins,
             )
-        keys = ", ".join(quoted(key) for key in ([by] if isinstance(by, str) else by))
-        what = f"{keys}, COUNT(*) AS count" + (
-            "" if measure is None else f", SUM({quoted(measure)}) AS sum"
         )
-        relation = quoted(self.policy.relation)
-        sql = f"SELECT {what} FROM {relation} GROUP BY {keys}"  # noqa: S608 - names are quoted, and every party reads it by whitelist
-        return self.ask(sql, totals=totals and not margins, margins=margins)
 
-    def sum(self, measure: str) -> JointTable:
+    def sum(self, measure: str) -> JointAnswer:
         """Return the sum of a measure over all records, under the same rules as a table."""
-        relation = quoted(self.policy.relation)
-        return self.ask(f"SELECT COUNT(*) AS count, SUM({quoted(measure)}) AS sum FROM {relation}")  # noqa: S608 - as above
+        return self.ask(JointTable(measures=(measure,)))
 
     @property
     def ledgers(self) -> tuple[Path, ...]:

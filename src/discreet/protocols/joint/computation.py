@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from discreet.errors import InputError
-from discreet.protocols.joint.methods._base import Protocol
+from discreet.protocols.joint.protocol import Protocol
 from discreet.registry import Record, parameter
 from discreet.report import plain
 
@@ -21,7 +21,9 @@ class Computation(Record):
     spelled: ClassVar[str] = "protocol"
     protocol: Protocol = parameter(help="how it is computed")
     columns: Mapping[str, tuple[str, ...]] = parameter(
-        help="the columns that each owner offers; for an alignment the one that names persons"
+        {},
+        help="the columns that each owner offers; for an alignment the one that names persons, for "
+        "a joint table none: it names keys and measures of the policy",
     )
     bounds: Mapping[str, float] = parameter(
         {}, help="the largest size of a value in each column: public, and checked by its owner"
@@ -63,6 +65,14 @@ class Computation(Record):
                 parameter="computations",
             )
 
+        if protocol.tabulates:
+            if self.columns or self.bounds or self.aligned:
+                raise wrong(
+                    "columns are named beside a table, which names its own",
+                    "leave out columns, bounds and aligned",
+                )
+            protocol.agree(policy)
+            return
         unknown = [owner for owner in owners if owner not in policy.owners]
         if unknown:
             raise wrong(f"{unknown[0]!r} is no owner", "name owners of the policy under columns")

@@ -17,9 +17,8 @@ from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand
 from discreet.protocols.joint.hypercubes import Lattice
 from discreet.protocols.joint.judging import Views, judge, see
-from discreet.protocols.joint.seat import Ring
+from discreet.protocols.joint.seat import Ring, Wire
 from discreet.protocols.joint.secondary import Suppressor
-from discreet.protocols.transport.mesh import Mesh
 from discreet.randomness import Randomness
 
 __all__ = ["Opened", "TableRun"]
@@ -70,7 +69,7 @@ class TableRun:
 
     def __init__(
         self,
-        mesh: Mesh,
+        mesh: Wire,
         policy: JointPolicy,
         demand: Demand,
         name: str,

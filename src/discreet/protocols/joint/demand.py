@@ -13,9 +13,14 @@ from discreet.data.sql.spelling import spelled
 from discreet.errors import InputError, RefusedError
 from discreet.protocols.joint.declaration import TOTAL, JointPolicy
 
-__all__ = ["Demand", "read_demand"]
+__all__ = ["Demand", "quoted", "read_demand"]
 
 _FUNCTIONS = ("count", "units", "sum", "avg")
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL writes it, whatever it contains."""
+    return exp.to_identifier(name, quoted=True).sql(dialect="postgres")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -18,13 +18,15 @@ from discreet.data.dataset import Dataset
 from discreet.errors import DiscreetError, EngineError, InputError, RefusedError
 from discreet.ledger.entry import Draft
 from discreet.ledger.store import Ledger
-from discreet.protocols.joint.computing import TableRun
+from discreet.protocols.joint.asked import Asked
 from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand, read_demand
 from discreet.protocols.joint.drawer import Drawer
+from discreet.protocols.joint.methods.joint_table import JointTable
 from discreet.protocols.joint.offering import require_computations
 from discreet.protocols.joint.playing import Player, Prepared, used_before
+from discreet.protocols.joint.seat import Cast, Seat
 from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
 from discreet.protocols.transport.frames import Message
 from discreet.protocols.transport.link import Link
@@ -177,18 +179,21 @@ class Party:
             session=session,
             time_limit=self._policy.time_limit,
         ) as mesh:
-            opened = TableRun(
-                mesh,
-                self._policy,
-                demand,
-                self._name,
-                inputs=inputs,
-                withheld=functools.partial(self._summarized, demand),
-                rng=Randomness.secure(),
-                before_opening=lambda meaning, cells: self._record(
-                    analyst, session, demand, f"opening {meaning}", {"cells": cells}
-                ),
-            ).run()
+            withheld = functools.partial(self._summarized, demand)
+            opened = JointTable.of(demand).tabulate(
+                Seat(
+                    self._name,
+                    Cast(self._policy.owners, self._policy.nodes),
+                    mesh,
+                    Randomness.secure(),
+                    lambda meaning, cells: self._record(
+                        analyst, session, demand, f"opening {meaning}", {"cells": cells}
+                    ),
+                    sign=self._player.sign,
+                    verify=self._player.verify,
+                    asked=Asked(self._policy, demand, inputs, withheld),
+                )
+            )
         stated = transcript.to_dict()
         self._record(analyst, session, demand, "finished", {"transcript": stated})
         return Message(

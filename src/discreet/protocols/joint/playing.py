@@ -26,7 +26,6 @@ from discreet.ledger.store import Ledger
 from discreet.protocols.joint.computation import Computation
 from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
-from discreet.protocols.joint.methods._base import Outcome
 from discreet.protocols.joint.methods.horizontal_regression import HorizontalRegression
 from discreet.protocols.joint.methods.joint_regression import JointRegression
 from discreet.protocols.joint.methods.secure_sum import SecureSum
@@ -36,6 +35,7 @@ from discreet.protocols.joint.offering import (
     require_no_dominance,
     require_safe_part,
 )
+from discreet.protocols.joint.protocol import Outcome
 from discreet.protocols.joint.seat import Cast, Seat
 from discreet.protocols.transport.mesh import Mesh, Waiting
 from discreet.protocols.transport.transcript import Transcript
@@ -89,6 +89,13 @@ class Player:
                 f"no computation {name!r} was agreed on",
                 code="unknown-computation",
                 hint="choose one of " + (", ".join(self._policy.computations) or "none"),
+            )
+        if computation.protocol.tabulates:
+            # Tables have a memory and a question of their own: there is one way to them.
+            raise InputError(
+                f"{name!r} is a table",
+                code="unknown-computation",
+                hint="ask for it as for any table",
             )
         records: npt.NDArray[np.float64] | None = None
         persons: tuple[bytes, ...] = ()
@@ -192,8 +199,8 @@ class Player:
                     ),
                     records=prepared.records,
                     persons=prepared.persons,
-                    sign=self._sign,
-                    verify=self._verify,
+                    sign=self.sign,
+                    verify=self.verify,
                 )
             )
         if "places" in outcome.kept:
@@ -238,10 +245,12 @@ class Player:
         )
 
     # -- keys ----------------------------------------------------------------------------------------
-    def _sign(self, message: bytes) -> bytes:
+    def sign(self, message: bytes) -> bytes:
+        """Sign with the key behind this party's certificate."""
         return self._key.sign(message, ec.ECDSA(hashes.SHA256()))
 
-    def _verify(self, peer: str, message: bytes, signature: bytes) -> bool:
+    def verify(self, peer: str, message: bytes, signature: bytes) -> bool:
+        """Return whether a party signed this."""
         pem = self._contacts.certificates[peer].encode()
         public = x509.load_pem_x509_certificate(pem).public_key()
         if not isinstance(public, ec.EllipticCurvePublicKey):

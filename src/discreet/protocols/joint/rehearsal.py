@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import DiscreetError, EngineError
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol
+from discreet.protocols.joint.protocol import Inputs, Outcome, Protocol
 from discreet.protocols.joint.seat import Cast, Seat
 from discreet.protocols.transport.transcript import Transcript
 from discreet.randomness import Randomness
@@ -142,6 +142,7 @@ def rehearse_protocol(
             if peer != seat.name:
                 queues[seat.name, peer].put(_GONE)
 
+    tables = protocol.seated(numbers)
     seats = [
         Seat(
             name,
@@ -153,6 +154,7 @@ def rehearse_protocol(
             lambda _, message, signature: hashlib.sha256(message).digest() == signature,
             records=numbers.get(name),
             persons=persons.get(name, ()),
+            asked=tables.get(name),
         )
         for name in everybody
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from discreet.report import Report, Rows
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["JointTable", "Leakage", "leakage"]
+__all__ = ["JointAnswer", "Leakage", "leakage"]
 
 #: Lines that a page shows.
 _SHOWN = 400
@@ -37,12 +37,10 @@ _MARGINS = (
 )
 
 
-def leakage(policy: JointPolicy, *, margins: bool = False) -> Leakage:
+def leakage(collusion: int = 1, *, margins: bool = False) -> Leakage:
     """Return the statement of what parties learn from a joint table."""
     opened = "which cells are withheld; of the others counts and sums over all owners"
-    coalition = (
-        "one owner" if policy.collusion == 1 else f"up to {policy.collusion} owners together"
-    )
+    coalition = "one owner" if collusion == 1 else f"up to {collusion} owners together"
     return Leakage(
         ("analyst", "node", "owner that is no node", "anybody on the network"),
         (
@@ -68,12 +66,15 @@ def leakage(policy: JointPolicy, *, margins: bool = False) -> Leakage:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class JointTable(Report, Release):
+class JointAnswer(Report, Release):
     """A table over the records of all owners, of which only safe cells were opened.
 
     It is a release: `write` puts the cells, the hierarchies, the evidence and a page into a folder,
     and `discreet audit FOLDER/cells.csv` computes what anybody can infer from them.
     """
+
+    #: Nothing is given away that the statement of leakage does not say.
+    caution: ClassVar[str] = ""
 
     question: str
     frame: pandas.DataFrame
@@ -156,7 +157,7 @@ def assembled(
     withheld: npt.NDArray[np.bool_],
     values: npt.NDArray[np.int64],
     transcripts: Mapping[str, Any],
-) -> JointTable:
+) -> JointAnswer:
     """Return the table that opened flags and values make."""
     import pandas as pd
 
@@ -188,11 +189,11 @@ def assembled(
         for what, functions in {"counts": ("count", "units"), "sums": ("sum",)}.items()
     }
     written = [(label, name) for label, function, name in demand.outputs if function == "key"]
-    return JointTable(
+    return JointAnswer(
         demand.question,
         pd.DataFrame(columns),
         tuple(opened),
-        leakage(policy, margins=demand.margins),
+        leakage(policy.collusion, margins=demand.margins),
         transcripts,
         policy.rules,
         {label: policy.tree(name) for label, name in written},

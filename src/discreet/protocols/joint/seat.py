@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from typing import Any
 from typing import Protocol as Interface
 
 import numpy as np
@@ -82,7 +83,8 @@ class Cast:
 class Seat:
     """One party at work.
 
-    `records` are an owner's own numbers, or its persons as bytes; `announce` records what is about
+    `records` are an owner's own numbers, or its persons as bytes; `asked`
+    is the joint table that a party is asked for; `announce` records what is about
     to be opened, before it is; `sign` and `verify` use the keys behind the pinned certificates.
     """
 
@@ -95,6 +97,7 @@ class Seat:
     verify: Callable[[str, bytes, bytes], bool]
     records: npt.NDArray[np.float64] | None = None
     persons: tuple[bytes, ...] = ()
+    asked: Any = None  # Any: agreements stand above seats; the protocol that is asked knows it
     _node: list[Node] = dataclasses.field(default_factory=list)
 
     @property

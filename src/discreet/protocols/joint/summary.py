@@ -180,7 +180,7 @@ def summarize(data: Dataset, demand: Demand, policy: JointPolicy) -> npt.NDArray
     Records may have changed since the owner started: rules hold for amounts that it has looked at.
     """
     _require_amounts(data, policy, demand.judged)
-    return _summary(_selected(data, demand), demand, policy, demand.keys)
+    return _summary(selected(data, demand), demand, policy, demand.keys)
 
 
 def summarize_withheld(
@@ -209,7 +209,7 @@ def summarize_withheld(
         for start, last in by_start.items()
     ]
     inside = exp.or_(*choices) if choices else exp.false()
-    chosen = _selected(data, demand).where(inside)
+    chosen = selected(data, demand).where(inside)
     return _summary(chosen, demand, policy, demand.keys[:level])
 
 
@@ -220,7 +220,8 @@ def _code_column(data: Dataset, key: str) -> exp.Expr:
     return exp.cast(column, exp.DataType.Type.TEXT)
 
 
-def _selected(data: Dataset, demand: Demand) -> Dataset:
+def selected(data: Dataset, demand: Demand) -> Dataset:
+    """Return the records that a question is about."""
     if demand.predicate is None:
         return data
     tree = total(demand.predicate.copy())

@@ -1,6 +1,6 @@
 """Protocols of owners that compute together: one file each."""
 
-from discreet.protocols.joint.methods._base import Protocol
+from discreet.protocols.joint.protocol import Protocol
 from discreet.registry import Family
 
 __all__ = ["FAMILY"]

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from discreet.errors import DiscreetError, EngineError, RefusedError
 from discreet.protocols.arithmetic.shares import Words, words
-from discreet.protocols.joint.methods._base import Seat
+from discreet.protocols.joint.protocol import Seat
 from discreet.randomness import Randomness
 
 __all__ = ["aggregate", "contribute"]

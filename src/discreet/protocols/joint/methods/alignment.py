@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from discreet.errors import InputError, RefusedError
 from discreet.protocols.joint.learned import FOLLOW, Leakage
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
 from discreet.protocols.joint.methods._curve import hashed_to_curve, multiplied, new_secret
+from discreet.protocols.joint.protocol import Inputs, Outcome, Protocol, Seat, Split
 from discreet.registry import parameter
 
 __all__ = ["Alignment"]

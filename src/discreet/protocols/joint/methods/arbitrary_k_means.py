@@ -18,7 +18,6 @@ from discreet.protocols.arithmetic.shares import Shares
 from discreet.protocols.arithmetic.solving import BITS, reciprocal, times
 from discreet.protocols.joint.judging import judge, see
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
 from discreet.protocols.joint.methods._clusters import (
     even_start,
     moved,
@@ -26,6 +25,7 @@ from discreet.protocols.joint.methods._clusters import (
     same_rows,
     squares,
 )
+from discreet.protocols.joint.protocol import Inputs, Outcome, Protocol, Seat, Split
 from discreet.registry import parameter
 
 __all__ = ["ArbitraryKMeans"]

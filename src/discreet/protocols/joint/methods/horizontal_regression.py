@@ -13,12 +13,12 @@ from discreet.errors import InfeasibleError, RefusedError
 from discreet.protocols.arithmetic.fixed_point import require_room
 from discreet.protocols.arithmetic.shares import Shares
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
-from discreet.protocols.joint.methods._base import Inputs, Seat, Split
 from discreet.protocols.joint.methods.joint_regression import (
     PER_COLUMN,
     JointRegression,
     require_determined,
 )
+from discreet.protocols.joint.protocol import Inputs, Seat, Split
 from discreet.protocols.joint.seat import Cast
 
 __all__ = ["HorizontalRegression"]

@@ -14,8 +14,8 @@ from discreet.errors import RefusedError
 from discreet.protocols.arithmetic.shares import Shares
 from discreet.protocols.joint.judging import judge, see
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
 from discreet.protocols.joint.methods._clusters import even_start, moved, squares
+from discreet.protocols.joint.protocol import Inputs, Outcome, Protocol, Seat, Split
 from discreet.registry import parameter
 
 __all__ = ["JointKMeans"]

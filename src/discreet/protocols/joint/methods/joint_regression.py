@@ -14,9 +14,9 @@ from discreet.errors import InfeasibleError, InputError, RefusedError
 from discreet.protocols.arithmetic.shares import Shares
 from discreet.protocols.arithmetic.solving import BITS, solve
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
 from discreet.protocols.joint.methods._leverage import require_no_single_record
 from discreet.protocols.joint.methods.matrix_product import product_in_parts
+from discreet.protocols.joint.protocol import Inputs, Outcome, Protocol, Seat, Split
 from discreet.protocols.joint.seat import Cast
 from discreet.registry import parameter
 

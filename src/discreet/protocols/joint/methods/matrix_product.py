@@ -12,8 +12,8 @@ import numpy.typing as npt
 from discreet.errors import RefusedError
 from discreet.protocols.arithmetic.shares import Words, words
 from discreet.protocols.joint.learned import FOLLOW, Leakage
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
 from discreet.protocols.joint.methods._leverage import require_no_single_record
+from discreet.protocols.joint.protocol import Inputs, Outcome, Protocol, Seat, Split
 from discreet.protocols.joint.seat import fraction_bits
 from discreet.randomness import Randomness
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from discreet.errors import RefusedError
 from discreet.protocols.joint.learned import FOLLOW, Leakage
-from discreet.protocols.joint.methods._base import Outcome, Seat
 from discreet.protocols.joint.methods._paillier import KEY_BITS, PaillierKey, PublicKey, new_key
 from discreet.protocols.joint.methods.matrix_product import MatrixProduct, same_records
+from discreet.protocols.joint.protocol import Outcome, Seat
 from discreet.protocols.joint.seat import fraction_bits
 
 __all__ = ["PaillierProduct"]

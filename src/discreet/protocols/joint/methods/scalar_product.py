@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
-from discreet.protocols.joint.methods._base import Outcome, Seat
 from discreet.protocols.joint.methods.matrix_product import MatrixProduct
+from discreet.protocols.joint.protocol import Outcome, Seat
 
 __all__ = ["ScalarProduct"]
 

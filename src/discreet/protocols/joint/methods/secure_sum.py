@@ -13,8 +13,8 @@ from discreet.errors import InputError
 from discreet.protocols.arithmetic.fixed_point import encode, require_room
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
 from discreet.protocols.joint.methods import _aggregation
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
 from discreet.protocols.joint.noise import NoisePlan, shared_noise
+from discreet.protocols.joint.protocol import Inputs, Outcome, Protocol, Seat, Split
 from discreet.registry import parameter
 
 __all__ = ["SecureSum"]

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from discreet.errors import RefusedError
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
-from discreet.protocols.joint.methods._base import Inputs, Outcome, Protocol, Seat, Split
 from discreet.protocols.joint.methods._clusters import (
     even_start,
     moved,
@@ -19,6 +18,7 @@ from discreet.protocols.joint.methods._clusters import (
     same_rows,
     squares,
 )
+from discreet.protocols.joint.protocol import Inputs, Outcome, Protocol, Seat, Split
 from discreet.registry import parameter
 
 __all__ = ["VerticalKMeans"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,9 @@ class Protocol(Member):
     centres: ClassVar[bool] = False
     #: Whether results are sums over an owner's columns, so that several runs can be subtracted.
     linear: ClassVar[bool] = False
+    #: Whether it opens cells by the rules of the policy: then it is asked for, and remembered, as
+    #: tables are, and each seat holds what is asked.
+    tabulates: ClassVar[bool] = False
 
     @property
     def needs_nodes(self) -> bool:
@@ -68,6 +71,14 @@ class Protocol(Member):
     def survives(self) -> bool:
         """Whether owners may go away in the middle."""
         return False
+
+    def agree(self, policy: Any) -> None:
+        """Refuse a policy under which it cannot be made. Any: policies hold protocols."""
+
+    def seated(self, inputs: Inputs) -> Mapping[str, Any]:
+        """Return what each party of a rehearsal is asked for, where it tabulates. Any: as above."""
+        del inputs
+        return {}
 
     def admit(self, records: Floats) -> None:
         """Refuse to take part with columns of which a result would tell single records."""
