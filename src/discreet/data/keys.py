@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 from pathlib import Path
 
@@ -12,10 +13,15 @@ from discreet.errors import InputError
 __all__ = ["read_key_file", "write_key_file"]
 
 _SHORTEST = 16
+_DRAWN = re.compile(rb"[0-9a-f]{64}")
+#: Different digits of a secret drawn by lot: fewer happen once in 10²³ keys.
+_FEWEST = 6
 
 
-def read_key_file(file: str | Path) -> bytes:
+def read_key_file(file: str | Path, *, drawn: bool = False) -> bytes:
     """Return the secret that a key file holds.
+
+    With `drawn` only one that `write_key_file` wrote: any other file can be guessed, or is published.
 
     >>> read_key_file("no-such.key")
     Traceback (most recent call last):
@@ -35,6 +41,13 @@ def read_key_file(file: str | Path) -> bytes:
             f"the key in {path} has {len(secret)} bytes, which can be guessed",
             code="key-too-short",
             hint="write a new one with: discreet table new-key FILE",
+            file=path,
+        )
+    if drawn and not (_DRAWN.fullmatch(secret) and len(set(secret)) >= _FEWEST):
+        raise InputError(
+            f"{path} is not a key file: it does not hold 64 hexadecimal digits drawn by lot",
+            code="not-a-key",
+            hint="write one with: discreet table new-key FILE",
             file=path,
         )
     return hashlib.sha256(secret).digest()

@@ -196,6 +196,13 @@ class Declaration:
         kept = {name: value for name, value in changes.items() if value != getattr(self, name)}
         return dataclasses.replace(self, **kept) if kept else self
 
+    def further_files(self, name: str) -> Iterable[Path]:
+        """Return what it writes or reads under names that it makes itself, listed under `name`.
+
+        A policy may use none of these either that lies outside its folder.
+        """
+        return ()
+
     def files(self, use: str = "read") -> list[str]:
         """Return the files that it and its parts name for a use."""
         found: list[str] = []

@@ -14,6 +14,7 @@ import pytest
 from discreet.data.dataset import read
 from discreet.errors import DiscreetError, EngineError, InfeasibleError, InputError, RefusedError
 from discreet.protocols.retrieval.asking import Retrieval
+from discreet.protocols.retrieval.entries import key_of
 from discreet.protocols.retrieval.schemes.chor import Chor
 from discreet.protocols.retrieval.signing import Publisher
 from discreet.protocols.retrieval.statement import Statement
@@ -327,6 +328,48 @@ def test_an_older_version_is_refused_after_a_new_start_too(tmp_path):
         seen.write_text("two")
         with asker(addresses, pins, seen=seen) as retrieval, pytest.raises(InputError):
             retrieval.get(3)
+
+
+def test_another_table_of_the_same_publisher_name_and_version_is_refused(tmp_path):
+    first, other = built(tmp_path / "a", rows=50), built(tmp_path / "b", rows=60)
+    seen = tmp_path / "seen.txt"
+    for table in (first, other, first):
+        with (
+            serving([table.folder.parent] * 2, table.folder.parent) as (addresses, pins, _),
+            asker(addresses, pins, seen=seen) as retrieval,
+        ):
+            if table is first:
+                assert retrieval.get(3)["name"] == "person 0"
+                continue
+            with pytest.raises(RefusedError) as caught:
+                retrieval.get(3)
+            assert caught.value.code == "another-table"
+    seen.write_text("1\n")  # as older versions wrote it
+    with (
+        serving([other.folder.parent] * 2, other.folder.parent) as (addresses, pins, _),
+        asker(addresses, pins, seen=seen) as retrieval,
+    ):
+        assert retrieval.get(3)["name"] == "person 0"
+    assert seen.read_text() == f"1 {other.statement.root}\n"
+
+
+def test_whole_floats_are_found_as_integers():
+    assert key_of(2.0**62, "integer", "id") == 2**62
+    assert key_of(np.float32(2.0**62), "integer", "id") == 2**62
+    with pytest.raises(InputError):
+        key_of(float("inf"), "integer", "id")
+
+
+def test_a_statement_names_no_file_elsewhere(table):
+    wrong = [
+        {"files": {"../x.bin": ("", 0)}},
+        {"parts": (dataclasses.replace(table.statement.parts[0], name="../x"),)},
+        {"base": "1/../../x"},
+    ]
+    for change in wrong:
+        made = dataclasses.replace(table.statement, **change)
+        with pytest.raises(RefusedError):
+            Statement.read(made.signed(PUBLISHER), "people")
 
 
 @pytest.mark.parametrize("batch", [0, -1, 65])

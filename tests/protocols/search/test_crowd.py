@@ -213,19 +213,79 @@ def test_a_path_leads_round_a_member_that_is_away(tmp_path):
         assert len(log) == 5
 
 
-def test_a_member_behind_that_fails_is_not_taken_for_the_next_hop(tmp_path):
-    class Broken(Noted):
-        def search(self, terms):
-            raise EngineError("the engine is away", code="party-gone")
+class Broken(Noted):
+    def search(self, terms):
+        self.log.append(self.name)
+        raise EngineError("the engine is away", code="party-gone")
 
+
+def test_a_member_that_answers_with_an_error_is_replaced_and_the_path_before_it_stays(tmp_path):
     log: list[str] = []
-    names = ["ana", "bo", "cy", "di"]
-    with crowd(tmp_path, names, lambda name: Broken(name, log), pf=0.5) as (members, *_):
+    names = ["ana", "bo", "cy", "di", "ed"]
+
+    def engine(name):
+        return (Broken if name == "cy" else Noted)(name, log)
+
+    with crowd(tmp_path, names, engine) as (members, *_):
         ana = members["ana"]
-        before = (ana._own.who, ana._own.path)
-        with pytest.raises(EngineError, match="the engine is away"):
-            ana.search("x")
-        assert (ana._own.who, ana._own.path) == before
+        members["bo"]._next["ana", ana._own.path] = toward_cy = ana._hop()
+        toward_cy.who, ana._own.who = "cy", "bo"
+        members["cy"]._next["bo", toward_cy.path] = None
+        before = ana._own.path
+        for _ in range(3):
+            with contextlib.suppress(EngineError):  # its path may end at cy once more
+                ana.search("x")
+        assert toward_cy.who != "cy"
+        assert (ana._own.who, ana._own.path) == ("bo", before)
+
+
+def test_a_member_that_hands_on_errors_for_good_is_replaced(tmp_path):
+    class Hostile(CrowdMember):
+        def answer(self, peer, message):
+            raise EngineError("run this", code="path-failed")
+
+    known = identities(tmp_path, "ana", "bo", "cy", "di")
+    members = entries(tmp_path, known)
+    log: list[str] = []
+    with contextlib.ExitStack() as stack:
+        made = {
+            name: stack.enter_context(
+                (Hostile if name == "bo" else CrowdMember)(
+                    name, members, Noted(name, log), identity=known[name], pf=0.01
+                )
+            )
+            for name in known
+        }
+        ana = made["ana"]
+        ana._own.who = "bo"
+        for _ in range(2):
+            with pytest.raises(EngineError, match="bo says: run this"):
+                ana.search("x")
+        assert ana._own.who != "bo"
+
+
+def test_an_engine_that_fails_has_paths_formed_a_few_times_only(tmp_path):
+    log: list[str] = []
+    names = ["ana", "bo", "cy", "di", "ed", "flo", "gus"]
+    with crowd(tmp_path, names, lambda name: Broken(name, log), pf=0.5) as (members, *_):
+        ana, hops = members["ana"], set()
+        for _ in range(12):
+            hops.add(ana._own.path)
+            with pytest.raises(EngineError, match="the engine is away"):
+                ana.search("x")
+        assert ana._own.path in hops
+        assert ana._own.redrawn <= 3
+
+
+@pytest.mark.parametrize("term", [None, 7, "flu\0"])
+def test_what_is_no_term_is_refused_before_anything_is_sent(tmp_path, term):
+    log: list[str] = []
+    with (
+        crowd(tmp_path, ["ana", "bo", "cy"], lambda name: Noted(name, log)) as (members, *_),
+        pytest.raises(InputError, match="without control characters"),
+    ):
+        members["ana"].search(term)
+    assert log == []
 
 
 def test_members_as_processes(tmp_path):

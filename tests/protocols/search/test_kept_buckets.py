@@ -98,3 +98,9 @@ def test_a_word_that_is_added_as_advised_changes_no_search(tmp_path):
 
     before = written(COUNTS)
     assert written({"more": 900.5, **recounted()}) == before
+
+
+def test_a_file_may_be_named_by_a_text(tmp_path):
+    words = Vocabulary.of({f"w{n}": 1.0 for n in range(40)})
+    made = Goopir(k=4).resume(words, str(tmp_path / "kept"))
+    assert made.members == Goopir(k=4).resume(words, tmp_path / "kept").members

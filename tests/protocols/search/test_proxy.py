@@ -339,3 +339,11 @@ def test_the_command_serves_this_machine_alone(tmp_path):
         finally:
             running.terminate()
             running.wait(60)
+
+
+@pytest.mark.parametrize("term", [None, 7, "word3\0"])
+def test_what_is_no_term_is_refused_before_the_engine_is_asked(tmp_path, term):
+    engine = Logged(index(tmp_path, 40))
+    with Proxy(engine, Goopir(k=4), vocabulary()) as proxy, pytest.raises(InputError) as caught:
+        proxy.search(term)
+    assert caught.value.code == "not-a-term"

@@ -60,7 +60,9 @@ def test_requests_are_answered_in_turn_and_errors_come_back_as_themselves(known)
         answer = request(link, "x", body=body, limit=1 << 20)
         assert answer.fields == {"peer": "b"}
         assert bytes(answer.body) == body
-        with pytest.raises(RefusedError, match="not for you; ask less"):
+        with pytest.raises(
+            RefusedError, match="the other side says: not for you; the other side says: ask less"
+        ):
             request(link, "fail")
         assert request(link, "x", limit=0).label == "echo"
         with pytest.raises(RefusedError) as caught:
@@ -336,12 +338,36 @@ def test_fuzzed_frames_never_get_through():
     assert passed < 10_000
 
 
-def test_errors_from_elsewhere_are_cut_and_cleaned():
+def test_errors_from_elsewhere_are_cut_and_are_nobody_elses_words():
+    told = {
+        "kind": "EngineError",
+        "message": "x\x1b[2J" + "y" * 9999,
+        "code": "ab",
+        "hint": "run z",
+    }
     with pytest.raises(EngineError) as caught:
-        raise_error({"kind": "SystemExit", "message": "x\x1b[2J" + "y" * 9999, "code": "a b\n"})
+        raise_error(told, "bo")
     assert "\x1b" not in caught.value.message
-    assert len(caught.value.message) <= 500
-    assert caught.value.code == "ab"
+    assert len(caught.value.message) <= 520
+    assert caught.value.message.startswith("bo says: x")
+    assert (caught.value.code, caught.value.hint) == ("ab", "bo says: run z")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "SystemExit"},
+        {"kind": ["InputError"]},
+        {"message": ["x"]},
+        {"hint": {}},
+        {"code": 5},
+        {"code": "a b\n"},
+    ],
+)
+def test_what_is_no_error_is_refused(wrong):
+    told = {"kind": "InputError", "message": "x", "code": "ab", "hint": None}
+    with pytest.raises(RefusedError, match="bo answered something else"):
+        raise_error({**told, **wrong}, "bo")
 
 
 def test_a_mesh_of_three_passes_more_than_the_buffers_hold(known):

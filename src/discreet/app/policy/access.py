@@ -56,9 +56,15 @@ class Access:
     allow: tuple[str, ...] = ()
     password: str | None = dataclasses.field(default=None, repr=False)
 
-    def of(self, declared: _Declared) -> _Declared:
-        """Return a declaration with absolute paths and complete addresses, all of them allowed."""
-        return declared.with_files(self.file)
+    def of(self, declared: _Declared, name: str = "") -> _Declared:
+        """Return a declaration with absolute paths and complete addresses, all of them allowed.
+
+        So is whatever it writes and reads below and beside those: a link there may lead anywhere.
+        """
+        made = declared.with_files(self.file)
+        for place in made.further_files(name):
+            self._require_inside(place, str(place), said=name or str(place))
+        return made
 
     def file(self, file: str, use: str) -> str:
         """Return a file or address of the policy as it is to be opened, or refuse it."""
@@ -98,8 +104,7 @@ class Access:
         try:
             if any(len(os.fsencode(part)) > 255 for part in place.parts) or "\0" in file:
                 raise ValueError
-            found = place.resolve()
-            roots = [self.folder.resolve(), *(Path(a).resolve() for a in self._paths())]
+            place.resolve()
         except (OSError, RuntimeError, ValueError):
             raise InputError(
                 f"{file[:80]!r} cannot be the name of a file",
@@ -114,6 +119,16 @@ class Access:
                 hint="write the name without *, ? and [",
                 said=said,
             )
+        self._require_inside(place, file, said=said)
+        return place
+
+    def _require_inside(self, place: Path, file: str, *, said: str) -> None:
+        """Refuse a path that leads out of what the policy may use, symbolic links followed."""
+        try:
+            found = place.resolve()
+            roots = [self.folder.resolve(), *(Path(a).resolve() for a in self._paths())]
+        except (OSError, RuntimeError):  # links that lead to each other
+            found, roots = place, []
         if not any(found.is_relative_to(root) for root in roots):
             raise InputError(
                 f"{file!r} lies outside the policy's folder",
@@ -121,7 +136,6 @@ class Access:
                 hint=f"if you trust the policy, allow it: --allow {file}",
                 said=said,
             )
-        return place
 
     def _paths(self) -> Iterable[str]:
         return (given for given in self.allow if not is_address(given))
@@ -259,7 +273,7 @@ def permitted_policy(
             changes["search"] = access.of(policy.search)
         for section in ("releases", "reports", "gateways", "retrieval"):
             listed = getattr(policy, section)
-            changes[section] = {name: access.of(declared) for name, declared in listed.items()}
+            changes[section] = {name: access.of(entry, name) for name, entry in listed.items()}
         files = {
             name: access.file(file, "read")
             for name in ("certificate", "key")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pydantic
 
 from discreet.app.policy.document import LARGEST, Document, Place, parse, require_size
 from discreet.app.policy.model import SHARED, About, Policy, Server, UserEntry
+from discreet.data.file_names import no_file_name
 from discreet.data.source import Source
 from discreet.errors import EngineError, InputError, nearest
 from discreet.protocols.joint.declaration import JointPolicy
@@ -34,9 +34,6 @@ REPORTS = "reports"
 HANDOVER = "handover"
 #: What `discreet release` writes beside the folders of the releases.
 _TAKEN = {REPORTS, HANDOVER, "record.json", "policy.yaml"}
-#: Names that are devices on Windows, with any suffix: a folder of that name cannot be copied there.
-_DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{n}" for d in ("com", "lpt") for n in range(10))}
-_NAME = re.compile(r"\w(?:[\w .-]{0,98}[\w-])?")
 #: The sections that are lists, and the family whose members may stand there.
 SECTIONS = {
     "releases": "job",
@@ -162,14 +159,9 @@ def misnamed(name: Any, section: str, taken: Mapping[str, str]) -> str:
     """
     if not isinstance(name, str) or not name.strip():
         return "an entry needs a `name` that can be a folder's"
-    if not _NAME.fullmatch(name):
-        return (
-            f"{name[:40]!r} cannot be a folder's name; use up to 100 letters, digits, blanks and "
-            "._- and start with a letter or digit"
-        )
+    if wrong := no_file_name(name):
+        return wrong
     same = name.casefold()
-    if same.partition(".")[0].rstrip() in _DEVICES:
-        return f"{name!r} is a device on Windows; choose another"
     if section not in _OPENED and same in _TAKEN:
         return f"{name!r} is written by discreet itself; choose another"
     if section == "reports" and same.endswith("-explained"):

@@ -336,24 +336,31 @@ class Retrieval:
             raise _different(self.table)
         if any(part.is_old for part in states[0].parts):
             raise old_table(repr(self.table))
-        before = 0 if self._state is None else self._state.version
+        before, root = (0, "") if self._state is None else (self._state.version, self._state.root)
         if self._seen is not None:
-            before = max(before, self._seen.read())
+            before, root = max((before, root), self._seen.read())
         if common < before:
             raise RefusedError(
                 f"the servers offer version {common} of {self.table!r}, older than {before}, which "
                 "was there before",
                 code="stale-version",
-                hint="tell the publisher"
-                + (
-                    f"; if the table was begun anew, delete {self._seen.file}" if self._seen else ""
-                ),
+                hint="tell the publisher" + self._forgetting(),
+            )
+        if common == before and root and states[0].root != root:
+            raise RefusedError(
+                f"the servers offer another version {common} of {self.table!r} than was there before",
+                code="another-table",
+                hint="tell the publisher" + self._forgetting(),
             )
         if self._seen is not None:
-            self._seen.write(max(before, common))
+            self._seen.write(common, states[0].root)
         self._state = states[0]
         self._newest = common
         self.scheme, self.why = chosen(self._wanted, len(self.servers), self._state)
+
+    def _forgetting(self) -> str:
+        """Return how a user follows a publisher who began a table anew."""
+        return "" if self._seen is None else f"; if it was begun anew, delete {self._seen.file}"
 
     def _public(self, part: Part, block: str) -> Public | None:
         """Return the hint of a block, fetched once for each version in which the block changed.
@@ -519,7 +526,7 @@ class Retrieval:
                 self.sent += len(bodies[server])
                 self.received += len(reply.body)
                 if reply.label == "error":
-                    raise_error(reply.fields)
+                    raise_error(reply.fields, self.servers[server])
                 self._newest = max(self._newest, _whole(reply.fields.get("newest")))
                 if reply.fields.get("root") != self._state.root or len(reply.body) != size:
                     failed = failed or _different(self.table)

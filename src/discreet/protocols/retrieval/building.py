@@ -173,6 +173,12 @@ def require_publishable(dataset: Dataset, names: Sequence[str], *, publishable: 
     Whoever looks up learns at least one row, and may look up as many as there are: private retrieval
     protects who asks, never those the rows are about.
     """
+    if not isinstance(publishable, bool):  # the text "false" would be taken for a yes
+        raise InputError(
+            f"publishable must be True or False, found {publishable!r}",
+            code="parameter-type",
+            hint="write publishable=True to vouch, without quotes",
+        )
     undecided = set(dataset.schema.undecided)
     risky = [
         name

@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from discreet.errors import InputError
@@ -140,7 +141,9 @@ def key_of(value: Cell, kind: str, column: str) -> Cell:
 
 def _whole(value: Cell) -> int:
     """Return a whole number, however long: floats hold those up to 2⁵³."""
-    number = decimal.Decimal(str(value))
+    # A float is exactly what it is; its text is rounded to 17 digits.
+    is_float = isinstance(value, float | np.floating)
+    number = decimal.Decimal(float(value) if is_float else str(value))
     if number.adjusted() > _LONGEST or number != number.to_integral_value():
         raise ValueError(value)
     return int(number)

@@ -11,11 +11,13 @@ import numpy.typing as npt
 from discreet.errors import InputError
 from discreet.protocols.retrieval.signing import SIGNATURE
 
-__all__ = ["pack_record", "unpack_record", "width_for"]
+__all__ = ["pack_record", "require_width", "unpack_record", "width_for"]
 
 _HEAD = struct.Struct("<QI")
 #: Records are whole multiples of this: eight words.
 _UNIT = 64
+#: Every record takes as much as the longest, in every file and at every server.
+_WIDEST = 1 << 20
 
 
 def width_for(longest: int, wanted: int | None = None, *, built: bool = False) -> int:
@@ -26,8 +28,10 @@ def width_for(longest: int, wanted: int | None = None, *, built: bool = False) -
     >>> width_for(100), width_for(100, 1024)
     (192, 1024)
     """
+    if wanted is not None:
+        require_width(wanted)
     needed = -(-(_HEAD.size + longest + SIGNATURE) // _UNIT) * _UNIT
-    if wanted is not None and (wanted < needed or wanted % _UNIT):
+    if wanted is not None and wanted < needed:
         raise InputError(
             f"the longest row needs records of {needed} bytes, and `width` is {wanted}",
             code="row-too-long",
@@ -35,6 +39,16 @@ def width_for(longest: int, wanted: int | None = None, *, built: bool = False) -
             + (" and build the table again" if built else ", or publish fewer columns"),
         )
     return needed if wanted is None else wanted
+
+
+def require_width(width: int) -> None:
+    """Refuse a width that records cannot have."""
+    if width % _UNIT or not _UNIT <= width <= _WIDEST:
+        raise InputError(
+            f"records have a multiple of {_UNIT} bytes up to {_WIDEST:,}, and `width` is {width}",
+            code="retrieval-width",
+            hint=f"write width: {min(-(-max(width, 1) // _UNIT) * _UNIT, _WIDEST)}, or leave it out",
+        )
 
 
 def pack_record(fingerprint: int, entry: bytes, signature: bytes, width: int) -> bytes:

@@ -59,7 +59,7 @@ class Publisher:
     @classmethod
     def read(cls, file: str | Path) -> Publisher:
         """Return the publisher of a key file."""
-        return cls(read_key_file(file))
+        return cls(read_key_file(file, drawn=True))
 
     @property
     def reader(self) -> Reader:

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import hashlib
 import json
+import re
 from typing import Any, Literal
 
 from discreet.errors import RefusedError
@@ -19,6 +20,8 @@ BLOCKS = ("filter", "directory", "delta")
 #: The blocks of each of its two messages: first whether there is such a key, then an entry.
 ROUNDS = (("directory", "delta"), ("filter",))
 Arithmetic = Literal["xor", "add"]
+#: What parts and files are called: whoever opens a stranger's table opens nothing beside its folder.
+_PLAIN = re.compile(r"\w[\w.-]*", re.ASCII)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,6 +156,10 @@ class Statement:
         )
         columns = tuple((name, kind) for name, kind in found["columns"])
         files = {name: (digest, size) for name, (digest, size) in found["files"].items()}
+        names = [*files, *(part.name for part in parts)]
+        names += [f"{found['version']}", f"{found['base']}"]
+        if not all(_PLAIN.fullmatch(name) for name in names):
+            raise ValueError("no name of a file")
         return cls(**{**found, "parts": parts, "columns": columns, "files": files})
 
     def seed_of(self, part: Part, block: str) -> bytes:

@@ -7,11 +7,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from discreet.data.atomic import atomic_file
 from discreet.data.dataset import Dataset, as_dataset
 from discreet.protocols.retrieval.building import build, chosen_columns, require_publishable
 from discreet.protocols.retrieval.published import Published
 from discreet.protocols.retrieval.signing import Publisher
-from discreet.protocols.retrieval.trusting import KEY, PUBLIC, PUBLISHED, publisher_of
+from discreet.protocols.retrieval.trusting import (
+    KEY,
+    PUBLIC,
+    PUBLISHED,
+    publisher_of,
+    require_kept_back,
+)
 from discreet.protocols.retrieval.updating import update
 
 __all__ = ["RetrievalTable"]
@@ -92,6 +99,8 @@ class RetrievalTable(Published):
         place = Path(PUBLISHED) / (name or dataset.name) if folder is None else Path(folder)
         further = dict(secondary or {})
         # Before a key is made: a table that is refused leaves nothing behind.
+        if isinstance(publisher, str | Path):
+            require_kept_back(publisher, place)
         names = chosen_columns(dataset, key, columns, further)
         require_publishable(dataset, names, publishable=publishable)
         made = build(
@@ -108,7 +117,8 @@ class RetrievalTable(Published):
             layout=layout,
             expires=expires,
         )
-        (place / PUBLIC).write_text(made.statement.publisher + "\n", encoding="ascii")
+        with atomic_file(place / PUBLIC) as file:  # a link there is replaced, never followed
+            file.write_text(made.statement.publisher + "\n", encoding="ascii")
         return cls(made.folder, made.statement)
 
     def update(

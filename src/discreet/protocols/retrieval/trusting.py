@@ -15,6 +15,7 @@ __all__ = [
     "PUBLIC",
     "PUBLISHED",
     "publisher_of",
+    "require_kept_back",
     "trusted_pins",
     "trusted_publisher",
 ]
@@ -32,6 +33,17 @@ def publisher_of(file: str | Path) -> Publisher:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_key_file(path)
     return Publisher.read(path)
+
+
+def require_kept_back(secret: str | Path, published: str | Path) -> None:
+    """Refuse a secret file or folder inside the folder that is copied to the servers."""
+    if Path(secret).resolve().is_relative_to(Path(published).resolve()):
+        raise InputError(
+            f"{Path(secret).name!r} is secret, and {Path(published).name!r} is copied to the servers",
+            code="key-published",
+            hint=f"keep it outside of {published}",
+            file=secret,
+        )
 
 
 def trusted_publisher(file: Path) -> str:

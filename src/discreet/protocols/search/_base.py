@@ -16,6 +16,7 @@ import numpy.typing as npt
 from discreet.errors import InputError
 from discreet.protocols.search.backends import Backend
 from discreet.protocols.search.member import MemberEntry, SearchMember
+from discreet.protocols.search.terms import require_text
 from discreet.protocols.transport import Identity
 from discreet.randomness import Randomness
 from discreet.registry import Member, members
@@ -71,6 +72,8 @@ class Vocabulary:
                 code="vocabulary-counts",
                 hint="leave out terms that nobody searches for",
             )
+        for term in counts:
+            require_text(term)
         order = sorted(counts, key=lambda term: (-counts[term], term))
         weights = np.array([counts[term] for term in order], float)
         return cls(tuple(order), weights / weights.sum())
@@ -170,7 +173,7 @@ class Disguise(Member):
             hint="use goopir before a search engine",
         )
 
-    def resume(self, vocabulary: Vocabulary, file: Path) -> Prepared:
+    def resume(self, vocabulary: Vocabulary, file: str | Path) -> Prepared:
         """Return the same, as it was before the vocabulary changed, if the disguise keeps it in a file."""
         del file
         return self.prepare(vocabulary)

@@ -5,7 +5,8 @@ are formed again for one author name the author. Each hop gives a path another n
 members who work together cannot compare numbers, and no message says how far it has come.
 
 Where the next member is away, whoever would forward to it draws another; the path before it stays as it
-is (Reiter and Rubin: the predecessor of a member that fails). Author and forwarders do so alike.
+is (Reiter and Rubin: the predecessor of a member that fails). Author and forwarders do so alike. A member
+that answers with an error is replaced in the same way, a few times for each hop.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import dataclasses
 import threading
 from collections.abc import Collection, Mapping
 
-from discreet.errors import EngineError, RefusedError
+from discreet.errors import DiscreetError, EngineError, RefusedError
 from discreet.protocols.search.backends import Backend, Found
 from discreet.protocols.search.member import (
     MOST_BYTES,
@@ -24,8 +25,7 @@ from discreet.protocols.search.member import (
     encoded_term,
     read_documents,
 )
-from discreet.protocols.transport import Identity, Message
-from discreet.protocols.transport.client import raise_error
+from discreet.protocols.transport import Identity, Message, request
 from discreet.randomness import Randomness
 
 __all__ = ["CrowdMember"]
@@ -35,6 +35,10 @@ _PATHS = 10_000
 _LIMIT = 4_000
 #: With fewer members at work than these, whoever seeks is too easily named.
 _CROWD = 3
+#: Errors from behind a member until it is replaced, and how often a path allows that at one hop.
+_CHANCES, _REDRAWN = 2, 3
+#: An error that a member hands on, and whom it is said to be from.
+_FAILED_BEYOND, _BEYOND = "path-failed", "a member further along the path"
 
 
 @dataclasses.dataclass
@@ -43,6 +47,9 @@ class _Hop:
 
     who: str
     path: str
+    #: Searches in a row that failed, and how often it was replaced for that.
+    failures: int = 0
+    redrawn: int = 0
 
 
 class CrowdMember(SearchMember):
@@ -85,8 +92,14 @@ class CrowdMember(SearchMember):
             raise RefusedError("this is no search of a crowd", code="message-malformed")
         hop = self._step(peer, path)
         term = bytes(message.body)
-        found = self._ask_engine(term) if hop is None else self._forward(hop, term)
-        return Message("found", {}, found)
+        if hop is None:
+            return Message("found", {}, self._ask_engine(term))
+        try:
+            return Message("found", {}, self._forward(hop, term))
+        except DiscreetError as error:
+            # It names nobody: who is on a path is not told along it.
+            told = error.message.rpartition(" says: ")[2]
+            raise EngineError(f"{_BEYOND} says: {told}", code=_FAILED_BEYOND) from error
 
     def _step(self, peer: str, path: str) -> _Hop | None:
         """Return where a path leads, laid the first time; None where it ends here."""
@@ -105,18 +118,46 @@ class CrowdMember(SearchMember):
         return _Hop(who, self._rng.bytes(16).hex())
 
     def _forward(self, hop: _Hop, term: bytes) -> bytes:
-        """Send a search on; a hop that is away is replaced for this search and those that follow."""
+        """Send a search on; a hop that fails is replaced for this search and those that follow."""
         away: set[str] = set()
         while True:
             with self._lock:
                 who, path = hop.who, hop.path
             try:
-                return self._sent(who, path, term)
+                found = self._sent(who, path, term)
             except _AwayError as error:
                 away.add(who)
                 if len(self._addresses) - len(away) < _CROWD:
                     raise error.reason from error
-            self._replace(hop, who, away)
+                self._replace(hop, who, away)
+            except _FailedError as error:
+                away.add(who)
+                if not self._is_given_up(hop, who, away, is_beyond=error.is_beyond):
+                    raise error.reason from error
+                self._replace(hop, who, away)
+                if error.is_beyond:  # whoever is behind has tried others for this search
+                    raise error.reason from error
+            else:
+                with self._lock:
+                    hop.failures = 0
+                return found
+
+    def _is_given_up(self, hop: _Hop, who: str, away: Collection[str], *, is_beyond: bool) -> bool:
+        """Whether a hop that answered with an error is replaced, which a path allows a few times.
+
+        Without that bound an engine could have paths formed again for as long as it fails, and paths
+        that are formed again name the author. Who hands on an error from behind it gets a second chance.
+        """
+        with self._lock:
+            if hop.who != who:
+                return True  # another search was quicker
+            hop.failures += 1
+            if is_beyond and hop.failures < _CHANCES:
+                return False
+            if hop.redrawn >= _REDRAWN or len(self._addresses) - len(away) < _CROWD:
+                return False
+            hop.redrawn, hop.failures = hop.redrawn + 1, 0
+            return True
 
     def _replace(self, hop: _Hop, who: str, away: Collection[str]) -> None:
         with self._lock:
@@ -130,23 +171,32 @@ class CrowdMember(SearchMember):
             link = self._connect(who)
         except EngineError as error:
             raise _AwayError(error) from error
+        except RefusedError as error:  # somebody else is at its address
+            raise _FailedError(error, is_beyond=False) from error
         with link:
             try:
-                link.send(Message("search", {"path": path}, term))
-                found = link.receive(limit=MOST_BYTES)
-            except EngineError as error:
-                # Who is slow is not away: everybody before it on the path would draw anew, too.
-                if error.code == "party-gone":
+                found = request(link, "search", {"path": path}, term, limit=MOST_BYTES)
+                read_documents(bytes(found.body))
+            except DiscreetError as error:
+                if error.code == "party-gone" and not error.message.startswith(f"{who} says"):
                     raise _AwayError(error) from error
-                raise
-        if found.label == "error":
-            raise_error(found.fields)
+                # Who is slow may wait for others, as does who hands on an error.
+                is_beyond = error.code in (_FAILED_BEYOND, "party-timeout")
+                raise _FailedError(error, is_beyond=is_beyond) from error
         return bytes(found.body)
 
 
 class _AwayError(Exception):
     """The next member is away; what is behind it says so in a message, which is not this."""
 
-    def __init__(self, reason: EngineError) -> None:
+    def __init__(self, reason: DiscreetError) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class _FailedError(Exception):
+    """The next member answers with an error, its own or one from behind it, or with nonsense."""
+
+    def __init__(self, reason: DiscreetError, *, is_beyond: bool) -> None:
+        super().__init__(reason)
+        self.reason, self.is_beyond = reason, is_beyond

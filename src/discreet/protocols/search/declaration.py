@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from discreet.errors import InputError
@@ -75,6 +75,10 @@ class SearchPolicy(Record):
                 hint="write `user: ana` and `statement: SELECT drug, COUNT(*) FROM people WHERE drug "
                 "IN ({terms}) GROUP BY drug`",
             )
+
+    def further_files(self, name: str) -> Iterable[Path]:
+        """Return the file that keeps a disguise."""
+        return () if self.vocabulary is None else (kept_beside(self.vocabulary),)
 
     def open(self, connect: Connect | None = None) -> Proxy:
         """Return the proxy; its files are read now. `connect` makes the line to a gateway."""

@@ -131,9 +131,9 @@ class Goopir(Disguise):
             numbers[bucket] = number
         return Buckets(vocabulary, tuple(numbers.tolist()), tuple(map(tuple, places)))
 
-    def resume(self, vocabulary: Vocabulary, file: Path) -> Buckets:
+    def resume(self, vocabulary: Vocabulary, file: str | Path) -> Buckets:
         """Return the partition of a vocabulary; buckets that the file keeps may only grow."""
-        kept = KeptBuckets(file)
+        kept = KeptBuckets(Path(file))
         words = kept.completed(vocabulary)
         made = self.prepare(words, kept.read())
         kept.write([sorted(words.terms[place] for place in bucket) for bucket in made.members])

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 from discreet.errors import EngineError, InputError, RefusedError
 from discreet.protocols.search.backends import Backend, Document, Found
+from discreet.protocols.search.terms import require_text
 from discreet.protocols.transport import (
     Identity,
     Link,
@@ -117,8 +118,8 @@ class SearchMember(abc.ABC):
     def _ask_engine(self, term: bytes) -> bytes:
         """Return what the engine finds for the term of another member, to be sent back."""
         try:
-            text = term.decode()
-        except UnicodeDecodeError:
+            text = require_text(term.decode())
+        except (UnicodeDecodeError, InputError):
             raise RefusedError("a search is UTF-8 text", code="message-malformed") from None
         found = self._backend.matching(self._backend.search([text]), text)
         body = json.dumps(found, default=str).encode()
@@ -144,8 +145,8 @@ class SearchMember(abc.ABC):
 
 
 def encoded_term(term: str) -> bytes:
-    """Return a term as it is sent."""
-    sent = term.encode()
+    """Return a term as it is sent; nobody's engine reads control characters in it."""
+    sent = require_text(term).encode()
     if not 0 < len(sent) <= _TERM:
         raise InputError(
             f"a term has 1 to {_TERM:,} bytes, found {len(sent):,}", code="parameter-range"

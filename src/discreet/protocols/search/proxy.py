@@ -12,6 +12,7 @@ from typing import Self
 from discreet.errors import DiscreetError
 from discreet.protocols.search._base import Disguise, Vocabulary, folded
 from discreet.protocols.search.backends import Backend, Document, Found
+from discreet.protocols.search.terms import require_text
 from discreet.randomness import Randomness
 
 __all__ = ["Proxy"]
@@ -56,7 +57,7 @@ class Proxy:
 
     def search(self, term: str) -> Found:
         """Return the documents with a term; nothing is sent for a term that nothing hides."""
-        term = term.strip()
+        term = require_text(term).strip()
         sent = self._prepared.searches(term, self._rng)
         self._follow()
         kept: list[Document] = []

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from discreet.data.dataset import Dataset
+from discreet.data.file_names import no_file_name
 from discreet.data.service import Service
 from discreet.data.source import Source
 from discreet.errors import InputError
@@ -16,6 +18,7 @@ from discreet.protocols.retrieval.asking import Retrieval
 from discreet.protocols.retrieval.building import chosen_columns, require_publishable
 from discreet.protocols.retrieval.choosing import asked_servers
 from discreet.protocols.retrieval.published import versions
+from discreet.protocols.retrieval.records import require_width
 from discreet.protocols.retrieval.serving import Serving
 from discreet.protocols.retrieval.table import RetrievalTable
 from discreet.protocols.retrieval.trusting import (
@@ -24,14 +27,18 @@ from discreet.protocols.retrieval.trusting import (
     PUBLIC,
     PUBLISHED,
     publisher_of,
+    require_kept_back,
     trusted_publisher,
 )
 from discreet.protocols.transport import Identity, Server, answer_requests
+from discreet.protocols.transport.client import address_of
 from discreet.protocols.transport.identity import certificate_pin, read_certificate
 from discreet.registry import names_of, parameter
 
 __all__ = ["RetrievalTableService", "serve_tables"]
 
+#: As many as any scheme asks.
+_MOST_SERVERS = 5
 #: The newest version that a user of this folder has seen.
 _SEEN = "seen-version.txt"
 
@@ -89,8 +96,32 @@ class RetrievalTableService(Service):
         key = offered.get("key", "name")  # identifying, so that it is vouched for
         return (cls(key=key, columns=("region", "job"), publishable=True),)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_servers(self.servers)
+        if self.width is not None:
+            require_width(self.width)
+        for option in ("rate", "rate_each", "expires"):
+            value = getattr(self, option)
+            if value is not None and not math.isfinite(value):
+                raise InputError(
+                    f"{option} must be a number, found {value}",
+                    code="parameter-range",
+                    parameter=option,
+                    hint=f"write a number such as {option}: 1000",
+                )
+
+    def further_files(self, name: str) -> Iterable[Path]:
+        """Return the versions of a table, what lies beside them, and the keys of the servers."""
+        place = self.place("", name)
+        yield from (place, *place.glob("*"), *place.glob("v*/*"))
+        for server in self.servers:
+            yield from _identity_files(Path(self.certificates), server)
+
     def check(self, dataset: Dataset) -> None:
         """Raise an error if columns are missing, or may not be published."""
+        for secret in (self.publisher, self.certificates):
+            require_kept_back(secret, self.folder)
         names = chosen_columns(dataset, self.key, self.columns, self.secondary)
         require_publishable(dataset, names, publishable=self.publishable)
         if len(set(self.servers.values())) != len(self.servers):
@@ -176,7 +207,9 @@ class RetrievalTableService(Service):
         # A scheme for one server asks the first: it need not trust any of them.
         chosen = list(self.servers)[: asked_servers(scheme, len(self.servers))]
         pins = [
-            certificate_pin(read_certificate(Path(folder) / self.certificates / f"{server}.crt"))
+            certificate_pin(
+                read_certificate(_identity_files(Path(folder) / self.certificates, server)[0])
+            )
             for server in chosen
         ]
         public = self.place(folder, name) / PUBLIC
@@ -190,6 +223,30 @@ class RetrievalTableService(Service):
             seen=public.with_name(_SEEN),
         ) as retrieval:
             yield retrieval
+
+
+def _identity_files(folder: Path, server: str) -> tuple[Path, Path]:
+    """Return where certificate and key of a server are."""
+    return folder / f"{server}.crt", folder / f"{server}.key"
+
+
+def _require_servers(servers: Mapping[str, str]) -> None:
+    """Refuse names that are no names of files, addresses that are none, and too many servers."""
+    for server, address in servers.items():
+        wrong = no_file_name(server)
+        if wrong:
+            raise InputError(
+                f"server {wrong}",
+                code="retrieval-servers",
+                hint="the certificate of a server is a file of its name: write a: 'localhost:7001'",
+            )
+        address_of(address)
+    if len(servers) > _MOST_SERVERS:
+        raise InputError(
+            f"{len(servers)} servers are named, and at most {_MOST_SERVERS} can be asked",
+            code="retrieval-servers",
+            hint=f"name up to {_MOST_SERVERS} that do not collude",
+        )
 
 
 def serve_tables(
@@ -207,7 +264,7 @@ def serve_tables(
         )
     first = next(iter(mine.values()))
     place = Path(folder) / first.certificates
-    files = place / f"{server}.crt", place / f"{server}.key"
+    files = _identity_files(place, server)
     identity = Identity.read(*files) if files[0].exists() else Identity.new(place, server)
     serving = Serving(
         {name: table.place(folder, name) for name, table in mine.items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 import time
@@ -25,6 +26,7 @@ _KINDS: dict[str, type[DiscreetError]] = {
     kind.__name__: kind for kind in (InputError, RefusedError, InfeasibleError, EngineError)
 }
 _PAUSE = 0.05
+_CODE = re.compile(r"[a-z0-9-]{1,64}")
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -136,7 +138,7 @@ def request(
     link.send(Message(label, fields or {}, body))
     answer = link.receive(limit=limit, time_limit=time_limit)
     if answer.label == "error":
-        raise_error(answer.fields)
+        raise_error(answer.fields, link.peer)
     return answer
 
 
@@ -146,15 +148,26 @@ def error_fields(error: DiscreetError) -> dict[str, Any]:
     return {"kind": kind, "message": error.message, "code": error.code, "hint": error.hint}
 
 
-def raise_error(fields: Mapping[str, Any]) -> None:
-    """Raise the error that another party sent; its texts are cut to what a line can hold."""
-    kind = _KINDS.get(str(fields.get("kind")), EngineError)
-    hint = fields.get("hint")
-    code = "".join(c for c in str(fields.get("code", ""))[:64] if c.isalnum() or c == "-")
+def raise_error(fields: Mapping[str, Any], peer: str) -> None:
+    """Raise the error that another party sent, as its words: nobody may take them for our own.
+
+    Its texts are cut to what a line can hold; what is no error at all is refused.
+    """
+    kind = _KINDS.get(str(fields.get("kind")))
+    told, code, hint = (fields.get(name) for name in ("message", "code", "hint"))
+    who = peer or "the other side"
+    is_said = isinstance(told, str) and isinstance(code, str) and isinstance(hint, str | None)
+    if kind is None or not is_said or not _CODE.fullmatch(str(code)):
+        raise RefusedError(
+            f"{who} answered something else than an answer or an error",
+            code="bad-answer",
+            hint="tell whoever runs it",
+        )
+    said = _printable(told) or "no reason"
     raise kind(
-        _printable(fields.get("message", "")) or "the other side gave no reason",
-        code=code or "party-failed",
-        hint=_printable(hint) if hint else None,
+        f"{who} says: {said}",
+        code=str(code),
+        hint=f"{who} says: {_printable(hint)}" if hint else None,
     )
 
 

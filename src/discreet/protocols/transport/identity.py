@@ -11,6 +11,7 @@ import ssl
 from collections.abc import Sequence
 from pathlib import Path
 
+from discreet.data.atomic import atomic_file
 from discreet.errors import InputError
 
 __all__ = ["Identity", "certificate_pin", "read_certificate", "write_certificate"]
@@ -36,7 +37,7 @@ class Identity:
         """Write a new key and its certificate into a folder; never over old ones."""
         place = Path(folder)
         for path in (place / f"{name}.crt", place / f"{name}.key"):
-            if path.exists():
+            if os.path.lexists(path):  # a link that leads nowhere, too: it is not ours
                 raise InputError(
                     f"{path} exists, and a key that is overwritten is lost",
                     code="key-exists",
@@ -148,7 +149,5 @@ def write_certificate(
 
 
 def _write(path: Path, content: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        os.fchmod(handle, 0o600)  # also where the file was there with other permissions
-        file.write(content)
+    with atomic_file(path, private=True) as file:  # a link there is replaced, never followed
+        file.write_bytes(content)
