@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from discreet.app.server.postgres import messages as m
 from discreet.app.server.postgres.scram import Exchange, ScramError, Verifier, make_verifier
+from discreet.app.server.postgres.types import encode
 from tests.servers import unavailable
 
 pytestmark = pytest.mark.xdist_group("wire")
@@ -195,6 +196,15 @@ def test_hostile_bytes_end_only_their_own_connection(served, raw):
     with connect(port) as client:
         assert client.execute("SELECT 1").fetchone() == (1,)
     assert speaker.seen == []
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(33700.0, b"33700"), (0.48, b"0.48"), (-0.0, b"-0"), (1e300, b"1e+300"), (1.5e-7, b"1.5e-07")],
+)
+def test_numbers_are_written_without_digits_they_have_not(value, written):
+    # As PostgreSQL does: a mean of two digits, 33,700, gets no third one after a point.
+    assert encode(value, 701, binary=0) == written
 
 
 def test_verifiers_are_those_of_postgresql():

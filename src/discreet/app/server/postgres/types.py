@@ -100,7 +100,7 @@ def _text(value: Any, oid: int) -> str:
             return "NaN"
         if math.isinf(value):
             return "Infinity" if value > 0 else "-Infinity"
-        return repr(value)
+        return repr(value).removesuffix(".0")  # 33700, as PostgreSQL writes it
     if isinstance(value, datetime.datetime):
         return value.isoformat(sep=" ")
     return str(value)
