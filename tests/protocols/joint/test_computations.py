@@ -80,6 +80,30 @@ def test_a_sum_after_a_table_and_a_table_after_a_sum_are_refused():
             assert caught.value.code == "joint-history"
 
 
+def test_of_two_clusterings_of_a_column_one_is_opened():
+    # With the bound 100 the record at 48.5 is in the lower cluster, with 95 in the upper one: the
+    # two centres would tell its value.
+    rng = np.random.default_rng(3)
+    frames = [
+        pd.DataFrame({"v": np.r_[rng.uniform(5, 30, 30), rng.uniform(60, 90, 30)].round(2)})
+        for _ in range(3)
+    ]
+    frames[1].loc[0, "v"] = 48.5
+    columns = {f"owner{place + 1}": ["v"] for place in range(3)}
+    agreed = {
+        name: {
+            "protocol": {"joint-k-means": {"k": 2, "steps": 1}}, "columns": columns, "bounds": {"v": bound}
+        }
+        for name, bound in (("wide", 100.0), ("narrow", 95.0))
+    }  # fmt: skip
+    with here(frames, dealer=True, computations=agreed) as joint:
+        joint.run("wide")
+        joint.run("wide")
+        with pytest.raises(RefusedError) as caught:
+            joint.run("narrow")
+        assert caught.value.code == "joint-history"
+
+
 def test_an_owner_whose_part_is_sensitive_takes_no_part():
     frames = costs(5)
     frames[1] = pd.DataFrame({"cost": [5.0, 6.0]})  # two contributors

@@ -40,6 +40,15 @@ def test_what_few_have_between_two_measures_must_be_a_measure_itself():
     assert "40" not in str(caught.value)
 
 
+def test_a_deduction_of_one_record_does_not_hide_what_few_have():
+    frames = [frame.assign(pay=frame.salary + frame.bonus) for frame in PAID]
+    frames[1].loc[7, "pay"] = frames[1].salary[7] - 1
+    two = {name: BOUNDS[name] for name in ("salary", "pay")}
+    with pytest.raises(InputError) as caught, here(frames, measures=two, **AGREED):
+        pass
+    assert caught.value.code == "undeclared-part"
+
+
 def test_measures_that_follow_from_each_other_are_withheld_together():
     with here(PAID, measures=BOUNDS, **AGREED) as joint:
         answers = [joint.ask(BY_ICD.format(m)).frame.set_index("icd") for m in BOUNDS]

@@ -35,7 +35,7 @@ from discreet.protocols.joint.offering import (
     require_no_dominance,
     require_safe_part,
 )
-from discreet.protocols.joint.protocol import Outcome
+from discreet.protocols.joint.protocol import Outcome, Protocol
 from discreet.protocols.joint.seat import Cast, Seat
 from discreet.protocols.transport.mesh import Mesh, Waiting
 from discreet.protocols.transport.transcript import Transcript
@@ -169,6 +169,7 @@ class Player:
             "noise": bool(getattr(protocol, "epsilon", 0)),
             "split": protocol.split,
             "linear": protocol.linear,
+            "clusters": _clusters(protocol),
             "inputs": dict(prepared.marks),
             "parties": sorted(self._parties(computation)),
             "may_leave": sorted(computation.owners) if protocol.survives else [],
@@ -287,12 +288,11 @@ class Player:
     ) -> None:
         digest = hashlib.sha256(f"{session} {stage}".encode()).hexdigest()
         details = {"session": session, "party": self._name, "stage": stage, **facts}
-        question = json.dumps(prepared.computation.stated(), sort_keys=True)
         draft = Draft(
             self._policy.relation,
             analyst,
             "joint",
-            f"{prepared.name}: {question}",
+            f"{prepared.name}: {_question(prepared)}",
             digest,
             self._contacts.agreement.policy,
             details,
@@ -319,12 +319,19 @@ class Player:
             known = details.get("inputs", {}) if details.get("stage") == "computing" else {}
             known = {} if details.get("noise") else known
             changed = any(known.get(name, mark) != mark for name, mark in prepared.marks.items())
-            if table or changed:
+            # Two clusterings of the same column may differ in the cluster of one record.
+            apart = (
+                _clusters(protocol)
+                and bool(details.get("clusters"))
+                and not prepared.marks.keys().isdisjoint(known)
+                and entry.question.partition(": ")[2] != _question(prepared)
+            )
+            if table or changed or apart:
                 raise RefusedError(
                     "together with an earlier joint result this one could disclose a difference",
                     code="joint-history",
                     hint="repeat computations on the same records; sums over all owners and tables "
-                    "of the same records are not both opened",
+                    "of the same records are not both opened, nor two different clusterings",
                 )
             if details.get("stage") == "computing" and details.get("linear"):
                 earlier += details["inputs"]
@@ -361,6 +368,15 @@ class Player:
                 hint="repeat the earlier computations; columns that differ in few records are not "
                 "both multiplied",
             ) from None
+
+
+def _clusters(protocol: Protocol) -> bool:
+    """Whether means of parts of the records are opened that nothing compares with other runs."""
+    return protocol.centres and not protocol.linear
+
+
+def _question(prepared: Prepared) -> str:
+    return json.dumps(prepared.computation.stated(), sort_keys=True)
 
 
 def used_before() -> RefusedError:

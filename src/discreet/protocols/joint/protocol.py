@@ -35,6 +35,8 @@ class Outcome:
 class Protocol(Member):
     """Lets owners compute on all their records together and see only what was agreed."""
 
+    #: Policies name members before the folder of the members, which stands above, is imported.
+    family_name: ClassVar[str] = "protocol"
     #: Whether owners hold other records, other columns of the same ones, any values of the same
     #: records and columns, or lists of persons.
     split: ClassVar[Split]

@@ -99,7 +99,9 @@ def require_parts_declared(data: Dataset, names: Sequence[str]) -> None:
                 gap = exp.paren(exp.Sub(this=rest.copy(), expression=_number(third)))
                 wanted[f"not {third}"] = exp.Abs(this=gap) > _slack(small, large)
         row = _counted(data, wanted)
-        contained = not row["less"] and row["same"] < row["there"] <= _FEW * row["same"]
+        # A record in which it is less, a deduction say, does not make two amounts unrelated.
+        more = _FEW * row["less"] <= row["same"]
+        contained = more and row["same"] < row["there"] <= _FEW * row["same"]
         if contained and all(row[one] for one in wanted if one.startswith("not ")):
             raise InputError(
                 f"{large!r} is {small!r} and something that few records have: two sums would tell it",
