@@ -40,14 +40,14 @@ def inputs(protocol: Protocol, seed: int, large: bool = False):
     rows = 3 if protocol.costly else 70
     whose = rng.integers(0, len(owners), (rows, width))
     # Codes of a key, some of them rare: who has which is the same whatever is hidden.
-    codes = rng.geometric(0.4, (len(owners), rows))
+    codes = rng.geometric(0.4, (len(owners), rows)) if protocol.tabulates else None
     found = {}
     for place, one in enumerate(owners):
         centres = rng.choice([1.0, 5.0, 9.0], (rows, width))
         values = np.round(np.abs(centres + rng.normal(0, 0.3, (rows, width))), 2)
         if one == "b":
             values = values * (1.0 if large else 0.25)
-        if protocol.tabulates:
+        if codes is not None:
             values[:, 0] = codes[place]
         values[: 1 + rows // 15, protocol.tabulates :] = (
             12.0  # bounds are public, and the same whatever is hidden

@@ -17,7 +17,7 @@ CELLS = pd.DataFrame({"sector": ["Total", "IT", "Fin"], "value": [16.0, 7.0, 9.0
 def test_protect_says_what_it_takes_and_returns():
     hints = typing.get_type_hints(dc.Table.protect, localns={"Ledger": dc.Ledger})
     assert hints["return"] == TableRelease | LargeRelease  # large by size
-    ledger = {"ledger", "snapshot", "like"}
+    ledger = {"ledger", "snapshot", "like", "patience"}
     assert set(hints) == {"rules", "method", "rng", "unsafe", "progress", "return"} | ledger
     assert not hasattr(cells.Table, "protect")  # what is below knows nothing of protecting
 
