@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import discreet as dc
 from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import Draft
 from discreet.ledger.opening import open_ledger
+from discreet.protocols.joint.summary import require_parts_declared
 from tests.protocols.joint.here import here
 
 #: pay = salary + bonus; in A one bonus is nearly all of them, which only the bonus tells.
@@ -47,6 +49,40 @@ def test_a_deduction_of_one_record_does_not_hide_what_few_have():
     with pytest.raises(InputError) as caught, here(frames, measures=two, **AGREED):
         pass
     assert caught.value.code == "undeclared-part"
+
+
+def paid(bonus, n=60):
+    """Records of which the eighth has a bonus."""
+    rng = np.random.default_rng(5)
+    salary, overtime = np.round(rng.lognormal(8, 0.3, n)), np.round(rng.lognormal(4, 1, n))
+    extra = np.where(np.arange(n) == 7, bonus, 0.0)
+    return pd.DataFrame(
+        {
+            "icd": ["A", "B"] * (n // 2),
+            "salary": salary,
+            "overtime": overtime,
+            "bonus": extra,
+            "raised": np.round(1.02 * salary) + rng.integers(0, 3, n) + extra,
+            "all": salary + overtime + extra,
+            "net": 0.6 * (salary + extra) + 100,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "names", [["salary", "raised"], ["salary", "overtime", "all"], ["net", "salary"]]
+)
+def test_what_few_have_beyond_a_near_relation_must_be_a_measure_itself(names):
+    # SUM(raised) less 1.02 times SUM(salary) is the one bonus of the cell, within a few coins.
+    few = {name: {"bound": 1e7} for name in names}
+    frames = [paid(800.0), paid(0.0), paid(0.0)]
+    with pytest.raises(InputError) as caught, here(frames, measures=few, **AGREED):
+        pass
+    assert caught.value.code == "undeclared-part"
+    assert "800" not in str(caught.value)
+    # Declared, the bonus is judged; where nobody has one, the relation tells nothing.
+    require_parts_declared(dc.read(frames[0], name="stays"), [*names, "bonus"])
+    require_parts_declared(dc.read(frames[1], name="stays"), names)
 
 
 def test_measures_that_follow_from_each_other_are_withheld_together():

@@ -16,7 +16,7 @@ from discreet.errors import InputError
 from discreet.protocols.arithmetic.fixed_point import encode
 from discreet.protocols.joint.declaration import JointPolicy, MeasureBound
 from discreet.protocols.joint.demand import Demand
-from discreet.protocols.joint.dependence import dependences
+from discreet.protocols.joint.dependence import dependences, telling_part
 from discreet.protocols.joint.hypercubes import Lattice
 
 if TYPE_CHECKING:
@@ -110,6 +110,36 @@ def require_parts_declared(data: Dataset, names: Sequence[str]) -> None:
                 hint=f"offer {large} less {small} too, in the policy of every party, so that it is "
                 "judged; or leave one of them out",
             )
+    _require_no_telling_part(data, names)
+
+
+def _require_no_telling_part(data: Dataset, names: Sequence[str]) -> None:
+    """See the same of measures that nearly follow from others, by whatever factors."""
+    if len(names) < 2:
+        return
+    part = telling_part(_columns(data, names))
+    if part is not None:
+        others = " and ".join(name for name, _ in part.factors)
+        raise InputError(
+            f"{part.column!r} nearly follows from {others}, but for something that few records "
+            "have: their sums would tell it",
+            code="undeclared-part",
+            column=part.column,
+            hint=f"offer {part.text} too, in the policy of every party, so that it is judged; or "
+            "leave one of them out",
+        )
+
+
+def _columns(data: Dataset, names: Sequence[str]) -> dict[str, npt.NDArray[np.float64]]:
+    """Return columns as numbers; what is missing is NaN."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    table = data.arrow(list(names))
+    return {
+        name: compute.cast(table.column(name), pa.float64(), safe=False).to_numpy()
+        for name in names
+    }
 
 
 def _counted(data: Dataset, wanted: Mapping[str, exp.Expr]) -> dict[str, int]:
@@ -137,9 +167,7 @@ def _slack(small: str, large: str) -> exp.Expr:
 def _require_unrelated(data: Dataset, groups: Sequence[Sequence[str]]) -> None:
     """See that no measure follows from measures of another group."""
     names = [name for group in groups for name in group]
-    table = data.arrow(names)
-    columns = {name: np.asarray(table.column(name).to_pylist(), np.float64) for name in names}
-    for found in dependences(columns):
+    for found in dependences(_columns(data, names)):
         if not any(set(found) <= set(group) for group in groups):
             raise InputError(
                 f"the measures {', '.join(found)} follow from each other, nearly or exactly, and "
