@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import hmac
@@ -23,9 +24,10 @@ from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand, read_demand
 from discreet.protocols.joint.drawer import Drawer
+from discreet.protocols.joint.memory import Memory
 from discreet.protocols.joint.methods.joint_table import JointTable
 from discreet.protocols.joint.offering import require_computations
-from discreet.protocols.joint.playing import Player, Prepared, used_before
+from discreet.protocols.joint.playing import Player, Prepared
 from discreet.protocols.joint.seat import Cast, Seat
 from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
 from discreet.protocols.transport.frames import Message
@@ -82,6 +84,7 @@ class Party:
         self._secret = self._contacts.secret(b"marks of joint inputs")
         self._waiting = Waiting()
         self._lock = threading.Lock()
+        self._memory = Memory(ledger, policy.time_limit)
         self._player = Player(
             policy,
             name,
@@ -91,6 +94,7 @@ class Party:
             secret=self._secret,
             waiting=self._waiting,
             lock=self._lock,
+            memory=self._memory,
         )
         self._ready: Drawer[Prepared] = Drawer(policy.time_limit)
         self._prepared: Drawer[tuple[Demand, npt.NDArray[np.int64] | None]] = Drawer(
@@ -110,6 +114,8 @@ class Party:
         session, purpose = self._contacts.agreement.meet(link)
         if purpose == "stream":
             self._waiting.offer(session, link, time_limit=self._policy.time_limit)
+        elif purpose == "leave":
+            self._waiting.leave(session, link.peer)
         elif purpose == "ask" and link.peer in self._policy.analysts:
             answers: Mapping[str, Callable[[str, str, Message], Message]] = {
                 "prepare": self._prepare,
@@ -121,11 +127,34 @@ class Party:
             def answer(peer: str, message: Message) -> Message:
                 if message.label not in answers:
                     raise RefusedError("there is no such request", code="message-unexpected")
-                return answers[message.label](peer, session, message)
+                stays = message.label.startswith("prepare")
+                try:
+                    reply = answers[message.label](peer, session, message)
+                    stays = True
+                finally:
+                    if not stays:
+                        self._leave(session)
+                return reply
 
-            answer_requests(answer, limit=_STATEMENT_LIMIT, idle=self._policy.time_limit)(link)
+            try:
+                answer_requests(answer, limit=_STATEMENT_LIMIT, idle=self._policy.time_limit)(link)
+            finally:
+                with self._lock:
+                    self._memory.release(session)
         else:
             raise RefusedError("only analysts of the policy may ask", code="not-an-analyst")
+
+    def _leave(self, session: str) -> None:
+        """Tell the others that this party takes no part in a run: they need not wait for it."""
+
+        def tell(peer: str) -> None:
+            with contextlib.suppress(DiscreetError):
+                self._contacts.call(peer, session=session, purpose="leave").close()
+
+        policy = self._policy
+        listening = {*policy.owners, *policy.nodes, policy.dealer} - {None, self._name}
+        for peer in listening:
+            threading.Thread(target=tell, args=(peer,), daemon=True).start()
 
     # -- what an analyst asks for ----------------------------------------------------------------
     def _prepare(self, analyst: str, session: str, message: Message) -> Message:
@@ -142,6 +171,9 @@ class Party:
         with self._lock:
             self._require_history(session, demand, inputs)
             self._prepared.keep(session, analyst, (demand, inputs))
+            self._memory.reserve(
+                session, demand.question, {"stage": "started", **self._facts(demand, inputs)}
+            )
         return Message("prepared", {"digest": demand.digest})
 
     def _run(self, analyst: str, session: str, message: Message) -> Message:
@@ -149,18 +181,9 @@ class Party:
         with self._lock:
             demand, inputs = self._prepared.take(session, analyst)
             self._require_history(session, demand, inputs)
-            facts = {
-                "keys": list(demand.keys),
-                "condition": demand.condition,
-                "measures": sorted(demand.measures),
-                "judged": sorted(demand.judged),
-                "totals": demand.totals,
-                "margins": demand.margins,
-                "pattern": self._policy.pattern(demand.keys),
-                "parties": sorted({*self._policy.owners, *self._policy.nodes}),
-                "inputs": self._marks(demand, inputs),
-            }
+            facts = self._facts(demand, inputs)
             self._record(analyst, session, demand, "started", facts)
+            self._memory.release(session)
         transcript = Transcript(self._name)
         everybody = {*self._policy.owners, *self._policy.nodes}
         # Owners that are no nodes are told which cells are withheld where totals follow.
@@ -254,6 +277,20 @@ class Party:
             )
         )
 
+    def _facts(self, demand: Demand, inputs: npt.NDArray[np.int64] | None) -> dict[str, Any]:
+        """Return what later runs are judged by."""
+        return {
+            "keys": list(demand.keys),
+            "condition": demand.condition,
+            "measures": sorted(demand.measures),
+            "judged": sorted(demand.judged),
+            "totals": demand.totals,
+            "margins": demand.margins,
+            "pattern": self._policy.pattern(demand.keys),
+            "parties": sorted({*self._policy.owners, *self._policy.nodes}),
+            "inputs": self._marks(demand, inputs),
+        }
+
     def _marks(self, demand: Demand, inputs: npt.NDArray[np.int64] | None) -> dict[str, str]:
         """Return a keyed digest of each row of inputs: tells change, and no value."""
         if inputs is None:
@@ -271,16 +308,10 @@ class Party:
     ) -> None:
         """Refuse what would disclose a difference to an earlier table of the same records."""
         marks = self._marks(demand, inputs)
-        for entry in self._ledger.entries():
-            details = entry.details
-            # Whatever name the relation had: the memory belongs to the records behind this ledger.
-            if entry.kind != "joint":
-                continue
-            if details["session"] == session:
-                raise used_before()
+        for _, details, refusal in self._memory.runs(session):
             if details.get("stage") == "computing":
                 if details["split"] in ("horizontal", "arbitrary") and not details["noise"]:
-                    raise _told_before()  # a sum over all tells the one cell that is withheld
+                    raise refusal()  # a sum over all tells the one cell that is withheld
                 continue
             if details.get("stage") != "started":
                 continue
@@ -301,7 +332,7 @@ class Party:
                 same = same and set(demand.judged) <= judged
             known = details["inputs"]
             if not same or any(known.get(name, mark) != mark for name, mark in marks.items()):
-                raise _told_before()
+                raise refusal()
 
     def close(self) -> None:
         """Stop listening."""
@@ -312,15 +343,6 @@ class Party:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _told_before() -> RefusedError:
-    return RefusedError(
-        "together with an earlier joint result this one could disclose a difference",
-        code="joint-history",
-        hint="repeat the earlier keys and condition on the same records under the same rules, with "
-        "whatever measures that are withheld together",
-    )
 
 
 class Owner(Party):

@@ -8,13 +8,19 @@ import hashlib
 import ipaddress
 import os
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from discreet.data.atomic import atomic_file
 from discreet.errors import InputError
 
-__all__ = ["Identity", "certificate_pin", "read_certificate", "write_certificate"]
+__all__ = [
+    "Identity",
+    "certificate_pin",
+    "read_certificate",
+    "read_certificates",
+    "write_certificate",
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,6 +106,30 @@ def read_certificate(file: str | Path) -> str:
             file=file,
         ) from None
     return pem.strip() + "\n"
+
+
+def read_certificates(folder: str | Path, files: Mapping[str, str]) -> dict[str, str]:
+    """Return the certificates of several parties, by name, each with a key of its own.
+
+    Whoever holds one key for two parties is both: two nodes that are one see everything.
+    """
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    found = {name: read_certificate(Path(folder) / file) for name, file in files.items()}
+    held: dict[bytes, str] = {}
+    for name, pem in found.items():
+        key = x509.load_pem_x509_certificate(pem.encode()).public_key()
+        said = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        if said in held:
+            raise InputError(
+                f"the parties {held[said]!r} and {name!r} have the same key",
+                code="key-shared",
+                hint="write a key for each with: discreet key new --for party NAME",
+                file=files[name],
+            )
+        held[said] = name
+    return found
 
 
 def write_certificate(
