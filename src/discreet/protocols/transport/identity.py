@@ -7,6 +7,7 @@ import datetime
 import hashlib
 import ipaddress
 import os
+import re
 import ssl
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,9 @@ __all__ = [
     "read_certificates",
     "write_certificate",
 ]
+
+#: What may stand in a certificate, and names a file in the folder that was said, and no other.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,62}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +45,12 @@ class Identity:
     @classmethod
     def new(cls, folder: str | Path, name: str, *, days: int = 730) -> Identity:
         """Write a new key and its certificate into a folder; never over old ones."""
+        if not _NAME.fullmatch(name):
+            raise InputError(
+                f"{name!r} is no name of a party",
+                code="name-malformed",
+                hint="use letters without accents, digits, points, hyphens and underscores, at most 63",
+            )
         place = Path(folder)
         for path in (place / f"{name}.crt", place / f"{name}.key"):
             if os.path.lexists(path):  # a link that leads nowhere, too: it is not ours
