@@ -120,6 +120,20 @@ def test_an_owner_whose_part_is_sensitive_takes_no_part():
         assert found["sum"].tolist() == [pd.concat([frames[0], *frames[2:]]).cost.sum()]
 
 
+def test_an_aggregator_that_too_few_stay_with_says_why():
+    # It said to start owners that were there, and had refused.
+    frames = costs(4)
+    frames[1] = frames[3] = pd.DataFrame({"cost": [5.0, 6.0]})
+    agreed = {"masks": offered(4, {"secure-sum": {"by": "aggregator"}})}
+    with here(frames, dealer=True, computations=agreed) as joint:
+        with pytest.raises(EngineError) as caught:
+            joint.run("masks")
+        assert caught.value.code == "too-few-owners"
+        assert str(caught.value).count("sensitive by itself") == 2
+        assert "owner2" in str(caught.value)
+        assert "start" not in str(caught.value)
+
+
 def people(seed=3, n=160):
     rng = np.random.default_rng(seed)
     ids = [f"p{place}" for place in range(n)]
@@ -368,6 +382,41 @@ def test_clusters_are_lloyds_in_every_split(seed):
         assert found["sizes"].tolist() == sizes.tolist(), protocol
         off = np.abs(found["centres"] - centres)[sizes > 0] / bound
         assert off.max() < 1e-5, protocol
+
+
+#: The second of four clusters has three records in one step, and none in the end.
+EMPTIED = np.array(
+    [[10.0, 10], [-2, -1], [-5, -8], [7, 1], [7, -2], [7, -4], [-10, 10], [-6, 7], [-1, 8]]
+)
+
+
+def test_the_centre_of_a_cluster_that_became_empty_is_not_told():
+    # It is the mean of records that are elsewhere now, and nothing judged how few they were.
+    odd = (np.arange(9) % 2 == 1)[:, None]
+    no = np.full_like(EMPTIED, np.nan)
+    splits = {
+        dc.JointKMeans(k=4, least=1): {"a": EMPTIED, "b": EMPTIED[:0]},
+        dc.VerticalKMeans(k=4, least=1): {"a": EMPTIED[:, :1], "b": EMPTIED[:, 1:]},
+        dc.ArbitraryKMeans(k=4, least=1): {
+            "a": np.where(odd, EMPTIED, no), "b": np.where(odd, no, EMPTIED)
+        },
+    }  # fmt: skip
+    for protocol, given in splits.items():
+        found = rehearse_protocol(protocol, given).shown
+        assert found["sizes"].tolist() == [5, 0, 3, 1], protocol
+        assert np.isnan(found["centres"]).tolist() == [[one == 1] * 2 for one in range(4)], protocol
+        assert np.isnan(protocol.plain(given)["centres"][1]).all()
+
+
+def test_a_result_over_tls_says_what_is_unknown():
+    frames = [pd.DataFrame({"cost": [10.0, 11, 12, 13]})] * 2
+    with here(frames, computations={"groups": offered(2, {"joint-k-means": {"k": 2}})}) as joint:
+        found = joint.cluster()
+    assert found["sizes"].tolist() == [8, 0]
+    assert np.isnan(found["centres"][1, 0])
+    assert found["centres"][0, 0] == pytest.approx(11.5, abs=1e-5)
+    assert found.rows()[1][1][-1] == "unknown"
+    assert found.to_dict()["values"]["centres"][1] == [None]
 
 
 def test_values_scattered_over_owners_lie_with_one_each_or_nothing_is_opened():

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import hashlib
 import hmac
-import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +26,7 @@ from discreet.protocols.joint.drawer import Drawer
 from discreet.protocols.joint.memory import Memory
 from discreet.protocols.joint.methods.joint_table import JointTable
 from discreet.protocols.joint.offering import require_computations
+from discreet.protocols.joint.outcome import stated_as
 from discreet.protocols.joint.playing import Player, Prepared
 from discreet.protocols.joint.seat import Cast, Seat
 from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
@@ -238,8 +238,7 @@ class Party:
         if not isinstance(present, list):
             raise RefusedError("nobody is said to be present", code="message-malformed")
         outcome, stated = self._player.run(prepared, analyst, session, [str(p) for p in present])
-        shown = {name: values.tolist() for name, values in outcome.shown.items()}
-        body = json.dumps(shown, allow_nan=False).encode() if shown else b""
+        body = stated_as(outcome.shown) if outcome.shown else b""
         return Message("result", {"transcript": stated}, body)
 
     def _summarized(
