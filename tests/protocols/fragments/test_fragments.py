@@ -305,3 +305,26 @@ def test_the_commands(tmp_path):
     )
     assert done.exit_code == 0, done.output
     assert "controller" in done.output
+
+
+def test_a_table_that_is_there_is_not_written_over(tmp_path):
+    # Two names of one database held both fragments in turn, and the first was lost.
+    frame = pd.DataFrame({"name": list("abc"), "zip": list("xyz"), "income": [1, 2, 3]})
+    one = tmp_path / "one.db"
+    (tmp_path / "link.db").symlink_to(one)
+    pair = [("name", "income")]
+    for other in ("link.db", "./one.db"):
+        clouds = [f"duckdb:///{one}", f"duckdb:///{tmp_path}/{other}"]
+        one.unlink(missing_ok=True)
+        with pytest.raises(InputError) as caught:
+            dc.fragment(frame, clouds, keys=tmp_path / "keys.json", forbidden=pair)
+        assert caught.value.code == "table-exists"
+        assert not (tmp_path / "keys.json").exists()
+    clouds = [f"duckdb:///{tmp_path}/new.db", f"duckdb:///{one}"]
+    with pytest.raises(InputError):
+        dc.fragment(frame, clouds, keys=tmp_path / "keys.json", forbidden=pair)
+    named = frame.rename(columns={"zip": "FRAGMENT_ROW"})
+    with pytest.raises(InputError) as caught:
+        dc.fragment(named, [f"duckdb:///{tmp_path}/{n}.db" for n in "xy"],
+                    keys=tmp_path / "keys.json", forbidden=pair)  # fmt: skip
+    assert caught.value.code == "column-exists"
