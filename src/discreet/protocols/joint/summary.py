@@ -14,7 +14,7 @@ from discreet.data.dataset import Dataset
 from discreet.data.sql.total import total
 from discreet.errors import InputError
 from discreet.protocols.arithmetic.fixed_point import encode
-from discreet.protocols.joint.declaration import JointPolicy, MeasureBound
+from discreet.protocols.joint.declaration import RECORDS, JointPolicy
 from discreet.protocols.joint.demand import Demand
 from discreet.protocols.joint.dependence import dependences, telling_part
 from discreet.protocols.joint.hypercubes import Lattice
@@ -209,7 +209,7 @@ def summarize(data: Dataset, demand: Demand, policy: JointPolicy) -> npt.NDArray
 
     Records may have changed since the owner started: rules hold for amounts that it has looked at.
     """
-    _require_amounts(data, policy, demand.judged)
+    _require_amounts(data, policy, [name for name in demand.judged if name != RECORDS])
     return _summary(selected(data, demand), demand, policy, demand.keys)
 
 
@@ -282,7 +282,7 @@ def _summary(
             if what not in fields or name not in ("", measure):
                 continue
             values = np.asarray(cells.column(fields[what]).to_pylist(), dtype=np.float64)
-            bound = policy.measures.get(name, MeasureBound(float(policy.records)))
+            bound = policy.measure(name or RECORDS)
             found[row, index] = encode(values, scale=bound.scale, bound=bound.bound, name=name)
 
     counted = {"contributors": "count" if policy.unit is None else "units", "count": "count"}
@@ -291,7 +291,8 @@ def _summary(
     margins = demand.margins
     for measure in demand.judged or (None,):
         found_cells = _cells(data, by, measure, policy, largest=largest, margins=margins)
-        put(found_cells, measure, counted | {"sum": "sum"} | tops)
+        sums = "count" if measure == RECORDS else "sum"
+        put(found_cells, measure, counted | {"sum": sums} | tops)
         if policy.request is not None and measure is not None:
             asking = data.where(exp.column(policy.request, quoted=True))
             cells = _cells(asking, by, measure, policy, largest=1, margins=margins)
@@ -316,7 +317,8 @@ def _cells(
 ) -> pa.Table:
     """Return an owner's cells that are not empty; without keys, the one cell of all records."""
     options: dict[str, Any] = {
-        "measure": measure,
+        "measure": None if measure == RECORDS else measure,
+        "identify": measure == RECORDS,  # else nobody's number of records is stated
         "unit": policy.unit,
         "largest": largest,
         "margins": margins,
