@@ -80,7 +80,8 @@ def test_a_sum_after_a_table_and_a_table_after_a_sum_are_refused():
             assert caught.value.code == "joint-history"
 
 
-def test_of_two_clusterings_of_a_column_one_is_opened():
+@pytest.mark.parametrize("copied", [False, True])
+def test_of_two_clusterings_of_a_column_one_is_opened(copied):
     # With the bound 100 the record at 48.5 is in the lower cluster, with 95 in the upper one: the
     # two centres would tell its value.
     rng = np.random.default_rng(3)
@@ -89,13 +90,18 @@ def test_of_two_clusterings_of_a_column_one_is_opened():
         for _ in range(3)
     ]
     frames[1].loc[0, "v"] = 48.5
-    columns = {f"owner{place + 1}": ["v"] for place in range(3)}
+    frames = [frame.assign(twice=2 * frame.v) for frame in frames]
     agreed = {
         name: {
-            "protocol": {"joint-k-means": {"k": 2, "steps": 1}}, "columns": columns, "bounds": {"v": bound}
+            "protocol": {"joint-k-means": {"k": 2, "steps": 1}},
+            "columns": {f"owner{place + 1}": [column] for place in range(3)},
+            "bounds": {column: bound},
         }
-        for name, bound in (("wide", 100.0), ("narrow", 95.0))
-    }  # fmt: skip
+        for name, column, bound in (
+            ("wide", "v", 100.0),
+            ("narrow", *(("twice", 190.0) if copied else ("v", 95.0))),
+        )
+    }
     with here(frames, dealer=True, computations=agreed) as joint:
         joint.run("wide")
         joint.run("wide")

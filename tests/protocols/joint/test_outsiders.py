@@ -273,3 +273,20 @@ def test_who_takes_no_part_is_not_waited_for(monkeypatch):
             joint.ask(SQL)
         assert caught.value.code == "no-room"
         assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("shared", [0, 1])
+def test_contributors_whom_two_owners_have_are_not_counted_twice(shared):
+    # Two records of one person at two owners are two contributors to every rule.
+    frames = [FRAME.assign(who=[f"{place}{n}" for n in (0, 1, 2, 3, 3)]) for place in "ab"]
+    frames[1].loc[0, "who"] = "a0" if shared else "b0"
+    columns = {"owner1": ["who"], "owner2": ["who"]}
+    agreed = {"common": {"protocol": "alignment", "columns": columns}}
+    with here(frames, unit="who", computations=agreed, **AGREED) as joint:
+        assert joint.align()["common"].tolist() == [shared]
+        if not shared:
+            assert joint.ask(SQL).withheld == 1
+            return
+        with pytest.raises(RefusedError) as caught:
+            joint.ask(SQL)
+        assert caught.value.code == "shared-contributors"

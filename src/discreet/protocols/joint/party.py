@@ -24,6 +24,7 @@ from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand, read_demand
 from discreet.protocols.joint.drawer import Drawer
 from discreet.protocols.joint.memory import Memory
+from discreet.protocols.joint.methods.alignment import BOTH, Alignment
 from discreet.protocols.joint.methods.joint_table import JointTable
 from discreet.protocols.joint.offering import require_computations
 from discreet.protocols.joint.outcome import stated_as
@@ -307,8 +308,13 @@ class Party:
     ) -> None:
         """Refuse what would disclose a difference to an earlier table of the same records."""
         marks = self._marks(demand, inputs)
+        aligned: set[str] = set()
         for _, details, refusal in self._memory.runs(session):
+            if details.get("stage") == "finished" and details["session"] in aligned:
+                _require_apart(details)
             if details.get("stage") == "computing":
+                if details["protocol"] == Alignment.name and self._policy.unit in details["inputs"]:
+                    aligned.add(details["session"])
                 if details["split"] in ("horizontal", "arbitrary") and not details["noise"]:
                     raise refusal()  # a sum over all tells the one cell that is withheld
                 continue
@@ -342,6 +348,16 @@ class Party:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _require_apart(details: Mapping[str, Any]) -> None:
+    """Refuse tables of contributors whom two owners have: each would count as two."""
+    if any(one["meaning"] == BOTH and one["cells"] for one in details["transcript"]["opened"]):
+        raise RefusedError(
+            "two owners have records of the same contributors, who would count twice",
+            code="shared-contributors",
+            hint="leave these records to one of the owners, and start with new ledgers",
+        )
 
 
 class Owner(Party):
