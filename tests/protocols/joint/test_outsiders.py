@@ -100,6 +100,22 @@ def test_records_that_stop_to_fit_after_the_start_take_no_part(change, tmp_path)
         assert verify_ledgers(list(joint.files.values())).opened == ()
 
 
+def test_parts_that_few_have_after_the_start_are_seen(tmp_path):
+    # The relation was looked at when the owner started; then somebody got a bonus.
+    file = str(tmp_path / "0.parquet")
+    frame = pd.DataFrame({"icd": ["A"] * 20, "cost": np.arange(20) * 7.0})
+    frame["paid"] = frame.cost
+    frame.to_parquet(file)
+    measures = {name: {"bound": 1e4} for name in ("cost", "paid")}
+    with here([file, frame, frame], keys={"icd": ["A"]}, measures=measures) as joint:
+        frame.assign(paid=frame.paid + (frame.index == 3) * 90).to_parquet(tmp_path / "new")
+        (tmp_path / "new").replace(file)
+        with pytest.raises(EngineError) as caught:
+            joint.ask(SQL)
+        assert caught.value.code == "owner-failed"
+        assert verify_ledgers(list(joint.files.values())).opened == ()
+
+
 def test_sums_that_shares_cannot_hold_are_refused_whatever_the_rules():
     # Frequencies do not look at sums; the sum of three owners was opened modulo 2^64.
     with pytest.raises(InputError) as caught:

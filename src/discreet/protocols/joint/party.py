@@ -30,7 +30,13 @@ from discreet.protocols.joint.offering import require_computations
 from discreet.protocols.joint.outcome import stated_as
 from discreet.protocols.joint.playing import Player, Prepared
 from discreet.protocols.joint.seat import Cast, Seat
-from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
+from discreet.protocols.joint.summary import (
+    Extents,
+    require_measures,
+    require_offer,
+    summarize,
+    summarize_withheld,
+)
 from discreet.protocols.transport.frames import Message
 from discreet.protocols.transport.link import Link
 from discreet.protocols.transport.mesh import Mesh, Waiting
@@ -68,6 +74,7 @@ class Party:
         key: str | Path | None = None,
     ) -> None:
         self._contacts = Contacts(policy, name, key)
+        self._extents: Extents = ()
         self._is_owner, self._is_node = name in policy.owners, name in policy.nodes
         if not (self._is_owner or self._is_node or name == policy.dealer):
             raise InputError(
@@ -78,7 +85,7 @@ class Party:
         if self._is_owner:
             if data is None:
                 raise InputError(f"the owner {name!r} has no records", code="no-source")
-            require_offer(data, policy)
+            self._extents = require_offer(data, policy)
             require_computations(data, name, policy)
         self._policy, self._name, self._ledger, self._data = policy, name, ledger, data
         # Not in the ledger, which others may read: with it they could try out cells.
@@ -249,6 +256,8 @@ class Party:
         assert self._data is not None  # only owners are asked
         try:
             if level is None:
+                known = self._extents
+                self._extents = require_measures(self._data, self._policy, known=known)
                 return summarize(self._data, demand, self._policy)
             return summarize_withheld(self._data, demand, self._policy, level, cells)
         except DiscreetError:

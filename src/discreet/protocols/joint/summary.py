@@ -22,15 +22,24 @@ from discreet.protocols.joint.hypercubes import Lattice
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["require_offer", "require_parts_declared", "summarize", "summarize_withheld"]
+__all__ = [
+    "Extents",
+    "require_measures",
+    "require_offer",
+    "require_parts_declared",
+    "summarize",
+    "summarize_withheld",
+]
 
 _ALL = "__all"
+#: Of each measure how many values are missing, the least, and the sum.
+Extents = tuple[tuple[int, float, float], ...]
 #: A measure contains another where they are the same in one of so many records at least.
 _FEW = 5
 
 
-def require_offer(data: Dataset, policy: JointPolicy) -> None:
-    """See that an owner's records have what the policy says they offer.
+def require_offer(data: Dataset, policy: JointPolicy) -> Extents:
+    """See that an owner's records have what the policy says they offer; return how far amounts go.
 
     Done when the owner starts: a mistake found later, during a question, would tell of the data.
     """
@@ -54,20 +63,33 @@ def require_offer(data: Dataset, policy: JointPolicy) -> None:
                 column=key,
                 hint="declare all codes in the policy of every party",
             )
-    _require_amounts(data, policy, list(policy.measures))
-    require_parts_declared(data, list(policy.measures))
-    if policy.together is not None:
-        _require_unrelated(data, policy.together)
+    found = require_measures(data, policy)
     if policy.keys:
         # A summary that fails does so now; and the first question waits for no import.
         key, measures = next(iter(policy.keys)), tuple(policy.measures)
         summarize(data, Demand("", "", (key,), measures, measures, None, ()), policy)
+    return found
 
 
-def _require_amounts(data: Dataset, policy: JointPolicy, names: Sequence[str]) -> None:
+def require_measures(data: Dataset, policy: JointPolicy, *, known: Extents = ()) -> Extents:
+    """See that amounts are those that rules are made for, and tell no more than is judged.
+
+    Records may have changed since they were looked at: how far amounts went then is `known`, and
+    their relations are looked at again where they go elsewhere now.
+    """
+    names = list(policy.measures)
+    found = _require_amounts(data, policy, names)
+    if found != known or not known:
+        require_parts_declared(data, names)
+        if policy.together is not None:
+            _require_unrelated(data, policy.together)
+    return found
+
+
+def _require_amounts(data: Dataset, policy: JointPolicy, names: Sequence[str]) -> Extents:
     """See that no value is missing or negative, and that sums stay within their bounds."""
-    for name in names:
-        missing, least, added = _extent(data, name)
+    found = tuple(_extent(data, name) for name in names)
+    for name, (missing, least, added) in zip(names, found, strict=True):
         # Written so that NaN fits nowhere.
         if missing or not (least >= 0 and added <= policy.measures[name].bound):
             raise InputError(
@@ -77,6 +99,7 @@ def _require_amounts(data: Dataset, policy: JointPolicy, names: Sequence[str]) -
                 column=name,
                 hint="clean the column, or declare a larger bound in the policy of every party",
             )
+    return found
 
 
 def require_parts_declared(data: Dataset, names: Sequence[str]) -> None:
@@ -205,11 +228,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def summarize(data: Dataset, demand: Demand, policy: JointPolicy) -> npt.NDArray[np.int64]:
-    """Return what an owner states of each cell: one row for each of `Demand.rows`.
-
-    Records may have changed since the owner started: rules hold for amounts that it has looked at.
-    """
-    _require_amounts(data, policy, [name for name in demand.judged if name != RECORDS])
+    """Return what an owner states of each cell: one row for each of `Demand.rows`."""
     return _summary(selected(data, demand), demand, policy, demand.keys)
 
 
