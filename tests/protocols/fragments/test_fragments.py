@@ -328,3 +328,22 @@ def test_a_table_that_is_there_is_not_written_over(tmp_path):
         dc.fragment(named, [f"duckdb:///{tmp_path}/{n}.db" for n in "xy"],
                     keys=tmp_path / "keys.json", forbidden=pair)  # fmt: skip
     assert caught.value.code == "column-exists"
+
+
+def test_what_tells_a_confidential_column_is_kept_apart_like_it(tmp_path):
+    rng = np.random.default_rng(4)
+    income = rng.lognormal(8, 0.5, 400).round(2)
+    frame = pd.DataFrame(
+        {
+            "name": [f"p{n}" for n in range(400)],
+            "zip": rng.choice(list("abcd"), 400),
+            "income": income,
+            "due": (0.3 * income).round(),
+            "icd": rng.choice(list("ABC"), 400),
+        }
+    ).assign(text=lambda f: f.icd.map({"A": "flu", "B": "cold", "C": "gout"}))
+    clouds = [f"duckdb:///{tmp_path}/{name}.db" for name in "ab"]
+    pairs = [("name", "income"), ("icd", "name")]
+    kept = dc.fragment(dc.read(frame, name="people"), clouds, keys=tmp_path / "k", forbidden=pairs)
+    (beside,) = [set(one) for one in kept.columns if "name" in one]
+    assert beside == {"name", "zip"}

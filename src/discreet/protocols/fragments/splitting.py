@@ -19,6 +19,7 @@ from discreet.errors import InputError
 from discreet.protocols.fragments.asking import Fragments
 from discreet.protocols.fragments.clouds import ROW_ID, order_of
 from discreet.protocols.fragments.colouring import colour
+from discreet.protocols.fragments.telling import told_pairs
 from discreet.randomness import Randomness
 
 __all__ = ["fragment"]
@@ -48,7 +49,8 @@ def fragment(
         Only who has it can put records together again.
     forbidden
         Pairs of columns that no cloud may hold; an identifying column and a confidential one are
-        such a pair by their roles.
+        such a pair by their roles, and so is each with a column that tells the other (a code and its
+        name, income and a tax on it).
     risk
         Says how much a set of columns singles people out; no cloud holds quasi-identifiers above
         `largest_risk`.
@@ -91,11 +93,12 @@ def fragment(
         known = [name for name in columns if name in quasi]
         return risk is None or len(known) < 2 or risk(known) <= largest_risk
 
+    rows, rng = dataset.arrow(list(roles)), Randomness.secure()
+    pairs += told_pairs({name: rows.column(name).to_pandas() for name in roles}, pairs)
     parts = colour(list(roles), pairs, len(clouds), allowed=allowed)
     for address in clouds:
         with contextlib.closing(connect(address)) as engine:
             _require_free(engine, dataset.name)
-    rows, rng = dataset.arrow(list(roles)), Randomness.secure()
     stated: dict[str, Any] = {"relation": dataset.name, "records": len(rows), "clouds": []}
     for address, columns in zip(clouds, parts, strict=True):
         if not columns:
