@@ -151,16 +151,20 @@ class SmallControlled(Small):
 def test_owners_see_the_same_of_every_product(protocol, naive, monkeypatch):
     # Two masks and a summand of two values each.
     base = 2
-    lock, drawn = threading.Lock(), {}
+
+    def numbered(seat, *owners):
+        seeds = bytes(32), b"\1" + bytes(31)
+        for owner, seed in zip(owners, seeds, strict=True):
+            seat.wire.send(owner, "seed", seed)
+        return seeds
+
+    monkeypatch.setattr(matrix_product, "deal_seeds", numbered)
     rows = {"a": ([], []), "b": ([], []), "dealer": ([], [])}
     for x, y, *masks in itertools.product(range(base), repeat=5):
         chosen = [0, 0, masks[2]] if naive else masks
-        drawn.clear()
 
         def dealt(seed, rows_, columns, chosen=chosen):
-            with lock:  # the dealer makes both masks before it sends a seed
-                place = drawn.setdefault(seed, len(drawn))
-            return np.full((rows_, columns), chosen[place], dtype=np.uint64)
+            return np.full((rows_, columns), chosen[seed[0]], dtype=np.uint64)
 
         monkeypatch.setattr(matrix_product, "_masks", dealt)
         summand = np.array([chosen[2]], dtype=np.uint64)

@@ -55,33 +55,49 @@ def same_records(seat: Seat, first: str, second: str) -> int:
     return found[0]
 
 
+def deal_seeds(seat: Seat, first: str, second: str) -> tuple[bytes, bytes]:
+    """Deal the masks of both owners as seeds, at the dealer: nobody need know of how many records."""
+    seeds = seat.rng.bytes(_SEED), seat.rng.bytes(_SEED)
+    for owner, seed in zip((first, second), seeds, strict=True):
+        seat.wire.send(owner, "seed", seed)
+    return seeds
+
+
 def product_in_parts(
-    seat: Seat, first: str, second: str, mine: npt.NDArray[np.int64] | None, rows: int
+    seat: Seat,
+    first: str,
+    second: str,
+    mine: npt.NDArray[np.int64] | None,
+    rows: int,
+    *,
+    seeds: tuple[bytes, bytes] | None = None,
 ) -> Words | None:
     """Return this owner's summand of X'Y; X is held by the first owner, Y by the second.
 
     The dealer deals masks R_A, R_B as seeds, and r_A + r_B = R_A'R_B. Both owners see the other's
-    columns under a mask that is used once.
+    columns under a mask that is used once. `seeds` are those that the dealer dealt already.
     """
     p, q = (len(seat.cast.bounds[owner]) for owner in (first, second))
     dealer = seat.cast.dealer
     assert dealer is not None
     if seat.name == dealer:
-        seeds = [seat.rng.bytes(_SEED) for _ in range(2)]
+        seeds = deal_seeds(seat, first, second) if seeds is None else seeds
         a = seat.rng.words(p * q).reshape(p, q)
         b = _masks(seeds[0], rows, p).T @ _masks(seeds[1], rows, q) - a
-        for owner, seed, part in ((first, seeds[0], a), (second, seeds[1], b)):
-            seat.wire.send(owner, "masks", seed + part.astype("<u8").tobytes())
+        for owner, part in ((first, a), (second, b)):
+            seat.wire.send(owner, "masks", part.astype("<u8").tobytes())
         return None
     assert mine is not None
-    dealt = bytes(seat.wire.receive(dealer, "masks", size=_SEED + 8 * p * q))
-    correction = np.frombuffer(dealt[_SEED:], dtype="<u8").reshape(p, q).astype(np.uint64)
-    mask = _masks(dealt[:_SEED], rows, p if seat.name == first else q)
+    seed = bytes(seat.wire.receive(dealer, "seed", size=_SEED))
+    mask = _masks(seed, rows, p if seat.name == first else q)
     other, width = (second, q) if seat.name == first else (first, p)
     seat.send_words(other, "masked columns", words(mine) + mask)
     seen = seat.receive_words(other, "masked columns", columns=width)
     if len(seen) != rows:
         raise RefusedError("a matrix of another size was due", code="message-unexpected")
+    # Dealt while the columns were under way.
+    dealt = seat.wire.receive(dealer, "masks", size=8 * p * q)
+    correction = np.frombuffer(dealt, dtype="<u8").reshape(p, q).astype(np.uint64)
     if seat.name == first:
         return np.asarray(words(mine).T @ seen + correction)
     return np.asarray(correction - seen.T @ mask)
@@ -129,10 +145,11 @@ class MatrixProduct(Protocol):
     def play(self, seat: Seat) -> Outcome:
         """Return the product, at the first owner."""
         first, second = seat.cast.owners
+        seeds = deal_seeds(seat, first, second) if seat.name == seat.cast.dealer else None
         rows = same_records(seat, first, second)
         bits = fraction_bits(rows)
         mine = seat.whole(bits) if seat.is_owner else None
-        part = product_in_parts(seat, first, second, mine, rows)
+        part = product_in_parts(seat, first, second, mine, rows, seeds=seeds)
         return self.added(seat, part, rows, bits)
 
     def added(self, seat: Seat, part: Words | None, rows: int, bits: int) -> Outcome:
