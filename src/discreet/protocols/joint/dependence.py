@@ -87,7 +87,7 @@ class Part:
         >>> Part("pay", (("salary", 1.02), ("overtime", 1.0))).text
         'pay less 1.02 salary less overtime'
         """
-        rest = (f"{factor:.3g} {name}" if factor != 1 else name for name, factor in self.factors)
+        rest = (f"{factor:.3g} {name}".removeprefix("1 ") for name, factor in self.factors)
         return " less ".join([self.column, *rest])
 
 
