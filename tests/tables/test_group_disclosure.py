@@ -85,7 +85,7 @@ def test_shares_are_judged_like_counts(statistic):
     cells = release.published.set_index(["age", "sex"])
     assert np.isnan(cells.value["51", "F"])
     assert cells.value["Total", "Total"] > 0
-    amounts = people().assign(pay=2.5)
+    amounts = people().assign(pay=np.arange(41) + 0.5)
     read = dc.read(amounts, roles={"pay": "confidential", "disease": "other"})
     other = dc.tabulate(read, ["sex"], "pay").protect([dc.MinimumFrequency(2)])
     assert len(other.rules) == 1  # not of 0 and 1
@@ -215,6 +215,49 @@ def test_what_everybody_has_is_not_published(values, having):
     with pytest.raises(dc.InfeasibleError) as error:
         table.protect([dc.MinimumFrequency(3)])
     assert error.value.code == "sensitive-grand-total"
+
+
+def test_a_value_that_everybody_has_is_not_published():
+    """Only of 0, 1 and 2 it was known to be one of two values."""
+    data = shares([(group, 10, 10) for group in "ABC"], 0, 100)
+    with pytest.raises(dc.InfeasibleError) as error:
+        dc.tabulate(data, ["g"], "ill", "mean").protect([dc.MinimumFrequency(3)])
+    assert error.value.code == "sensitive-grand-total"
+
+
+#: Scores from 0 to 3 per group: all of A and B have 3, all of E have 0, of F one has 2.
+SCORES = {"A": [3] * 10, "B": [3] * 9, "C": [0, 2] * 12, "D": [1, 3] * 9, "E": [0] * 11, "F": [3] * 9 + [2]}  # fmt: skip
+
+
+@pytest.mark.parametrize("scale", [(0, 1), (1, 1), (-5, 2)])
+@pytest.mark.parametrize("statistic", ["sum", "mean"])
+def test_a_score_at_its_end_is_not_published(statistic, scale):
+    """A mean of 3 was published, where scores go from 0 to 3."""
+    low, step = scale
+    rows = [(group, low + step * score) for group, scores in SCORES.items() for score in scores]
+    frame = pd.DataFrame(rows, columns=["g", "score"])
+    read = dc.read(frame, roles={"g": "quasi", "score": "confidential"})
+    table = dc.tabulate(read, ["g"], "score", statistic)
+    assert table.steps == 3
+    release = table.protect([dc.MinimumFrequency(3)])
+    cells = release.published.set_index("g").value
+    assert cells[["A", "B", "E", "F"]].isna().all()
+    assert cells[["Total"]].notna().all()
+    left = release.audit(exact=True).intervals.set_index("g")
+    for group in "ABEF":
+        number = len(SCORES[group])
+        if group == "E":  # two people at least may have more than the least
+            assert left.upper[group] >= number * low + 2 * step
+        else:
+            assert left.lower[group] <= number * (low + 3 * step) - 2 * step
+        assert number * low <= left.lower[group] <= left.upper[group] <= number * (low + 3 * step)
+    # Of pay, or of scores without the role, nobody knows the ends.
+    plain = dc.read(frame, roles={"g": "quasi", "score": "other"})
+    assert dc.tabulate(plain, ["g"], "score", statistic).most is None
+    pay = dc.read(
+        frame.assign(score=frame.score * 50), roles={"g": "quasi", "score": "confidential"}
+    )
+    assert dc.tabulate(pay, ["g"], "score", statistic).most is None
 
 
 def test_weighted_shares_are_judged_too():
