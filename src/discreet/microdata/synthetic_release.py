@@ -18,7 +18,7 @@ from discreet.microdata.bought import Bought
 from discreet.microdata.columns import Places, is_number
 from discreet.microdata.published import rounded
 from discreet.microdata.release import MicrodataRelease
-from discreet.microdata.synthesizers._base import Budget, Synthesizer, owners
+from discreet.microdata.synthesizers._base import Budget, Fitted, Synthesizer, owners
 from discreet.randomness import Randomness
 from discreet.report import Rows
 from discreet.verification import Held
@@ -33,8 +33,8 @@ __all__ = ["SyntheticRelease"]
 
 #: Attacks on fewer records tell nothing.
 _FEWEST = 40
-#: Files that are attacked together, at most.
-_ATTACKED = 10
+#: Files that are attacked together, at most; more where they hold fewer records than this.
+_ATTACKED, _ATTACKED_RECORDS = 10, 200_000
 _UNTOLD = "; what they lost is measured for the curator only"
 #: The same words whatever the count of copies: a page that leaves must not tell it.
 _DRAWN = (
@@ -54,6 +54,8 @@ class SyntheticRelease(MicrodataRelease):
 
     method: Synthesizer | None = None
     files: tuple[Dataset, ...] = ()
+    #: What was learned from the records; stays in the house.
+    model: Fitted | None = None
     #: What was spent, where the promise is formal.
     spent: Budget | None = None
     #: Where it was charged, if it was made with a ledger.
@@ -118,8 +120,9 @@ class SyntheticRelease(MicrodataRelease):
         """The attacks, tried on a file that the method makes of one half of the records.
 
         Both halves are drawn by lot, person by person where units are declared, and the generator is
-        fitted anew: people of the other half are like those in the file in everything but that the
-        generator never saw them. As many files are drawn as leave together, up to ten.
+        fitted anew, with the settings that it found for the whole file: people of the other half are
+        like those in the file in everything but that the generator never saw them. As many files are
+        drawn as leave together, up to `attacked`.
         """
         import pyarrow as pa
 
@@ -132,14 +135,21 @@ class SyntheticRelease(MicrodataRelease):
         rows = self.original.arrow()
         parts = _halves(owners(self.original), rng)
         one, other = (like(self.original, rows.take(np.sort(part))) for part in parts)
-        fitted = self.synthesizer.fit(one, rng=rng)
-        files = [
-            fitted.draw(len(one), rng=rng) for _ in range(min(len(self.files) or 1, _ATTACKED))
-        ]
+        if self.model is None:
+            fitted = self.synthesizer.fit(one, rng=rng)
+        else:
+            fitted = self.model.again(self.synthesizer, one, rng=rng)
+        files = [fitted.draw(len(one), rng=rng) for _ in range(self.attacked)]
         again = like(one, pa.concat_tables(files).select(names))
         return synthetic_risk(
             one.select(names), again, other.select(names), remedy=self.remedy, rng=rng
         )
+
+    @property
+    def attacked(self) -> int:
+        """How many files the attacks use together: all that leave, where memory and patience allow."""
+        most = max(_ATTACKED, _ATTACKED_RECORDS // max(len(self.original) // 2, 1))
+        return min(len(self.files) or 1, most)
 
     def risk(self) -> SyntheticRisk:  # type: ignore[override]  # attacks of their own, half and half
         """Return what intruders gain: half-and-half design, beside a bootstrap that leaks.
