@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["NO_PDF", "handover_page", "write_handover"]
 
 _ROLES = {
-    "identifier": "identifies people",
+    "identifier": "identifies people, or held back",
     "quasi": "others may know it",
     "confidential": "to be protected",
     "other": "under no promise",
@@ -142,12 +142,16 @@ def _coarser(level: int, tree: Any) -> str:
         if periods and level <= len(periods):
             return f"made coarser: the {periods[level - 1]} only"
         if tree.prefixes and level <= len(tree.prefixes):
-            return f"made coarser: the first {tree.prefixes[level - 1]} characters"
+            return f"made coarser: the first {_characters(tree.prefixes[level - 1])}"
         if tree.redact and level <= tree.redact:
-            return f"made coarser: without the last {level} characters"
+            return f"made coarser: without the last {_characters(level)}"
         if tree.widths or periods or tree.prefixes or tree.redact:  # only the root is above
             return "hidden: all values are one"
     return f"made coarser, to level {level} of its hierarchy"
+
+
+def _characters(many: int) -> str:
+    return "character" if many == 1 else f"{many} characters"
 
 
 def _treatment(
