@@ -8,9 +8,12 @@ the others, no attacker can.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import datetime
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +29,7 @@ __all__ = [
     "Released",
     "Trial",
     "learned",
+    "measured",
     "places_of",
     "predicting",
     "tried",
@@ -41,6 +45,21 @@ TOLERATED = 0.2
 CERTAIN = 4.0
 #: Records that the mean of the whole file counts for in the mean of a code.
 _PRIOR = 2.0
+#: The same where a code is taken to mean what it means elsewhere.
+_SURE = 0.01
+#: Pairs of columns that are tried, and records that each pair of codes must have on average.
+_PAIRED = 45
+_SHARED = 3
+#: Times of a day, and days and moments as texts have them.
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
+_DAYS = (
+    "%Y-%m-%d",
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%dT%H:%M:%S",
+    "%Y-%m-%d %H:%M",
+    "%d.%m.%Y",
+    "%d/%m/%Y",
+)
 #: Columns whose products a regression looks at.
 _MULTIPLIED = 8
 #: Records in a stretch of a column, at least, and number of stretches, at most.
@@ -69,6 +88,9 @@ class Released:
         """Return a released column as an attacker uses it. Any: an Arrow column of any type."""
         from discreet.microdata.columns import is_number
 
+        sizes = measured(column)
+        if sizes is not None:
+            return cls(sizes, is_number=True)
         return cls(places_of(column), is_number(column.type))
 
 
@@ -163,6 +185,17 @@ class Trial:
             own = self.fold == fold
             yield own, ~own if self.folds > 1 else own
 
+    def among_people(self) -> Trial:
+        """Return the same trial where what is learned for a person is learned from all others.
+
+        Where groups are few, or a code lies in one of them, other groups say nothing about it. What
+        codes stand for may be public, and how often a value occurs in a group says it too.
+        """
+        other = copy.copy(self)
+        other.folds = max(1, min(_FOLDS, int(self._person.max(initial=-1)) + 1))
+        other.fold = self._person % other.folds
+        return other
+
     def accuracy(self, score: Floats) -> float:
         """Return the share of records that get a value of their owner if groups are ordered by a score.
 
@@ -199,6 +232,68 @@ class Trial:
         """Whether so many matches are no accident."""
         surplus = accuracy * len(self.rows) - self.by_lot
         return surplus > CERTAIN * math.sqrt(max(self.by_lot, 1.0))
+
+
+def measured(column: Any) -> Floats | None:
+    """Return days, points in time and texts that hold them or numbers as sizes; None for all else.
+
+    The time between two of them is what a stay or an age is made of. Any: an Arrow column.
+
+    >>> import pyarrow as pa
+    >>> measured(pa.array(["06:30", "07:00", None])).tolist(), measured(pa.array(["a", "07:00"]))
+    ([0.0, 1800.0, -1.0], None)
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return measured(column.cast(kind.value_type))
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    if missing.all():
+        return None
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        coded = column.dictionary_encode()
+        words = _sizes(coded.dictionary.to_pylist())
+        if words is None:
+            return None
+        found = np.array(words)[coded.indices.fill_null(0).to_numpy()]
+    elif pa.types.is_temporal(kind):
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+            # Nanoseconds since 1970 are more than a double tells apart.
+            column = column.cast(pa.timestamp("us", getattr(kind, "tz", None)), safe=False)
+        steps = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
+        found = pc.subtract(steps, pc.min(steps)).fill_null(0).to_numpy().astype(np.float64)
+    else:
+        return None
+    return np.where(missing, -1.0, found - found[~missing].min())
+
+
+def _sizes(words: Sequence[str]) -> list[float] | None:
+    """Return texts as sizes where each of them is a time, or each a day or moment, or a number."""
+    clock = [_CLOCK.fullmatch(word) for word in words]
+    if not words:
+        return None
+    if all(clock):
+        return [
+            float(hour) * 3600 + float(minute) * 60 + float(second or 0)
+            for hour, minute, second in (found.groups() for found in clock if found)
+        ]
+    for pattern in _DAYS:
+        try:
+            moments = [
+                datetime.datetime.strptime(w, pattern).replace(tzinfo=datetime.UTC) for w in words
+            ]
+            return [moment.timestamp() for moment in moments]
+        except (ValueError, OverflowError, OSError):
+            continue
+    try:
+        found = [float(word.replace(",", ".")) for word in words]
+    except ValueError:
+        return None
+    return found if all(map(math.isfinite, found)) else None
 
 
 def places_of(column: Any) -> Floats:
@@ -264,13 +359,32 @@ def _alone(trial: Trial, column: Released) -> float:
     """Return the success of ordering by one column: upwards, downwards, or by what its codes mean."""
     places = column.places[trial.rows]
     means = (learned(trial, places), _lines(trial, places), *_curves(trial, places))
-    return max(trial.accuracy(score) for score in (places, -places, *means))
+    meant = learned(trial.among_people(), places, prior=_SURE)
+    return max(trial.accuracy(score) for score in (places, -places, *means, meant))
 
 
 def _together(trial: Trial, columns: Sequence[Released]) -> float:
-    """Return the success of ordering by a regression on all columns."""
+    """Return the success of ordering by a regression on all columns, or by what two of them mean."""
     scores = (_regression(trial, *design) for design in _designs(trial, columns))
-    return max(map(trial.accuracy, scores))
+    return max(map(trial.accuracy, itertools.chain(scores, _pairs(trial, columns))))
+
+
+def _pairs(trial: Trial, columns: Sequence[Released]) -> Iterator[Floats]:
+    """Give what two columns say together: their distance, the larger and the smaller one, codes."""
+    people = trial.among_people()
+    places = [column.places[trial.rows] for column in columns]
+    codes = [np.unique(own, return_inverse=True)[1].ravel() for own in places]
+    meant = [_scaled(learned(people, own, prior=_SURE)) for own in places]
+    yield _regression(people, np.column_stack([np.ones(len(trial.rows)), *meant]), trial.values)
+    for one, two in itertools.islice(itertools.combinations(range(len(columns)), 2), _PAIRED):
+        if columns[one].is_number and columns[two].is_number:
+            x, y = places[one], places[two]
+            for score in (x - y, np.abs(x - y), np.maximum(x, y), np.minimum(x, y)):
+                yield score
+                yield -score
+        both = codes[one] * (int(codes[two].max(initial=0)) + 1) + codes[two]
+        if len(np.unique(both)) <= len(both) // _SHARED:
+            yield learned(people, both.astype(np.float64), prior=_SURE)
 
 
 def _designs(trial: Trial, columns: Sequence[Released]) -> list[tuple[Floats, Floats]]:
@@ -349,7 +463,7 @@ def _curves(trial: Trial, places: Floats) -> list[Floats]:
     return found
 
 
-def learned(trial: Trial, places: Floats) -> Floats:
+def learned(trial: Trial, places: Floats, *, prior: float = _PRIOR) -> Floats:
     """Return for each record the mean value of its code, learned on the other groups."""
     _, codes = np.unique(places, return_inverse=True)
     codes = codes.ravel()
@@ -359,7 +473,7 @@ def learned(trial: Trial, places: Floats) -> Floats:
         count = np.bincount(codes[other], minlength=size)
         total = np.bincount(codes[other], trial.values[other], minlength=size)
         middle = trial.values[other].mean()
-        means = (total + _PRIOR * middle) / (count + _PRIOR)
+        means = (total + prior * middle) / (count + prior)
         found[own] = means[codes[own]]
     return found
 
