@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import discreet as dc
+from discreet.audit.sensitivity import mark
 from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import Draft
 from discreet.ledger.opening import open_ledger
@@ -137,3 +138,30 @@ def test_a_cell_of_people_who_all_have_nothing_is_withheld_by_its_rule():
         assert found["A"] == shown or (shown is None and np.isnan(found["A"]))
         assert found["B"] == 78
         assert found["C"] == 0  # nobody is there, and that is no secret under these rules
+
+
+@pytest.mark.parametrize("sql", ["COUNT(*) AS s", "SUM(cost) AS s"])
+def test_a_count_of_which_one_contributor_has_most_is_withheld(sql):
+    # 102 stays of three people: whoever stayed once knows that somebody stayed about a hundred times.
+    stays = ["a"] * 100 + list("bc") + list("defgh") * 2
+    frames = [
+        pd.DataFrame(
+            {
+                "icd": ["A"] * 102 + ["B"] * 10,
+                "cost": 1.0,
+                "who": [f"{one}{place}" for one in stays],
+            }
+        )
+        for place in range(3)
+    ]
+    frames[1:] = [frame[frame.icd == "B"] for frame in frames[1:]]
+    bounds = {"cost": BOUNDS["pay"]}
+    with here(frames, unit="who", measures=bounds, **AGREED) as joint:
+        found = joint.ask(f"SELECT icd, {sql} FROM stays GROUP BY icd").frame.set_index("icd").s
+        assert pd.isna(found["A"])
+        assert found["B"] == 30
+    central = dc.tabulate(dc.read(pd.concat(frames), name="stays"), by=["icd"], unit="who")
+    marked = mark(central, joint.policy.rules)
+    sensitive = {marked.labels(place)[0] for place in np.flatnonzero(marked.status == 2)}
+    assert "A" in sensitive
+    assert "B" not in sensitive

@@ -100,6 +100,22 @@ def test_records_that_stop_to_fit_after_the_start_take_no_part(change, tmp_path)
         assert verify_ledgers(list(joint.files.values())).opened == ()
 
 
+def test_parts_that_few_have_after_the_start_are_seen(tmp_path):
+    # The relation was looked at when the owner started; then somebody got a bonus.
+    file = str(tmp_path / "0.parquet")
+    frame = pd.DataFrame({"icd": ["A"] * 20, "cost": np.arange(20) * 7.0})
+    frame["paid"] = frame.cost
+    frame.to_parquet(file)
+    measures = {name: {"bound": 1e4} for name in ("cost", "paid")}
+    with here([file, frame, frame], keys={"icd": ["A"]}, measures=measures) as joint:
+        frame.assign(paid=frame.paid + (frame.index == 3) * 90).to_parquet(tmp_path / "new")
+        (tmp_path / "new").replace(file)
+        with pytest.raises(EngineError) as caught:
+            joint.ask(SQL)
+        assert caught.value.code == "owner-failed"
+        assert verify_ledgers(list(joint.files.values())).opened == ()
+
+
 def test_sums_that_shares_cannot_hold_are_refused_whatever_the_rules():
     # Frequencies do not look at sums; the sum of three owners was opened modulo 2^64.
     with pytest.raises(InputError) as caught:
@@ -273,3 +289,20 @@ def test_who_takes_no_part_is_not_waited_for(monkeypatch):
             joint.ask(SQL)
         assert caught.value.code == "no-room"
         assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("shared", [0, 1])
+def test_contributors_whom_two_owners_have_are_not_counted_twice(shared):
+    # Two records of one person at two owners are two contributors to every rule.
+    frames = [FRAME.assign(who=[f"{place}{n}" for n in (0, 1, 2, 3, 3)]) for place in "ab"]
+    frames[1].loc[0, "who"] = "a0" if shared else "b0"
+    columns = {"owner1": ["who"], "owner2": ["who"]}
+    agreed = {"common": {"protocol": "alignment", "columns": columns}}
+    with here(frames, unit="who", computations=agreed, **AGREED) as joint:
+        assert joint.align()["common"].tolist() == [shared]
+        if not shared:
+            assert joint.ask(SQL).withheld == 1
+            return
+        with pytest.raises(RefusedError) as caught:
+            joint.ask(SQL)
+        assert caught.value.code == "shared-contributors"

@@ -26,13 +26,15 @@ from discreet.protocols.transport.session import Agreement
 from discreet.registry import Record, parameter
 from discreet.report import plain
 
-__all__ = ["TOTAL", "JointPolicy", "MeasureBound", "PartyEntry"]
+__all__ = ["RECORDS", "TOTAL", "JointPolicy", "MeasureBound", "PartyEntry"]
 
 _NODES = 3
 _MOST_CELLS = 1_000_000
 _MOST_MARGINS = 100_000
 #: What a total has in the place of a code.
 TOTAL = "Total"
+#: Stands among measures for the records themselves: a contributor may have many of a cell's.
+RECORDS = "*"
 _MOST_OWNERS = 16
 
 
@@ -187,7 +189,7 @@ class JointPolicy(Record):
         for rule in self.rules:
             for form in rule.inequalities():
                 counted = abs(form.constant) + abs(form.count) * owners * self.records
-                for measure in self.measures.values() if form.total else ():
+                for measure in self._judged_bounds() if form.total else ():
                     whole = math.ceil(measure.bound * measure.scale) + 1
                     parts = abs(form.total) + sum(map(abs, form.largest)) + abs(form.requested)
                     require_room(counted + parts * owners * whole, what=f"the rule {rule.name}")
@@ -196,6 +198,14 @@ class JointPolicy(Record):
         for name, measure in self.measures.items():
             whole = owners * (math.ceil(measure.bound * measure.scale) + 1)
             require_room(whole, what=f"sums of {name}", limit=EXACT)
+
+    def _judged_bounds(self) -> list[MeasureBound]:
+        records = [] if self.unit is None else [self.measure(RECORDS)]
+        return [*self.measures.values(), *records]
+
+    def measure(self, name: str) -> MeasureBound:
+        """Return how large a measure can be."""
+        return MeasureBound(float(self.records)) if name == RECORDS else self.measures[name]
 
     @functools.cached_property
     def level_bound(self) -> LevelBound:
@@ -227,7 +237,7 @@ class JointPolicy(Record):
         """See that cells can be compared with what others need for their protection."""
         level, owners = self.level_bound, len(self.owners)
         for name in measures:
-            measure = self.measures[name]
+            measure = self.measure(name)
             whole = owners * (math.ceil(measure.bound * measure.scale) + 1)
             added = math.ceil(level.amount * measure.scale)
             unit = level.share.denominator
@@ -252,11 +262,13 @@ class JointPolicy(Record):
         """Return some measures and all that are withheld together with them.
 
         Of pay = salary + bonus two sums tell the third. So what one of them withholds is withheld in
-        all, whichever is asked for, now or later.
+        all, whichever is asked for, now or later. Where contributors have several records, how many
+        one of them has is judged too: a count would tell it.
         """
         groups = (tuple(self.measures),) if self.together is None else self.together
         found = {name for group in groups if set(group) & set(measures) for name in group}
-        return tuple(name for name in self.measures if name in found)
+        records = () if self.unit is None else (RECORDS,)
+        return (*(name for name in self.measures if name in found), *records)
 
     def certificates(self) -> dict[str, str]:
         """Return the certificate of each party."""

@@ -24,12 +24,19 @@ from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand, read_demand
 from discreet.protocols.joint.drawer import Drawer
 from discreet.protocols.joint.memory import Memory
+from discreet.protocols.joint.methods.alignment import BOTH, Alignment
 from discreet.protocols.joint.methods.joint_table import JointTable
 from discreet.protocols.joint.offering import require_computations
 from discreet.protocols.joint.outcome import stated_as
 from discreet.protocols.joint.playing import Player, Prepared
 from discreet.protocols.joint.seat import Cast, Seat
-from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
+from discreet.protocols.joint.summary import (
+    Extents,
+    require_measures,
+    require_offer,
+    summarize,
+    summarize_withheld,
+)
 from discreet.protocols.transport.frames import Message
 from discreet.protocols.transport.link import Link
 from discreet.protocols.transport.mesh import Mesh, Waiting
@@ -67,6 +74,7 @@ class Party:
         key: str | Path | None = None,
     ) -> None:
         self._contacts = Contacts(policy, name, key)
+        self._extents: Extents = ()
         self._is_owner, self._is_node = name in policy.owners, name in policy.nodes
         if not (self._is_owner or self._is_node or name == policy.dealer):
             raise InputError(
@@ -77,7 +85,7 @@ class Party:
         if self._is_owner:
             if data is None:
                 raise InputError(f"the owner {name!r} has no records", code="no-source")
-            require_offer(data, policy)
+            self._extents = require_offer(data, policy)
             require_computations(data, name, policy)
         self._policy, self._name, self._ledger, self._data = policy, name, ledger, data
         # Not in the ledger, which others may read: with it they could try out cells.
@@ -248,6 +256,8 @@ class Party:
         assert self._data is not None  # only owners are asked
         try:
             if level is None:
+                known = self._extents
+                self._extents = require_measures(self._data, self._policy, known=known)
                 return summarize(self._data, demand, self._policy)
             return summarize_withheld(self._data, demand, self._policy, level, cells)
         except DiscreetError:
@@ -307,8 +317,13 @@ class Party:
     ) -> None:
         """Refuse what would disclose a difference to an earlier table of the same records."""
         marks = self._marks(demand, inputs)
+        aligned: set[str] = set()
         for _, details, refusal in self._memory.runs(session):
+            if details.get("stage") == "finished" and details["session"] in aligned:
+                _require_apart(details)
             if details.get("stage") == "computing":
+                if details["protocol"] == Alignment.name and self._policy.unit in details["inputs"]:
+                    aligned.add(details["session"])
                 if details["split"] in ("horizontal", "arbitrary") and not details["noise"]:
                     raise refusal()  # a sum over all tells the one cell that is withheld
                 continue
@@ -342,6 +357,16 @@ class Party:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _require_apart(details: Mapping[str, Any]) -> None:
+    """Refuse tables of contributors whom two owners have: each would count as two."""
+    if any(one["meaning"] == BOTH and one["cells"] for one in details["transcript"]["opened"]):
+        raise RefusedError(
+            "two owners have records of the same contributors, who would count twice",
+            code="shared-contributors",
+            hint="leave these records to one of the owners, and start with new ledgers",
+        )
 
 
 class Owner(Party):

@@ -122,7 +122,8 @@ class Player:
         assert self._data is not None  # an owner has records
         try:
             if computation.protocol.split == "persons":
-                return None, persons_of(self._data, computation.columns[self._name][0])
+                column = computation.columns[self._name][0]
+                return None, persons_of(self._data, column, unit=self._policy.unit)
             persons = None if computation.aligned is None else self._aligned[computation.aligned]
             records = numbers_of(self._data, computation, self._name, self._policy, persons)
         except KeyError:
@@ -326,11 +327,13 @@ class Player:
             known = details.get("inputs", {}) if details.get("stage") == "computing" else {}
             known = {} if details.get("noise") else known
             changed = any(known.get(name, mark) != mark for name, mark in prepared.marks.items())
-            # Two clusterings of the same column may differ in the cluster of one record.
+            # Two clusterings may differ in the cluster of one record; and a column that follows from
+            # another makes the same clusters under another name.
             apart = (
                 _clusters(protocol)
                 and bool(details.get("clusters"))
-                and not prepared.marks.keys().isdisjoint(known)
+                and bool(prepared.marks)
+                and bool(known)
                 and question.partition(": ")[2] != _question(prepared)
             )
             if table or changed or apart:
