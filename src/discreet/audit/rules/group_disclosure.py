@@ -27,7 +27,8 @@ class GroupDisclosure(Rule):
     aged 51 who all have cancer, each has. With n = 2, the default, the one exception does not learn
     it of the others either. Sums and means by a confidential attribute tell it, too, and so do
     those of a confidential measure with two values, such as 0 and 1, or of a score: whole numbers that differ by ten at most.
-    Where a score goes from 0 to 3, a mean of 3 tells that everybody has 3. A level is what so many people give on average.
+    Where a score goes from 0 to 3, a mean of 3 tells that everybody has 3. A level is what so many people give on average;
+    of such a measure each number of people from none to n must remain possible as those that differ.
     Codes that nobody of such a group has are sensitive too, since they tell as much: the empty
     cells of the two of them that most people elsewhere have are added to the table.
 
@@ -111,8 +112,14 @@ class GroupDisclosure(Rule):
         each = (table.most - table.least) / np.maximum(people, 1) / table.steps
         share = (table.value - table.least) / np.where(each > 0, each, 1.0)
         lacking, having = self.n - (people * table.steps - share), self.n - share
-        near = (people > 0) & ((lacking > 1e-9) | (having > 1e-9))
-        return verdict(near, np.maximum(lacking, 0.0) * each, np.maximum(having, 0.0) * each)
+        # Each number of people up to n must remain possible as those that lack or have it. Nobody
+        # exceeds the ends, so that an interval which is wide enough holds them wherever it lies.
+        top, bottom = ((people > 0) & (needed > 1e-9) for needed in (lacking, having))
+        lower = np.maximum(np.where(top, lacking, 0.0), np.where(bottom, share, 0.0))
+        upper = np.maximum(
+            np.where(bottom, having, 0.0), np.where(top, people * table.steps - share, 0.0)
+        )
+        return verdict(top | bottom, lower * each, upper * each)
 
 
 def discloses_groups(table: Table) -> bool:
