@@ -16,6 +16,7 @@ from discreet.dp.caution import caution
 from discreet.errors import RefusedError
 from discreet.microdata.bought import Bought
 from discreet.microdata.columns import Places, is_number
+from discreet.microdata.judgement import FEWEST
 from discreet.microdata.published import rounded
 from discreet.microdata.release import MicrodataRelease
 from discreet.microdata.synthesizers._base import Budget, Fitted, Synthesizer, owners
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SyntheticRelease"]
 
-#: Attacks on fewer records tell nothing.
-_FEWEST = 40
 #: Files that are attacked together, at most; more where they hold fewer records than this.
 _ATTACKED, _ATTACKED_RECORDS = 10, 200_000
 _UNTOLD = "; what they lost is measured for the curator only"
@@ -141,8 +140,16 @@ class SyntheticRelease(MicrodataRelease):
             fitted = self.model.again(self.synthesizer, one, rng=rng)
         files = [fitted.draw(len(one), rng=rng) for _ in range(self.attacked)]
         again = like(one, pa.concat_tables(files).select(names))
+        untried = ""
+        if self.attacked < len(self.files):
+            untried = f"{self.attacked:,} of the {len(self.files):,} files were attacked together"
         return synthetic_risk(
-            one.select(names), again, other.select(names), remedy=self.remedy, rng=rng
+            one.select(names),
+            again,
+            other.select(names),
+            remedy=self.remedy,
+            untried=untried,
+            rng=rng,
         )
 
     @property
@@ -203,7 +210,7 @@ class SyntheticRelease(MicrodataRelease):
 
     @property
     def _measured_words(self) -> str:
-        if len(self.original) < _FEWEST:
+        if len(self.original) < FEWEST:
             return "too few records to try an attack on"
         words = f"{self.risk().verdict}; {self.utility().verdict}"
         if self._own_values:
@@ -273,7 +280,7 @@ class SyntheticRelease(MicrodataRelease):
             }
         else:
             settings["original records"] = len(self.original)
-            if len(self.original) >= _FEWEST:
+            if len(self.original) >= FEWEST:
                 risk |= {f.measure: rounded(dict(f.facts)) for f in self.risk().found.findings}
                 risk["values of one record"] = dict(self._own_values)
                 loss = {c.measure: rounded(c.value) for c in self.utility().comparisons}
@@ -359,7 +366,7 @@ class SyntheticRelease(MicrodataRelease):
             if self.bought is not None:
                 words = f"With noise, {self.bought.words()}. {words}"
             return [*parts, Section("What was lost", words)]
-        if len(self.original) < _FEWEST:
+        if len(self.original) < FEWEST:
             return parts
         measured = measured_sections(
             self.original, self.dataset, self.risk(), self.utility(), self.independent
