@@ -67,7 +67,9 @@ class SyntheticRisk(Report):
     def verdict(self) -> str:
         """The risk in one sentence."""
         if not any("low" in finding.facts for finding in self.found.findings):
-            return f"people linked to their records: {self.found.verdict}"
+            words = f"people linked to their records: {self.found.verdict}"
+            told = [f.meaning for f in self.found.findings if f.measure == "interval-disclosure"]
+            return "; ".join([words, *told])
         untried = f"; {self.untried}" if self.untried else ""
         if not self.leaks:
             tried = ", ".join(f.measure for f in self.found.findings)
@@ -78,11 +80,12 @@ class SyntheticRisk(Report):
 
     def rows(self) -> Rows:
         """Return one line per attack, beside it the figure of the control, which must be high."""
+        control = {f.measure: f.value for f in self.bootstrap.findings}
         return ("attack", "gain", "gain on the control", "leaks", "meaning"), [
             (
                 f.measure,
                 f.value,
-                self.bootstrap[f.measure].value,
+                control.get(f.measure, 1.0),  # of records as they are every number is told
                 "yes" if f.measure in self.leaks else "no",
                 f.meaning,
             )
@@ -265,11 +268,15 @@ def synthetic_risk(
 
 
 def linkage_risk(original: Dataset, released: Dataset, *, rng: Randomness) -> SyntheticRisk:
-    """Return how many people are linked to records that stay in their places."""
+    """Return how many people are linked to records that stay in their places, and numbers told."""
+    from discreet.microdata.risks.interval_disclosure import IntervalDisclosure
     from discreet.microdata.risks.record_linkage import RecordLinkage
 
-    ways = [RecordLinkage("exact"), RecordLinkage("distance")]
-    found, control = (risk(original, file, measures=ways, rng=rng) for file in (released, original))
+    ways: list[RiskMeasure] = [RecordLinkage("exact"), RecordLinkage("distance")]
+    found, control = (
+        risk(original, file, measures=measures, rng=rng)
+        for file, measures in ((released, [*ways, IntervalDisclosure()]), (original, ways))
+    )
     return SyntheticRisk(found, control)
 
 

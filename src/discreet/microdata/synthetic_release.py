@@ -15,7 +15,7 @@ from discreet.data.release import Evidence, Standing
 from discreet.dp.caution import caution
 from discreet.errors import RefusedError
 from discreet.microdata.bought import Bought
-from discreet.microdata.columns import Places, is_number
+from discreet.microdata.columns import Numbers, Places, is_number
 from discreet.microdata.judgement import FEWEST
 from discreet.microdata.published import rounded
 from discreet.microdata.release import MicrodataRelease
@@ -34,6 +34,8 @@ __all__ = ["SyntheticRelease"]
 
 #: Files that are attacked together, at most; more where they hold fewer records than this.
 _ATTACKED, _ATTACKED_RECORDS = 10, 200_000
+#: What arithmetic adds to a number, relative to it.
+_DUST = 1e-9
 _UNTOLD = "; what they lost is measured for the curator only"
 #: The same words whatever the count of copies: a page that leaves must not tell it.
 _DRAWN = (
@@ -239,7 +241,10 @@ class SyntheticRelease(MicrodataRelease):
             if any(pa.types.is_floating(one.type) for one in held):
                 kind = pa.float64()
             after = pa.chunked_array([one.cast(kind) for one in held], kind).unique()
-            many = int(pc.sum(pc.is_in(after, single.cast(kind))).as_py() or 0)
+            if pa.types.is_float64(kind):
+                many = _near(after.to_numpy(), single.cast(kind).to_numpy(zero_copy_only=False))
+            else:
+                many = int(pc.sum(pc.is_in(after, single)).as_py() or 0)
             if many:
                 found[name] = many
         return found
@@ -372,6 +377,17 @@ class SyntheticRelease(MicrodataRelease):
             self.original, self.dataset, self.risk(), self.utility(), self.independent
         )
         return [*parts, *measured]
+
+
+def _near(values: Numbers, known: Numbers) -> int:
+    """Return how many values are one of those known, but for what arithmetic adds to them."""
+    known = np.sort(known[np.isfinite(known)])
+    values = values[np.isfinite(values)]
+    if not known.size or not values.size:
+        return 0
+    dust = _DUST * np.maximum(np.abs(values), np.abs(known).max() * 1e-3)
+    below = np.searchsorted(known, values - dust, side="left")
+    return int((below < np.searchsorted(known, values + dust, side="right")).sum())
 
 
 def _halves(owner: Places, rng: Randomness) -> tuple[Places, Places]:
