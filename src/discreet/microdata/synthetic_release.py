@@ -15,7 +15,8 @@ from discreet.data.release import Evidence, Standing
 from discreet.dp.caution import caution
 from discreet.errors import RefusedError
 from discreet.microdata.bought import Bought
-from discreet.microdata.columns import Places, is_number
+from discreet.microdata.columns import Numbers, Places, is_number
+from discreet.microdata.judgement import FEWEST
 from discreet.microdata.published import rounded
 from discreet.microdata.release import MicrodataRelease
 from discreet.microdata.synthesizers._base import Budget, Fitted, Synthesizer, owners
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["SyntheticRelease"]
 
-#: Attacks on fewer records tell nothing.
-_FEWEST = 40
 #: Files that are attacked together, at most; more where they hold fewer records than this.
 _ATTACKED, _ATTACKED_RECORDS = 10, 200_000
+#: What arithmetic adds to a number, relative to it.
+_DUST = 1e-9
 _UNTOLD = "; what they lost is measured for the curator only"
 #: The same words whatever the count of copies: a page that leaves must not tell it.
 _DRAWN = (
@@ -141,8 +142,16 @@ class SyntheticRelease(MicrodataRelease):
             fitted = self.model.again(self.synthesizer, one, rng=rng)
         files = [fitted.draw(len(one), rng=rng) for _ in range(self.attacked)]
         again = like(one, pa.concat_tables(files).select(names))
+        untried = ""
+        if self.attacked < len(self.files):
+            untried = f"{self.attacked:,} of the {len(self.files):,} files were attacked together"
         return synthetic_risk(
-            one.select(names), again, other.select(names), remedy=self.remedy, rng=rng
+            one.select(names),
+            again,
+            other.select(names),
+            remedy=self.remedy,
+            untried=untried,
+            rng=rng,
         )
 
     @property
@@ -203,7 +212,7 @@ class SyntheticRelease(MicrodataRelease):
 
     @property
     def _measured_words(self) -> str:
-        if len(self.original) < _FEWEST:
+        if len(self.original) < FEWEST:
             return "too few records to try an attack on"
         words = f"{self.risk().verdict}; {self.utility().verdict}"
         if self._own_values:
@@ -232,7 +241,10 @@ class SyntheticRelease(MicrodataRelease):
             if any(pa.types.is_floating(one.type) for one in held):
                 kind = pa.float64()
             after = pa.chunked_array([one.cast(kind) for one in held], kind).unique()
-            many = int(pc.sum(pc.is_in(after, single.cast(kind))).as_py() or 0)
+            if pa.types.is_float64(kind):
+                many = _near(after.to_numpy(), single.cast(kind).to_numpy(zero_copy_only=False))
+            else:
+                many = int(pc.sum(pc.is_in(after, single)).as_py() or 0)
             if many:
                 found[name] = many
         return found
@@ -273,7 +285,7 @@ class SyntheticRelease(MicrodataRelease):
             }
         else:
             settings["original records"] = len(self.original)
-            if len(self.original) >= _FEWEST:
+            if len(self.original) >= FEWEST:
                 risk |= {f.measure: rounded(dict(f.facts)) for f in self.risk().found.findings}
                 risk["values of one record"] = dict(self._own_values)
                 loss = {c.measure: rounded(c.value) for c in self.utility().comparisons}
@@ -359,12 +371,23 @@ class SyntheticRelease(MicrodataRelease):
             if self.bought is not None:
                 words = f"With noise, {self.bought.words()}. {words}"
             return [*parts, Section("What was lost", words)]
-        if len(self.original) < _FEWEST:
+        if len(self.original) < FEWEST:
             return parts
         measured = measured_sections(
             self.original, self.dataset, self.risk(), self.utility(), self.independent
         )
         return [*parts, *measured]
+
+
+def _near(values: Numbers, known: Numbers) -> int:
+    """Return how many values are one of those known, but for what arithmetic adds to them."""
+    known = np.sort(known[np.isfinite(known)])
+    values = values[np.isfinite(values)]
+    if not known.size or not values.size:
+        return 0
+    dust = _DUST * np.maximum(np.abs(values), np.abs(known).max() * 1e-3)
+    below = np.searchsorted(known, values - dust, side="left")
+    return int((below < np.searchsorted(known, values + dust, side="right")).sum())
 
 
 def _halves(owner: Places, rng: Randomness) -> tuple[Places, Places]:
