@@ -248,6 +248,33 @@ def test_a_short_table_brings_no_script():
     assert "<script" not in short.html()
 
 
+@pytest.mark.xdist_group("pages")
+def test_numbers_and_words_are_not_broken_on_paper(tmp_path):
+    numbers = ["1,234,567.89"] * 9
+    wide = Pivot(["town", *"abcdefghi"], labels=1, groups=[(["North", *numbers], [])])
+    words = (["attack", "what it does"], [["membership", "a sentence of words " * 20]] * 2)
+    long_word = (["file"], [["x" * 300]])
+    page = Page(
+        "p", [Section("n", table=wide), Section("w", table=words), Section("l", table=long_word)]
+    )
+    place = tmp_path / "page.html"
+    place.write_text(page.html(), encoding="utf-8")
+    assert printed_width(place, tmp_path) <= SHEET
+    measured = (
+        "<script>const lines = cell => { const text = document.createRange();"
+        "text.selectNodeContents(cell); return text.getClientRects().length; };"
+        "document.title = [...document.querySelectorAll('.pivot .n')].map(lines).join() + ';' + "
+        "lines(document.querySelectorAll('table')[1].rows[1].cells[0])</script></body>"
+    )
+    text = page.html().replace("@media print", "@media all")
+    place.write_text(text.replace("</body>", measured), encoding="utf-8")
+    shown = browse(f"--window-size={SHEET},900", "--dump-dom", place.as_uri())
+    title = re.search(r"<title>(.*?)</title>", shown)
+    assert title is not None
+    numbered, worded = title[1].split(";")
+    assert (set(numbered.split(",")), worded) == ({"1"}, "1")
+
+
 @pytest.mark.slow
 def test_every_other_page_passes_axe_and_fits_a_sheet(tmp_path):
     (tmp_path / "made").mkdir()

@@ -349,6 +349,38 @@ def test_a_document_does_not_contradict_itself_about_what_no_promise_covers(tmp_
     assert "hd: with the values that were recorded, within classes" in page
 
 
+def test_every_kind_of_release_of_records_has_a_document_that_says_something(tmp_path):
+    patients(tmp_path, icd=["I25.1", "B24", "J18"], pay=list(range(1000, 3000, 7)), town=["x", "y"])
+    (tmp_path / "p.yaml").write_text(
+        "data:\n  source: patients.csv\n  roles: {age: quasi, sex: quasi, icd: confidential, "
+        "pay: confidential, town: identifier}\n  hierarchies: {age: {widths: [20, 40]}}\n"
+        "releases:\n"
+        "  - {name: halved, kind: anonymize, models: [{k-anonymity: 3}], method: mondrian}\n"
+        "  - {name: masked, kind: mask, methods: [{microaggregation: {columns: [pay], k: 5}}]}\n"
+        "  - {name: permuted, kind: permutation, sensitive: pay, k: 4, e: 50}\n"
+        "  - {name: drawn, kind: synthesize, method: {cart: {min_leaf: 20}}}\n"
+        "about: {purpose: x, pdf: false}\n"
+    )
+    run_policy(tmp_path / "p.yaml", tmp_path / "out")
+    said = {
+        "halved": ("made coarser, as far as each class needs it", "linkage with a register"),
+        "masked": ("changed by microaggregation", "record-linkage: exact", "value-loss"),
+        "permuted": ("values changed hands within groups", "ordering each group by", "span"),
+        "drawn": ("drawn anew from a model", "membership", "marginals"),
+    }
+    for name, words in said.items():
+        page = (tmp_path / f"out/handover/{name}.html").read_text(encoding="utf-8")
+        for word in words:
+            assert word in page, name
+        for title in ("What was lost", "Attacks tried"):
+            body = page.partition(f"<h2>{title}</h2>")[2].partition("<h2>")[0]
+            assert len(body) > 100, f"{name}: nothing under {title}"
+        assert "No further attack" not in page
+    # The diagnosis is not in the permuted file, and the document does not say that it is.
+    page = (tmp_path / "out/handover/permuted.html").read_text(encoding="utf-8")
+    assert "<td>icd</td><td>to be protected</td><td>removed</td>" in page
+
+
 def test_results_show_themselves_in_notebooks():
     import discreet as dc
     from discreet import demo

@@ -39,7 +39,7 @@ __all__ = [
 WIDTH = 80
 _NAME = 20
 #: Characters that reasons need beside the columns.
-_REASON = 24
+_REASON = 18
 #: From this share of different values on, numbers tell most people apart.
 _NEAR_UNIQUE = 0.5
 #: Labels of a column's codes that are shown.
