@@ -8,7 +8,6 @@ the others, no attacker can.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import datetime
 import itertools
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.microdata.columns import combined
 from discreet.report import Report, Rows
 
 __all__ = [
@@ -45,12 +45,13 @@ TOLERATED = 0.2
 CERTAIN = 4.0
 #: Records that the mean of the whole file counts for in the mean of a code.
 _PRIOR = 2.0
-#: The same where a code is taken to mean what it means elsewhere.
-_SURE = 0.01
-#: Pairs of columns that are tried, and records that each pair of codes must have on average.
-_PAIRED = 45
+#: Pairs and triples of columns that are tried; records that say what a code stands for, at least.
+_PAIRED = 28
 _SHARED = 3
+#: What codes stand for is learned from all parts of the people but one.
+_PARTS = 3
 #: Times of a day, and days and moments as texts have them.
+_NUMBERED = re.compile(r"(\D*)(\d{1,15})(\D*)")
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
 _DAYS = (
     "%Y-%m-%d",
@@ -185,20 +186,26 @@ class Trial:
             own = self.fold == fold
             yield own, ~own if self.folds > 1 else own
 
-    def among_people(self) -> Trial:
-        """Return the same trial where what is learned for a person is learned from all others.
+    def meaning(self, codes: Integers) -> float:
+        """Return the success of whoever knows what codes stand for, as a public pay scale says it.
 
-        Where groups are few, or a code lies in one of them, other groups say nothing about it. What
-        codes stand for may be public, and how often a value occurs in a group says it too.
+        Where a code lies in one group, other groups say nothing about it; how often it occurs there
+        may. It is learned from all records but those of some people, on whom it is then tried.
         """
-        other = copy.copy(self)
-        other.folds = max(1, min(_FOLDS, int(self._person.max(initial=-1)) + 1))
-        other.fold = self._person % other.folds
-        return other
+        size, values = int(codes.max(initial=0)) + 1, self.values
+        middle, right = float(values.mean()), 0.0
+        for part in range(_PARTS):
+            own = self._person % _PARTS == part
+            count = np.bincount(codes[~own], minlength=size)
+            total = np.bincount(codes[~own], values[~own], minlength=size)
+            means = np.where(count >= _SHARED, total / np.maximum(count, 1), middle)
+            right += self.accuracy(means[codes], own) * int(own.sum())
+        return right / max(len(codes), 1)
 
-    def accuracy(self, score: Floats) -> float:
+    def accuracy(self, score: Floats, among: Flags | None = None) -> float:
         """Return the share of records that get a value of their owner if groups are ordered by a score.
 
+        Of `among` alone, if given; the others take their places all the same.
         Records with equal scores share the values of their places: what is expected counts, so that
         the same file is always judged alike.
         """
@@ -209,7 +216,10 @@ class Trial:
         size = np.bincount(block)
         offered, times = np.unique(block * self._width + self._ranked, return_counts=True)
         people = len(self._first) - 1
-        alike, records = np.unique(block * people + self._person[order], return_counts=True)
+        looked = block * people + self._person[order]
+        if among is not None:
+            looked = looked[among[order]]
+        alike, records = np.unique(looked, return_counts=True)
         right = 0.0
         for start in range(0, len(alike), _AT_ONCE):
             place, person = np.divmod(alike[start : start + _AT_ONCE], people)
@@ -221,7 +231,7 @@ class Trial:
             hits = np.where(offered[found] == key, times[found], 0)
             weight = records[start : start + _AT_ONCE] / size[place]
             right += float((hits * weight[each]).sum())
-        return right / max(len(order), 1)
+        return right / max(len(looked), 1)
 
     @property
     def can_be_certain(self) -> bool:
@@ -292,7 +302,10 @@ def _sizes(words: Sequence[str]) -> list[float] | None:
     try:
         found = [float(word.replace(",", ".")) for word in words]
     except ValueError:
-        return None
+        numbered = [_NUMBERED.fullmatch(word) for word in words]
+        if not all(numbered) or len({(n[1], n[3]) for n in numbered if n}) > 1:
+            return None
+        found = [float(n[2]) for n in numbered if n]
     return found if all(map(math.isfinite, found)) else None
 
 
@@ -359,32 +372,37 @@ def _alone(trial: Trial, column: Released) -> float:
     """Return the success of ordering by one column: upwards, downwards, or by what its codes mean."""
     places = column.places[trial.rows]
     means = (learned(trial, places), _lines(trial, places), *_curves(trial, places))
-    meant = learned(trial.among_people(), places, prior=_SURE)
-    return max(trial.accuracy(score) for score in (places, -places, *means, meant))
+    found = [trial.accuracy(score) for score in (places, -places, *means)]
+    return max(*found, trial.meaning(np.unique(places, return_inverse=True)[1].ravel()))
 
 
 def _together(trial: Trial, columns: Sequence[Released]) -> float:
     """Return the success of ordering by a regression on all columns, or by what two of them mean."""
     scores = (_regression(trial, *design) for design in _designs(trial, columns))
-    return max(map(trial.accuracy, itertools.chain(scores, _pairs(trial, columns))))
+    tried_scores = map(trial.accuracy, itertools.chain(scores, _pairs(trial, columns)))
+    return max(itertools.chain(tried_scores, map(trial.meaning, _joined(trial, columns))))
 
 
 def _pairs(trial: Trial, columns: Sequence[Released]) -> Iterator[Floats]:
-    """Give what two columns say together: their distance, the larger and the smaller one, codes."""
-    people = trial.among_people()
-    places = [column.places[trial.rows] for column in columns]
-    codes = [np.unique(own, return_inverse=True)[1].ravel() for own in places]
-    meant = [_scaled(learned(people, own, prior=_SURE)) for own in places]
-    yield _regression(people, np.column_stack([np.ones(len(trial.rows)), *meant]), trial.values)
-    for one, two in itertools.islice(itertools.combinations(range(len(columns)), 2), _PAIRED):
-        if columns[one].is_number and columns[two].is_number:
-            x, y = places[one], places[two]
-            for score in (x - y, np.abs(x - y), np.maximum(x, y), np.minimum(x, y)):
-                yield score
-                yield -score
-        both = codes[one] * (int(codes[two].max(initial=0)) + 1) + codes[two]
-        if len(np.unique(both)) <= len(both) // _SHARED:
-            yield learned(people, both.astype(np.float64), prior=_SURE)
+    """Give what two columns of sizes say together: difference, distance, larger, smaller, share."""
+    sizes = [column.places[trial.rows] for column in columns if column.is_number]
+    for x, y in itertools.islice(itertools.combinations(sizes, 2), _PAIRED):
+        share = np.divide(x, x + y, out=np.zeros_like(x), where=x + y != 0)
+        for score in (x - y, np.abs(x - y), np.maximum(x, y), np.minimum(x, y), share):
+            yield score
+            yield -score
+
+
+def _joined(trial: Trial, columns: Sequence[Released]) -> Iterator[Integers]:
+    """Give the codes of two and of three columns together, where enough records share each."""
+    codes = [
+        np.unique(column.places[trial.rows], return_inverse=True)[1].ravel() for column in columns
+    ]
+    for number in (2, 3):
+        for some in itertools.islice(itertools.combinations(codes, number), _PAIRED):
+            both = combined(list(some), len(trial.rows))
+            if int(both.max(initial=0)) < len(both) // _SHARED:
+                yield both
 
 
 def _designs(trial: Trial, columns: Sequence[Released]) -> list[tuple[Floats, Floats]]:
@@ -463,7 +481,7 @@ def _curves(trial: Trial, places: Floats) -> list[Floats]:
     return found
 
 
-def learned(trial: Trial, places: Floats, *, prior: float = _PRIOR) -> Floats:
+def learned(trial: Trial, places: Floats) -> Floats:
     """Return for each record the mean value of its code, learned on the other groups."""
     _, codes = np.unique(places, return_inverse=True)
     codes = codes.ravel()
@@ -473,7 +491,7 @@ def learned(trial: Trial, places: Floats, *, prior: float = _PRIOR) -> Floats:
         count = np.bincount(codes[other], minlength=size)
         total = np.bincount(codes[other], trial.values[other], minlength=size)
         middle = trial.values[other].mean()
-        means = (total + prior * middle) / (count + prior)
+        means = (total + _PRIOR * middle) / (count + _PRIOR)
         found[own] = means[codes[own]]
     return found
 

@@ -183,8 +183,12 @@ def test_the_time_between_two_columns_is_found(kind):
     assert raised.value.code == "predicting-columns"
 
 
-@pytest.mark.parametrize("made", [lambda x, y: abs(x - y), np.maximum], ids=["distance", "larger"])
-def test_distances_and_the_larger_of_two_columns_are_found(made):
+@pytest.mark.parametrize(
+    "made",
+    [lambda x, y: abs(x - y), np.maximum, lambda x, y: 10_000 * x // (x + y + 1)],
+    ids=["distance", "larger", "share"],
+)
+def test_distances_shares_and_the_larger_of_two_columns_are_found(made):
     rng = np.random.default_rng(5)
     x, y = rng.integers(0, 400, (2, 300))
     rows = pd.DataFrame({"x": x, "y": y, "salary": made(x, y) * 10 + 100})
@@ -203,6 +207,18 @@ def test_codes_that_stand_for_the_values_of_one_group_are_found():
     )
     with pytest.raises(dc.RefusedError, match="code"):
         dc.permute(read(rows), sensitive="salary", k=4, e=200)
+
+
+def test_three_codes_that_say_the_value_together_are_found():
+    """A table of pays by grade, step and region."""
+    rng = np.random.default_rng(2)
+    pays = rng.permutation(27) * 100 + 1_000
+    grade, step, region = rng.integers(0, 3, (3, 400))
+    rows = pd.DataFrame({"grade": grade, "step": step, "region": region})
+    rows["salary"] = pays[grade * 9 + step * 3 + region]
+    with pytest.raises(dc.RefusedError) as raised:
+        dc.permute(read(rows), sensitive="salary", k=3, e=100)
+    assert raised.value.code == "predicting-columns"
 
 
 def test_two_codes_that_say_the_value_together_are_found():
