@@ -335,7 +335,8 @@ def _judged(
     # Programs find ends up to their tolerance; what is printed holds exactly.
     lower = np.maximum(audit._lower, low[audit.cells])
     upper = np.minimum(audit._upper, high[audit.cells])
-    middle = np.where(np.isfinite(lower + upper), np.abs(lower + upper) / 2, 0.0)
+    ends = np.isfinite(lower) & np.isfinite(upper)
+    middle = np.abs(np.where(ends, lower, 0.0) + np.where(ends, upper, 0.0)) / 2
     width = upper - lower
     point = width <= 1e-9 * np.maximum(1.0, middle)
     safe = ~point & (width >= 2 * middle * protection / 100 - 1e-9)
