@@ -411,3 +411,58 @@ def test_everybody_or_nobody_is_never_all_that_is_left(method, statistic):
                 judged += 1
                 assert sums.max() >= low * n + 2 * step, (seed, row)
     assert judged
+
+
+def aged(c, f, role):
+    """Counts by age and disease: of those aged 51 c people have one, and f the other."""
+    rows = [("51", "c", c), ("51", "f", f), ("52", "c", 6), ("52", "f", 7), ("53", "c", 5)]
+    rows += [("53", "f", 7)]
+    frame = pd.DataFrame([(a, d) for a, d, n in rows for _ in range(n)], columns=["age", "ill"])
+    return dc.tabulate(dc.read(frame, roles={"age": "quasi", "ill": role}), ["age", "ill"])
+
+
+@pytest.mark.parametrize(
+    ("role", "rules"),
+    [
+        ("confidential", [dc.MinimumFrequency(3)]),
+        ("quasi", [dc.MinimumFrequency(3), dc.ZeroCells(empty=True)]),
+    ],
+    ids=["group-disclosure", "zero-cells"],
+)
+@pytest.mark.parametrize(
+    "method",
+    [
+        dc.Intervals(),
+        dc.ConventionalRounding(3),
+        dc.RandomRounding(3),
+        dc.ControlledRounding(3),
+        dc.ControlledTabularAdjustment(),
+    ],
+    ids=lambda method: method.name,
+)
+def test_what_is_printed_of_nobody_is_printed_of_somebody_too(method, role, rules):
+    """An interval from 0, a printed 1 of adjustment and a safe 0 of rounding said: nobody."""
+    printed = {0: set(), 1: set(), 2: set()}
+    for f, seen in printed.items():
+        table = aged(10 - f, f, role)
+        for seed in range(12):
+            release = dc.protect(table, rules, method, rng=dc.Randomness.seeded(seed))
+            if release.is_safe:
+                row = release.published.set_index(["age", "ill"]).loc[("51", "f")]
+                seen.add(row.lower if np.isnan(row.value) else row.value)
+    assert printed[0] <= printed[1] | printed[2]
+
+
+def test_adjustment_moves_what_all_have():
+    """A level that reaches down only was met by staying: ten of ten were printed as ten."""
+    table = aged(10, 0, "confidential")
+    for seed in range(6):
+        release = dc.protect(
+            table,
+            [dc.MinimumFrequency(3)],
+            dc.ControlledTabularAdjustment(),
+            rng=dc.Randomness.seeded(seed),
+        )
+        assert release.is_safe
+        value = release.published.set_index(["age", "ill"]).value
+        assert abs(value["51", "c"] - 10) >= 2

@@ -123,3 +123,26 @@ def test_numbers_behind_means_are_those_of_records_with_a_value():
         assert np.isnan(cells.value["A"])
     assert np.isnan(counts.value["D"])  # one firm
     assert means["count"]["B"] == 5
+
+
+def test_measures_of_which_one_is_the_sum_of_others_are_refused():
+    """Exports, domestic turnover and turnover were protected each for itself, and called safe."""
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame({"g": rng.choice(list("abc"), 40), "home": rng.lognormal(4, 1, 40)})
+    frame["abroad"] = rng.lognormal(3, 1, 40)
+    frame["all"] = frame.home + frame.abroad
+    frame["twice"] = 2 * frame.home
+    frame["more"] = frame.home + 5
+    read = dc.read(frame)
+
+    def protected(*measures, count=False):
+        tables = [dc.tabulate(read, ["g"], measure) for measure in measures]
+        tables += [dc.tabulate(read, ["g"])] if count else []
+        return dc.protect(tables, [dc.PPercent(1), dc.MinimumFrequency(2)])
+
+    for measures, count in [(("home", "abroad", "all"), False), (("home", "more"), True)]:
+        with pytest.raises(dc.InputError, match="follows from the others") as error:
+            protected(*measures, count=count)
+        assert error.value.code == "related-measures"
+    assert protected("home", "abroad", "twice").releases
+    assert protected("home", "more").releases

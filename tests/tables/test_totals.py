@@ -80,6 +80,48 @@ def test_a_table_is_not_safe_while_an_attribute_has_no_recognised_total(cells, h
     assert dc.audit_published(published, total="Total").totals == {"a": "Total", "b": None}
 
 
+@pytest.mark.parametrize("left_out", ["row", 0, -1, 9999])
+def test_a_cell_that_is_left_out_or_coded_is_not_taken_for_none(left_out):
+    """45 - 40 = 5 was "safe: no cell is withheld", since no cell of the file had no value."""
+    place = [(r, c) for r in ("Total", "A", "B") for c in ("Total", "X", "Y")]
+    frame = pd.DataFrame(place, columns=["r", "c"]).assign(
+        value=[100, 45, 55, 40, 5, 35, 60, 40, 20]
+    )
+    assert dc.audit_published(frame).safe
+    hidden = (frame.r == "A") & (frame.c == "X")
+    shown = frame[~hidden] if left_out == "row" else frame.assign(value=frame.value.where(~hidden, left_out))  # fmt: skip
+    with pytest.raises(dc.InputError, match="are not the sums") as caught:
+        dc.audit_published(shown)
+    assert caught.value.code == "printed-sums"
+    # Rounded numbers need not add up, to as far as is said.
+    tenths = frame.assign(value=np.round(frame.value / 7, 1))
+    assert dc.audit_published(tenths).safe
+
+
+def test_totals_without_the_totals_between_are_refused():
+    """100 - 35 - 40 - 20 = 5 was withheld alone, and called safe: no equation had the grand total."""
+    rows = [("Total", "Total", 100, 20), ("A", "X", 5, 1), ("A", "Y", 35, 7)]
+    rows += [("B", "X", 40, 8), ("B", "Y", 20, 4)]
+    cells = pd.DataFrame(rows, columns=["r", "c", "v", "n"])
+    table = dc.Table.from_cells(cells, by=["r", "c"], value="v", count="n")
+    with pytest.raises(dc.InputError, match="Total × Total and parts of it") as caught:
+        table.protect([dc.MinimumFrequency(3)])
+    assert caught.value.code == "missing-margins"
+    # Groups and the grand total, and no totals of b: one subtraction again.
+    tree = dc.Hierarchy.from_pairs([("Total", ""), ("g", "Total"), ("h", "Total"), ("1", "g"), ("2", "g"), ("3", "h")])  # fmt: skip
+    value = {("1", "x"): 14, ("1", "y"): 1, ("2", "x"): 17, ("2", "y"): 4, ("3", "x"): 5, ("3", "y"): 4}  # fmt: skip
+    rows = [(*key, v) for key, v in value.items()]
+    rows += [("g", b, value["1", b] + value["2", b]) for b in "xy"]
+    rows += [("h", b, value["3", b]) for b in "xy"] + [("Total", "Total", 45)]
+    cells = pd.DataFrame(rows, columns=["a", "b", "v"])
+    made = dc.Table.from_cells(cells, ["a", "b"], "v", hierarchies={"a": tree}, statistic="count")
+    with pytest.raises(dc.InputError, match="not the totals between"):
+        made.protect([dc.MinimumFrequency(3)])
+    published = cells.rename(columns={"v": "value"}).assign(value=[14, None, *cells.v[2:]])
+    with pytest.raises(dc.InputError, match="not the totals between"):
+        dc.audit_published(published, {"a": tree}, total="Total")
+
+
 def test_a_given_total_is_believed():
     cells = pd.DataFrame({"g": ["a", "b", "c", "whole"], "value": [None, None, 4, 10]})
     with pytest.raises(dc.InputError, match="no equation"):

@@ -41,7 +41,8 @@ def mark(table: Table, rules: Sequence[Rule] = ()) -> Table:
     if not (table.value < 0).any():
         # Everybody knows that such values are not negative: nothing below zero can be asked for.
         lower = np.minimum(lower, table.value)
-    return table.replace(status=status, lower=lower, upper=found.upper)
+    zeros = table.zeros or any(rule.judges_zeros(table) for rule in rules)
+    return table.replace(status=status, lower=lower, upper=found.upper, zeros=zeros)
 
 
 def _given(table: Table) -> Verdict:

@@ -93,6 +93,16 @@ class Dimension:
         leaf[self.parents[self.parents >= 0]] = False
         return leaf
 
+    def below(self, code: int) -> Bools:
+        """Return which codes are parts of a code, at any depth and in any hierarchy, or it itself."""
+        found = np.zeros(len(self.codes), dtype=bool)
+        found[code] = True
+        while True:
+            parts = ((self.parents >= 0) & found[self.parents]).any(axis=0) | found
+            if (parts == found).all():
+                return found
+            found = parts
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Table:
@@ -140,6 +150,8 @@ class Table:
     confidential: tuple[str, ...] = ()
     #: Whether values are whole numbers, also where withheld; none: if they count something.
     whole: bool | None = None
+    #: Whether a rule makes zeros sensitive, so that a withheld count may be one.
+    zeros: bool = False
     #: Of sums of a confidential measure with few values, such as 0 and 1 or a score: what each cell
     #: would be if everybody in it had the smallest one, and the largest one.
     least: Floats | None = None
@@ -367,6 +379,32 @@ class Table:
             return sparse.csr_matrix(shape)
         entries = (np.concatenate(signs), (np.concatenate(rows), np.concatenate(columns)))
         return sparse.csr_matrix(entries, shape=shape)
+
+    def require_margins(self) -> None:
+        """Refuse a total that is printed without its parts, but with parts of them.
+
+        No equation ties it to these, though anybody can subtract them from it.
+        """
+        signs = self.equations.tocoo()
+        open_ = np.ones(len(self), dtype=bool)
+        open_[signs.col[signs.data > 0]] = False
+        leaves = [d.is_leaf[self.codes[:, place]] for place, d in enumerate(self.dimensions)]
+        open_ &= ~np.all(leaves, axis=0)
+        for cell in np.flatnonzero(open_).tolist():
+            below = np.ones(len(self), dtype=bool)
+            below[cell] = False
+            for place, dimension in enumerate(self.dimensions):
+                code = int(self.codes[cell, place])
+                below &= dimension.below(code)[self.codes[:, place]]
+            if below.any():
+                name = " × ".join(self.labels(cell))
+                raise InputError(
+                    f"the table has the total {name} and parts of it, but not the totals between",
+                    code="missing-margins",
+                    hint="add the cells between, one for each code of an attribute, or leave out "
+                    "the total",
+                    cell=name,
+                )
 
     def require_additive(self, tolerance: float = 1e-3, *, least: float = 0.0) -> None:
         """Say which totals differ from the sum of their parts, relative to what is summed.

@@ -13,7 +13,7 @@ from discreet.audit.sliding import audit_width, holds_whole_numbers, levels, wit
 from discreet.data.table import Bools, Floats, Ints, Table
 from discreet.progress import Progress, silent
 from discreet.report import Report, Rows
-from discreet.tables.methods._base import Protected, TableMethod, sensitive
+from discreet.tables.methods._base import Protected, TableMethod, either_way, sensitive
 from discreet.tables.methods._promised import verdict_of
 from discreet.tables.tabulation import counted
 
@@ -173,8 +173,7 @@ def _of_distance(protected: Protected, cells: Ints) -> Assessment:
     moved = (protected.value - table.value)[cells]
     endless = np.full(len(table), np.inf)
     lower, upper = (level[cells] for level in needs(table, table.value, (endless, endless)))
-    # What cannot fall, such as a zero, is not protected by a fall of nothing.
-    lower = np.where(lower > 0, lower, upper)
+    lower, upper = either_way(lower, upper)
     slack = 1e-6 * np.maximum(1.0, np.abs(table.value[cells]))
     safe = (moved >= upper - slack) | (moved <= -lower + slack)
     same = np.abs(moved) <= 1e-9 * np.maximum(1.0, np.abs(table.value[cells]))

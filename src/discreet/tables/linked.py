@@ -14,7 +14,7 @@ from discreet.data.table import Floats, Status, Table
 from discreet.errors import InputError
 from discreet.progress import Progress
 from discreet.randomness import Randomness
-from discreet.tables.measures import Identity, grouped, told_apart
+from discreet.tables.measures import Identity, grouped, require_unrelated, told_apart
 from discreet.tables.methods import Protected, TableMethod
 from discreet.tables.release import LinkedRelease, TableRelease
 from discreet.tables.single import protect_one, require_protectable, require_safe
@@ -108,6 +108,7 @@ def _protect_measures(
 ) -> LinkedRelease:
     """Protect count, sum and mean of the same records together."""
     key = rng.bytes(32)  # one draw for all measures
+    require_unrelated(tables)
     groups = grouped(tables, rules, method)
     hidden: set[Identity] = set()
     for group in groups:

@@ -20,7 +20,7 @@ from discreet.errors import InputError
 from discreet.tables.methods import TableMethod
 from discreet.tables.tabulation import counted
 
-__all__ = ["Group", "grouped", "told_apart"]
+__all__ = ["Group", "grouped", "require_unrelated", "told_apart"]
 
 Bools = npt.NDArray[np.bool_]
 Identity = frozenset[tuple[str, str]]
@@ -95,6 +95,44 @@ def grouped(tables: Sequence[Table], rules: Sequence[Rule], method: TableMethod)
         group = _group(counts, counts[: len(own)], own, bool(means))
         groups.append(_sensitive_too(group, sensitive))
     return groups
+
+
+def require_unrelated(tables: Sequence[Table]) -> None:
+    """Refuse measures of which one follows from several others: each is protected for itself.
+
+    One that is a multiple of another has the same pattern, and tells no more.
+    """
+    sources = {t.measure: s for t in tables if t.measure and (s := getattr(t, "source", None))}
+    numbers = {name: source.numbers(name, missing=np.nan) for name, source in sources.items()}
+    if len({len(column) for column in numbers.values()}) != 1:
+        return
+    columns = {str(name): column for name, column in numbers.items()}
+    if any(table.statistic in ("count", "mean") for table in tables):
+        columns["the number of records"] = np.ones(len(next(iter(numbers.values()))))
+    matrix = np.stack(list(columns.values()), axis=1)
+    matrix = matrix[~np.isnan(matrix).any(axis=1)]
+    size = np.linalg.norm(matrix, axis=0)
+    kept: list[int] = []
+    for place in np.flatnonzero(size > 0).tolist():
+        column = matrix[:, place] / size[place]
+        likeness = [abs(column @ matrix[:, other]) / size[other] for other in kept]
+        if all(one < 1 - 1e-12 for one in likeness):
+            kept.append(place)
+    if len(kept) < 3 or len(matrix) <= len(kept):
+        return
+    _, singular, rows = np.linalg.svd(matrix[:, kept] / size[kept], full_matrices=False)
+    if singular[-1] > 1e-9 * singular[0]:
+        return
+    names = [list(columns)[place] for place, part in zip(kept, rows[-1], strict=True) if abs(part) > 1e-6]  # fmt: skip
+    raise InputError(
+        "one of "
+        + ", ".join(names)
+        + " follows from the others, so that a cell which is withheld in "
+        "one of them would be a subtraction of the others",
+        code="related-measures",
+        hint="leave one of them out: whoever has the others can compute its published cells",
+        measures=names,
+    )
 
 
 def _counted_by(table: Table) -> str | None:

@@ -179,6 +179,8 @@ def _protected(
     progress: Progress,
 ) -> TableRelease | LinkedRelease:
     """Protect without a memory."""
+    for one in [table] if isinstance(table, Table) else table:
+        one.require_margins()
     if not isinstance(table, Table):
         linked = protect_linked(table, rules, method, rng, progress)
         if not unsafe:

@@ -246,6 +246,11 @@ def audit_published(
     ends = [_ends(one, table, within) for one, table in zip(several, tables, strict=True)]
     table, lower, upper = _joined(tables, ends)
     _require_equations(table)
+    if within is None:
+        _require_sums(table)
+    for one in tables:
+        if within is not None or np.isnan(one.value).any():
+            one.require_margins()
     exactly = lower == upper
     if within is not None:
         table = table.replace(status=np.full(len(table), np.int8(Status.PRIMARY)))
@@ -330,7 +335,8 @@ def _judged(
     # Programs find ends up to their tolerance; what is printed holds exactly.
     lower = np.maximum(audit._lower, low[audit.cells])
     upper = np.minimum(audit._upper, high[audit.cells])
-    middle = np.where(np.isfinite(lower + upper), np.abs(lower + upper) / 2, 0.0)
+    ends = np.isfinite(lower) & np.isfinite(upper)
+    middle = np.abs(np.where(ends, lower, 0.0) + np.where(ends, upper, 0.0)) / 2
     width = upper - lower
     point = width <= 1e-9 * np.maximum(1.0, middle)
     safe = ~point & (width >= 2 * middle * protection / 100 - 1e-9)
@@ -419,6 +425,38 @@ def _require_equations(table: Table) -> None:
         hint="name the code of totals with total= (--total CODE), or give the hierarchies; a table "
         "without totals cannot be judged",
     )
+
+
+def _require_sums(table: Table) -> None:
+    """Refuse printed totals that are not the sums of their parts: a part that is missing follows."""
+    hidden = np.isnan(table.value)
+    parts = abs(table.equations)
+    value = np.where(hidden, 0.0, table.value)
+    # Numbers with decimals are taken for rounded to their last digit; means are multiplied by counts.
+    unit = 0.0 if (value == np.round(value)).all() else _last_digit(value)
+    slack = unit / 2 * (parts @ np.ones(len(table))) + 1e-3 * (unit > 0) * (parts @ np.abs(value))
+    gap = np.abs(table.equations @ value)
+    wrong = np.flatnonzero((parts @ hidden.astype(float) == 0) & (gap > slack))
+    if not wrong.size:
+        return
+    row = table.equations[wrong[0]]
+    total = " × ".join(table.labels(int(row.indices[row.data > 0][0])))
+    raise InputError(
+        f"{wrong.size} printed totals are not the sums of their printed parts, such as {total}, "
+        f"which differs by {gap[wrong[0]]:g}",
+        code="printed-sums",
+        hint="write cells that are left out, or withheld with a number in their place, without a "
+        "value; of rounded or changed numbers say how far they may be off: within= (--within)",
+        cell=total,
+    )
+
+
+def _last_digit(value: Floats) -> float:
+    """Return what one step is worth in the last printed digit, of twelve at most."""
+    for digits in range(1, 7):
+        if (np.abs(value * 10**digits - np.round(value * 10**digits)) < 1e-4).all():
+            return float(10.0**-digits)
+    return 1e-6
 
 
 def _require_totals(source: Any, table: Table, given: Mapping[str, Any]) -> None:

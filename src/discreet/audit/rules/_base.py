@@ -131,6 +131,11 @@ class Rule(Member):
         """Return the table with the empty cells that the rule judges, where it judges such."""
         return table
 
+    def judges_zeros(self, table: Table) -> bool:
+        """Return whether zeros of such a table can be sensitive, also where it has none."""
+        del table
+        return False
+
     def needs_count(self, table: Table) -> npt.NDArray[np.int64]:
         """Return the number of contributors of each cell, or say that the table lacks it."""
         if table.count is None:

@@ -89,6 +89,10 @@ class GroupDisclosure(Rule):
             found = found | verdict(empty, none, each)
         return found | self._of_shares(table)
 
+    def judges_zeros(self, table: Table) -> bool:
+        """Return whether codes that nobody of a group has can be sensitive."""
+        return self.n > 0 and bool(self._places(table))
+
     def _places(self, table: Table) -> list[int]:
         """Return which attributes of a table are confidential, where it says how many people it has."""
         if table.statistic != "count" and table.count is None:

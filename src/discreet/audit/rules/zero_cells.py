@@ -67,6 +67,11 @@ class ZeroCells(Rule):
             )
         return table.with_empty(np.indices(sizes).reshape(len(sizes), -1).T.astype(np.int32))
 
+    def judges_zeros(self, table: Table) -> bool:
+        """Return whether it judges zeros: all of them or none."""
+        del table
+        return True
+
     def judge(self, table: Table) -> Verdict:
         """Return the cells whose value is zero."""
         zero = table.value == 0

@@ -175,18 +175,27 @@ def alike(marked: Table, rules: Sequence[Rule], *, lowest: float = 1.0) -> Table
     """Return levels with which small counts come out alike.
 
     Where levels depend on the value, what is published of a count depends on it, too. So of every
-    count below the minimum frequency n all from the lowest to n must remain possible.
+    count below the minimum frequency n all from the lowest to n must remain possible, and of a zero
+    that is sensitive the same.
     """
     n = max((rule.n for rule in rules if isinstance(rule, MinimumFrequency)), default=0)
     if not marked.is_whole:
         return marked
     assert marked.lower is not None
     assert marked.upper is not None
-    small = sensitive(marked) & (marked.value > 0) & (marked.value < n)
+    small = sensitive(marked) & (marked.value >= 0) & (marked.value < n)
     return marked.replace(
         lower=np.where(small, np.maximum(marked.lower, marked.value - lowest), marked.lower),
         upper=np.where(small, np.maximum(marked.upper, n - marked.value), marked.upper),
     )
+
+
+def either_way(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """Return how far a cell must be moved down or up: a level on one side holds for both.
+
+    What has a level of nothing on a side, such as a zero, is not protected by a move of nothing.
+    """
+    return np.where(lower > 0, lower, upper), np.where(upper > 0, upper, lower)
 
 
 def with_levels(table: Table, name: str) -> Table:

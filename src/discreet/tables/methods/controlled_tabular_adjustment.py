@@ -21,6 +21,7 @@ from discreet.tables.methods._base import (
     TableMethod,
     alike,
     changed,
+    either_way,
     floor_of,
     is_total,
     is_whole,
@@ -123,8 +124,7 @@ class ControlledTabularAdjustment(TableMethod):
         """Return the closest table with drawn distances; with the levels where there is none."""
         assert table.lower is not None
         assert table.upper is not None
-        # What cannot fall, such as a zero, is not protected by a fall of nothing.
-        lower, upper = np.where(table.lower > 0, table.lower, table.upper), table.upper
+        lower, upper = either_way(table.lower, table.upper)
         if integer:
             lower, upper = np.ceil(lower - 1e-9), np.ceil(upper - 1e-9)
         # Counts go to the ends that all of them share.

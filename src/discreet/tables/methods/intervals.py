@@ -136,7 +136,8 @@ class Intervals(TableMethod):
         for _ in range(_DOUBLINGS):
             lower, upper = _pieces(table, width, drawn)
             lower, upper = (np.where(hidden, end, table.value) for end in (lower, upper))
-            audit = audit_width(table, published=~hidden, bounds=(lower, upper), progress=progress)
+            known = np.where(hidden, np.maximum(lower, least_of(table)), lower), upper
+            audit = audit_width(table, published=~hidden, bounds=known, progress=progress)
             narrow = np.zeros(len(table), dtype=bool)
             if audit.safe:
                 if counts is None or counts.denies(hidden, (lower, upper)):
@@ -194,6 +195,9 @@ def _pieces(table: Table, width: Floats, drawn: Floats) -> tuple[Floats, Floats]
     narrower than it should be.
     """
     least, whole = least_of(table), holds_whole_numbers(table)
+    if table.zeros and table.statistic == "count":
+        # An end at 1 would say that the cell is not empty, and one at 0 that some cell is.
+        least = np.zeros(len(table))
     start = np.floor(drawn * width) if whole else drawn * width
     origin = np.where(np.isfinite(least), least, 0.0) + start
     lower = origin + np.floor((table.value - origin) / width) * width
