@@ -399,6 +399,19 @@ def test_a_difference_of_columns_that_one_person_has_is_not_told(method):
     assert caught.value.code == "decided-by-one"
 
 
+@pytest.mark.parametrize("method", [dc.IPSO, dc.Hybrid])
+@pytest.mark.parametrize("more", [{"k": 10}, {"k": 50}, {"alpha": 0.5}])
+def test_what_a_kept_column_leaves_of_a_sum_is_nobody_s(method, more):
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"x": rng.normal(size=500), "base": rng.normal(3_000, 300, 500)})
+    rows["total"] = rows.base + 100 * rows.x
+    rows.loc[13, "total"] += 777
+    made = method(["base", "total"], **more) if method is dc.Hybrid else method(["base", "total"])
+    with pytest.raises(InputError) as caught:
+        made_by(made, rows)
+    assert caught.value.code == "decided-by-one"
+
+
 def test_a_person_of_many_records_counts_once():
     rows = frame().assign(person=lambda f: np.arange(len(f)))
     rows["a"] = 0.0

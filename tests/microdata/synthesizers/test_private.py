@@ -291,6 +291,24 @@ def test_no_record_decides_the_type_of_a_column(domain, known, other, type_, mak
         assert kind == {"float64": "double"}.get(type_, type_)
 
 
+@pytest.mark.parametrize(
+    ("domain", "known", "other"),
+    [(["1", "2", "x"], "1", "x"), (["true", "false", "x"], "true", "x")],
+)
+def test_no_record_decides_whether_a_domain_fits(domain, known, other, tmp_path):
+    found = []
+    for written in (known, other):
+        lines = [f"{domain[n % 2]},{'yz'[n % 2]}" for n in range(300)] + [f"{written},z"]
+        (tmp_path / "people.csv").write_text("b,a\n" + "\n".join(lines) + "\n")
+        domains = {"b": domain, "a": ["y", "z"]}
+        roles = {"a": "quasi", "b": "quasi"}
+        data = dc.read(tmp_path / "people.csv", roles=roles, domains=domains)
+        made = dc.synthesize(data, dc.MST(5.0, 1e-6), n=50)
+        found.append(made.dataset.relation.schema.field("b").type)
+        assert (made.frame["b"] == domain[0]).sum() > 10
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("workload", [[[]], [["sex"], []], True])
 def test_a_workload_of_nothing_costs_nothing(workload, tmp_path):
     place = granting(tmp_path / "ledger.db", 1.0)

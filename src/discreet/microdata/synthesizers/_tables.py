@@ -42,6 +42,8 @@ class Coding:
     cuts: npt.NDArray[np.float64] | None
     #: Whether a last code stands for missing values.
     missing: bool
+    #: Whether a column of another type is compared by how its values are written.
+    as_text: bool = False
 
     @property
     def known(self) -> int:
@@ -59,12 +61,14 @@ class Coding:
 
         from discreet.data.engines import sql
 
-        column = sql.column(self.name)
+        column: exp.Expr = sql.column(self.name)
         cases = []
         if self.missing:
             unknown = exp.Is(this=column.copy(), expression=exp.Null())
             cases.append(exp.If(this=unknown, true=sql.number(self.known)))
         if self.values is not None:
+            if self.as_text:
+                column = exp.Cast(this=column, to=exp.DataType.build("text"))
             for code, value in enumerate(self.values.to_pylist()):
                 same = exp.EQ(this=column.copy(), expression=sql.literal(value))
                 cases.append(exp.If(this=same, true=sql.number(code)))
@@ -149,7 +153,8 @@ def _coding(name: str, kind: Any, domain: Domain | None, bins: int, missing: boo
                 hint="write them as the file does",
                 column=name,
             ) from None
-        return Coding(name, values.type, values, None, missing)
+        as_text = pa.types.is_string(values.type) and not pa.types.is_string(kind)
+        return Coding(name, values.type, values, None, missing, as_text)
     if not is_number(kind) or is_date(kind):
         raise InputError(
             f"column {name!r} holds no numbers, so a range or cut points do not fit it",
@@ -175,6 +180,9 @@ def _public(kind: Any, domain: Domain, given: Sequence[Any]) -> Any:
     """
     import pyarrow as pa
 
+    fit = [not isinstance(value, str) or _fits(value, kind) for value in given]
+    if any(fit) and not all(fit):
+        return pa.string()  # a record with such a text would make a column of texts
     if is_date(kind):
         timed = any(":" in str(value) for value in given)
         return (
@@ -185,6 +193,19 @@ def _public(kind: Any, domain: Domain, given: Sequence[Any]) -> Any:
     if domain.is_whole:
         return kind if pa.types.is_integer(kind) else pa.int64()
     return pa.float64() if pa.types.is_integer(kind) else kind
+
+
+def _fits(value: str, kind: Any) -> bool:
+    """Whether a text is a value of a type."""
+    import pyarrow as pa
+
+    if is_number(kind):
+        kind = pa.float64()
+    try:
+        pa.array([value]).cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _require_held(name: str, kind: Any, low: float, high: float) -> None:
