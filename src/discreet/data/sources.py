@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.data.amounts import AMOUNT
 from discreet.data.canonical import canonical, canonical_rows
 from discreet.data.codes import code_text
 from discreet.data.engines.base import Engine, Relation, connect
@@ -315,6 +316,10 @@ def csv_reading(form: CsvFormat) -> Reading:
         Guess("dates", f"{_shown(pattern)}, as in {name}", "dates")
         for pattern, name in written.items()
     ]
+    without = [name for name, kind in zip(form.names, form.types, strict=True) if kind == AMOUNT]
+    if without:
+        told = f"read without their mark ($, €, %): {', '.join(without)}"
+        guesses.append(Guess("amounts", told, "types"))
     return Reading("csv", tuple(guesses), form.questions)
 
 
@@ -403,6 +408,15 @@ def _from_pandas(frame: Any) -> pa.Table:
             hint="convert it to one type, such as text",
             column=found.group(1) if found else None,
         ) from None
+    for field in rows.schema:
+        if isinstance(field.type, pa.BaseExtensionType) and "pandas" in field.type.extension_name:
+            raise InputError(
+                f"column {field.name!r} holds values of a type that pandas alone has "
+                f"({field.type.extension_name.removeprefix('pandas.')})",
+                code="unsupported-type",
+                hint="convert it to text, or to numbers or dates",
+                column=field.name,
+            )
     return _plain_texts(rows.replace_schema_metadata(None))
 
 
