@@ -1,5 +1,6 @@
 """Combining rules: by hand, through files, and by how often their intervals hold."""
 
+import json
 import math
 import shutil
 
@@ -231,6 +232,30 @@ def test_evidence_that_was_changed_is_refused(tmp_path, change, code):
     with pytest.raises(InputError) as caught:
         dc.combine(folder, "y ~ x")
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"settings": None},
+        {"settings": []},
+        {"promises": None},
+        {"promises": [3]},
+        {"promises": [{"kind": "records", "file": "../cart/data-1.csv"}]},
+        {"promises": [{"kind": "records", "file": "data-1.csv", "columns": 3}]},
+    ],
+)
+def test_malformed_evidence_is_our_own_error(written, tmp_path, change):
+    folder = shutil.copytree(written["mi"][0].parent, tmp_path / "mi")
+    shutil.copytree(written["cart"][0].parent, tmp_path / "cart")
+    place = folder / "evidence.json"
+    place.write_text(json.dumps(json.loads(place.read_text()) | change))
+    with pytest.raises(InputError) as caught:
+        dc.combine(folder, "y ~ x")
+    assert caught.value.code == "malformed-evidence"
+    place.write_text("[" * 100_000)
+    with pytest.raises(InputError, match="cannot be read"):
+        dc.combine(folder, "y ~ x")
 
 
 def test_the_number_of_originals_is_what_the_release_says(written):

@@ -102,6 +102,16 @@ def test_of_few_people_no_attack_tells_anything(many, few):
     assert caught.value.code == "too-few-records"
 
 
+def test_columns_that_nothing_was_compared_with_are_named():
+    named = INSIDE.assign(name=[f"person {n}" for n in range(800)])
+    made = people(800, 3).assign(name=named["name"], old_pay=INSIDE["pay"])
+    others = OUTSIDE.assign(name=[f"other {n}" for n in range(800)])
+    found = dc.judge(made, named, others, rng=Randomness.seeded(1))
+    assert found.unjudged == ("name", "old_pay")
+    assert "nothing is said of 'name', 'old_pay'" in found.verdict
+    assert any("old_pay" in str(row) for row in found.rows()[1])
+
+
 def test_the_verdict_says_how_many_files_were_attacked(monkeypatch):
     monkeypatch.setattr("discreet.microdata.synthetic_release._ATTACKED_RECORDS", 0)
     made = dc.synthesize(dc.read(people(200, 1), rest="quasi"), dc.CART(), m=12)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 from discreet.errors import InputError
@@ -56,12 +58,22 @@ class Domain:
             raise _bad("cut points must be at least two finite numbers that rise")
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it is declared in whole numbers: 0 and 100, and not 0.0 and 100.0.
+
+        What a private release may know of a column's type: a single record with a fraction, or one
+        written 50.0, makes a column of decimals of it.
+        """
+        given = self.values or self.bounds or self.cuts or ()
+        known = [value for value in given if value is not None]
+        return all(_is_whole(value) for value in known)
+
+    @property
     def range(self) -> tuple[float, float] | None:
         """The least and largest number it allows; None where it lists texts."""
-        if self.bounds is not None:
-            return self.bounds
-        if self.cuts is not None:
-            return self.cuts[0], self.cuts[-1]
+        ends = self.bounds or self.cuts
+        if ends is not None:
+            return float(ends[0]), float(ends[-1])
         assert self.values is not None
         if all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values):
             return float(min(self.values)), float(max(self.values))
@@ -79,7 +91,7 @@ def declared_domains(
     >>> declared_domains({"sex": ["f", "m"], "age": {"cuts": [0, 18, 65, 120]}})["age"].range
     (0.0, 120.0)
     >>> declared_domains(bounds={"pay": (0, 500_000)})["pay"].bounds
-    (0.0, 500000.0)
+    (0, 500000)
     """
     found = {column: _domain(column, given) for column, given in (domains or {}).items()}
     for column, ends in (bounds or {}).items():
@@ -101,8 +113,8 @@ def _domain(column: str, given: Any) -> Domain:
             if kind == "values":
                 return Domain(values=tuple(parts))
             if kind == "cuts":
-                return Domain(cuts=tuple(float(part) for part in parts))
-            low, high = (float(part) for part in parts)
+                return Domain(cuts=tuple(_number(part) for part in parts))
+            low, high = (_number(part) for part in parts)
             return Domain(bounds=(low, high))
         if isinstance(given, str | bytes) or not isinstance(given, Sequence | range):
             raise _bad("a domain is a list of values, a range or cut points")
@@ -113,6 +125,18 @@ def _domain(column: str, given: Any) -> Domain:
         ) from None
     except (TypeError, ValueError):
         raise _bad("a range has two numbers for ends, and cut points are numbers", column) from None
+
+
+def _is_whole(value: Any) -> bool:
+    # Any: a number, or a text as typed on a command line.
+    if isinstance(value, str):
+        return re.fullmatch(r"[+-]?[0-9]+", value.strip()) is not None
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _number(part: Any) -> float:
+    # Any: what the caller wrote.
+    return int(part) if _is_whole(part) else float(part)
 
 
 def _bad(message: str, column: str | None = None) -> InputError:

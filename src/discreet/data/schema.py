@@ -145,7 +145,8 @@ class Schema:
             and math.isfinite(tree.edges[0])
             and math.isfinite(tree.edges[-1])
         ):
-            return Domain(cuts=tuple(float(edge) for edge in tree.edges))
+            whole = all(float(edge).is_integer() for edge in tree.edges)
+            return Domain(cuts=tuple(int(e) if whole else float(e) for e in tree.edges))
         return Domain(values=tuple(tree.leaves))
 
     def require_dimension(self, name: str) -> Column:

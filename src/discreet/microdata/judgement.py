@@ -101,14 +101,20 @@ class Judgement(Report):
     #: Mean distance of pairs of columns, of columns drawn independently of each other.
     independent: float
     risk: SyntheticRisk | None = None
+    #: Columns of the synthetic file that nothing was compared with, and nothing is said of.
+    unjudged: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
         """The judgement in a sentence or two."""
         kept = f"{self.utility.verdict} ({self.independent:.3f} if columns were independent)"
-        if self.risk is None:
-            return f"{kept}; no attack was tried, which needs a holdout"
-        return f"{kept}; {self.risk.verdict}"
+        risk = (
+            "no attack was tried, which needs a holdout" if self.risk is None else self.risk.verdict
+        )
+        unsaid = (
+            "; nothing is said of " + ", ".join(map(repr, self.unjudged)) if self.unjudged else ""
+        )
+        return f"{kept}; {risk}{unsaid}"
 
     def rows(self) -> Rows:
         """Return every measure, attacks after utilities."""
@@ -119,6 +125,10 @@ class Judgement(Report):
         lines.append(("control", "independent columns", self.independent, control))
         if self.risk is not None:
             lines += [("risk", f.measure, f.value, f.meaning) for f in self.risk.found.findings]
+        if self.unjudged:
+            words = "not compared: " + ", ".join(self.unjudged)
+            lines.append(("not judged", "columns", float(len(self.unjudged)), words))
+        if self.risk is not None:
             lines += [
                 ("control", f"{f.measure} on a bootstrap", f.value, f.meaning)
                 for f in self.risk.bootstrap.findings
@@ -188,6 +198,18 @@ def judge(
         found,
         independent_columns(before, rng=rng),
         None if other is None else synthetic_risk(before, after, other, rng=rng, progress=progress),
+        _unjudged(after, before, other),
+    )
+
+
+def _unjudged(file: Dataset, original: Dataset, holdout: Dataset | None) -> tuple[str, ...]:
+    """Return the columns of a file that were compared with nothing, identifiers among them."""
+    hidden = {*original.schema.identifiers, *file.schema.identifiers}
+    kept = file.columns if holdout is None else holdout.columns
+    return tuple(
+        name
+        for name in file.columns
+        if name in hidden or name not in original.columns or name not in kept
     )
 
 

@@ -207,8 +207,28 @@ def _evidence(folder: Path) -> dict[str, Any]:
         return {}
     try:
         stated = json.loads(place.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise InputError(
-            "the evidence beside the files cannot be read", code="malformed-evidence"
-        ) from None
-    return stated if isinstance(stated, dict) and stated.get("kind") == "synthetic" else {}
+    except (OSError, ValueError, RecursionError):
+        raise _malformed() from None
+    if not isinstance(stated, dict) or stated.get("kind") != "synthetic":
+        return {}
+    settings, promises = stated.get("settings", {}), stated.get("promises", [])
+    known = settings.get("original records") if isinstance(settings, dict) else None
+    whole = known is None or (isinstance(known, int) and known > 0)
+    if not isinstance(settings, dict) or not isinstance(promises, list) or not whole:
+        raise _malformed()
+    for promise in promises:
+        file = promise.get("file") if isinstance(promise, dict) else None
+        # A name leads nowhere else.
+        if not isinstance(file, str) or file in {"", ".", ".."} or {"/", "\\"} & set(file):
+            raise _malformed()
+        if not isinstance(promise.get("columns", []), list):
+            raise _malformed()
+    return stated
+
+
+def _malformed() -> InputError:
+    return InputError(
+        "the evidence beside the files cannot be read",
+        code="malformed-evidence",
+        hint="use the folder as it was published",
+    )

@@ -372,6 +372,18 @@ def test_attacks_are_tried_on_the_generator_that_was_released(method, monkeypatc
     assert found == {name for name, _ in one.scored}
 
 
+@pytest.mark.parametrize("many", [3, 5, 6, 12])
+def test_extremes_of_one_unit_with_many_values_are_not_told_by_a_mean(many):
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame({"pay": rng.normal(3_000, 300, 2_000).round()})
+    rows["person"] = np.arange(2_000)
+    rows.loc[: many - 1, "pay"] = 900_001.0 + np.arange(many)
+    rows.loc[: many - 1, "person"] = 0
+    roles = {"pay": "quasi", "person": "identifier"}
+    made = dc.synthesize(dc.read(rows, roles=roles, unit="person"), dc.CART(), m=5)
+    assert max(file["pay"].max() for file in made.sets) < 5_000
+
+
 def test_whole_numbers_of_numpy_count():
     made = dc.synthesize(read(people(100)), dc.CART(), n=np.int64(7), m=np.int32(2))
     assert [len(file) for file in made.sets] == [7, 7]

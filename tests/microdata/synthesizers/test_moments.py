@@ -399,6 +399,19 @@ def test_a_difference_of_columns_that_one_person_has_is_not_told(method):
     assert caught.value.code == "decided-by-one"
 
 
+@pytest.mark.parametrize("method", [dc.IPSO, dc.Hybrid])
+@pytest.mark.parametrize("more", [{"k": 10}, {"k": 50}, {"alpha": 0.5}])
+def test_what_a_kept_column_leaves_of_a_sum_is_nobody_s(method, more):
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"x": rng.normal(size=500), "base": rng.normal(3_000, 300, 500)})
+    rows["total"] = rows.base + 100 * rows.x
+    rows.loc[13, "total"] += 777
+    made = method(["base", "total"], **more) if method is dc.Hybrid else method(["base", "total"])
+    with pytest.raises(InputError) as caught:
+        made_by(made, rows)
+    assert caught.value.code == "decided-by-one"
+
+
 def test_a_person_of_many_records_counts_once():
     rows = frame().assign(person=lambda f: np.arange(len(f)))
     rows["a"] = 0.0
@@ -437,6 +450,35 @@ def test_values_with_float_dust_are_somebody_s_own(monkeypatch):
     made = dc.synthesize(data, dc.Hybrid(["a", "b"], k=20), rng=Randomness.seeded(1))
     assert "a" not in made.evidence().risk["values of one record"]
     assert ("interval-disclosure", 1.0) in [(row[0], row[2]) for row in made.risk().rows()[1]]
+
+
+def test_imputed_files_tell_no_extreme_value():
+    """The residual variance of a regression was one person's square."""
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"age": rng.integers(18, 90, 1_000)})
+    rows["pay"] = rng.integers(1_200, 2_800, 1_000)
+    rows["bonus"] = 0
+    rows.loc[7, ["pay", "bonus"]] = [987_654, 7_345]
+    made = dc.synthesize(read(rows), dc.MultipleImputation(m=5), rng=Randomness.seeded(1))
+    for name, value in (("pay", 987_654), ("bonus", 7_345)):
+        spread = np.mean([file[name].var() for file in made.sets])
+        assert np.sqrt(1_000 * spread) < 0.3 * value
+
+
+def test_conditions_that_choose_nobody_or_compare_unlike_things_are_refused():
+    rows = frame().assign(age=np.arange(400) % 80, job="cook")
+    for where, code in (
+        ("age > 800", "chooses-nobody"),
+        (np.zeros(400, bool), "chooses-nobody"),
+        ("age > 'old'", "malformed-rule"),
+        ("job > 5", "malformed-rule"),
+    ):
+        with pytest.raises(InputError) as caught:
+            made_by(dc.PartiallySynthetic("age", where=where), rows)
+        assert caught.value.code == code
+    made = dc.synthesize(read(rows), dc.PartiallySynthetic("age", where="age = 77 and sex = 'f'"))
+    assert "77" not in str(made.evidence().settings["methods"])
+    assert "a condition on age, sex" in str(made.evidence().settings["methods"])
 
 
 def test_groups_tell_nobody_s_value():

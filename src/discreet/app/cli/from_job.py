@@ -294,7 +294,9 @@ def _mapping(item: Parameter, texts: Sequence[str]) -> dict[str, Any]:
 def _ends(name: str, ends: Any) -> tuple[float, ...]:
     # Any: texts from the command line, numbers from a file.
     try:
-        return tuple(float(end) for end in ends)
+        return tuple(
+            int(end) if str(end).strip().lstrip("+-").isdecimal() else float(end) for end in ends
+        )
     except (TypeError, ValueError):
         raise InputError(
             f"the bounds of column {name!r} are not numbers",

@@ -117,6 +117,8 @@ def regressed(
     _require_free(names, goal, residuals, explain=explain, apart=apart)
     _require_many(names, goal, owner, basis.shape[1] + 2 * len(names))
     _require_shared(np.concatenate([basis, _directions(residuals)], axis=1), owner)
+    if not explain:  # means are exact beside those of the columns that leave as they are
+        _require_apart(rows, names, goal, owner)
     return Regressed(rows, tuple(names), basis, fitted, residuals, owner)
 
 
@@ -194,6 +196,21 @@ def _require_many(names: Sequence[str], goal: Numbers, owner: Places, terms: int
                 hint="leave the column out, keep fewer columns, or draw it by cart",
                 column=name,
             )
+
+
+def _require_apart(rows: pa.Table, names: Sequence[str], goal: Numbers, owner: Places) -> None:
+    """Raise an InputError where what columns kept do not explain of a sum is one unit's."""
+    design = [np.ones(rows.num_rows)]
+    for name in rows.column_names:
+        if name not in names:
+            design += _explaining(rows, name, owner)
+    basis = _directions(np.stack(design, axis=1))
+    residuals = goal - basis @ (basis.T @ goal)
+    size = np.linalg.norm(goal - goal.mean(axis=0), axis=0)
+    scaled = residuals / np.maximum(size, 1e-300)
+    left, sizes, _ = np.linalg.svd(scaled, full_matrices=False)
+    # A sum that the columns kept explain but for rounding is nobody's.
+    _require_shared(np.concatenate([basis, left[:, sizes > 1e-9]], axis=1), owner)
 
 
 def _directions(residuals: Numbers) -> Numbers:

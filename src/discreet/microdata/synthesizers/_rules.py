@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InputError
+from discreet.microdata.columns import is_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -136,6 +137,13 @@ def _evaluated(node: exp.Expr, columns: Mapping[str, pa.Array], owner: str) -> A
         raise _unclear(owner)
     left, right = part("this"), part("expression")
     text = any(pa.types.is_string(side.type) for side in (left, right))
+    if text and any(is_number(side.type) for side in (left, right)):
+        raise InputError(
+            f"the rule of column {owner!r} compares a number with a text",
+            code="malformed-rule",
+            hint="write texts in quotes and numbers without: age < 16 and job = 'cook'",
+            column=owner,
+        )
     if text:  # a literal in quotes is compared as the column writes its values
         left, right = (
             side if pa.types.is_string(side.type) else pc.cast(side, pa.string())

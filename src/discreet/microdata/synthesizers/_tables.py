@@ -42,6 +42,8 @@ class Coding:
     cuts: npt.NDArray[np.float64] | None
     #: Whether a last code stands for missing values.
     missing: bool
+    #: Whether a column of another type is compared by how its values are written.
+    as_text: bool = False
 
     @property
     def known(self) -> int:
@@ -59,12 +61,14 @@ class Coding:
 
         from discreet.data.engines import sql
 
-        column = sql.column(self.name)
+        column: exp.Expr = sql.column(self.name)
         cases = []
         if self.missing:
             unknown = exp.Is(this=column.copy(), expression=exp.Null())
             cases.append(exp.If(this=unknown, true=sql.number(self.known)))
         if self.values is not None:
+            if self.as_text:
+                column = exp.Cast(this=column, to=exp.DataType.build("text"))
             for code, value in enumerate(self.values.to_pylist()):
                 same = exp.EQ(this=column.copy(), expression=sql.literal(value))
                 cases.append(exp.If(this=same, true=sql.number(code)))
@@ -141,7 +145,7 @@ def _coding(name: str, kind: Any, domain: Domain | None, bins: int, missing: boo
         given = [value for value in domain.values if value is not None]
         missing = missing or len(given) < len(domain.values)
         try:
-            values = pa.array(given).cast(kind)
+            values = pa.array(given).cast(_public(kind, domain, given))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             raise InputError(
                 f"the declared values of column {name!r} are not of its type, {kind}",
@@ -149,7 +153,8 @@ def _coding(name: str, kind: Any, domain: Domain | None, bins: int, missing: boo
                 hint="write them as the file does",
                 column=name,
             ) from None
-        return Coding(name, kind, values, None, missing)
+        as_text = pa.types.is_string(values.type) and not pa.types.is_string(kind)
+        return Coding(name, values.type, values, None, missing, as_text)
     if not is_number(kind) or is_date(kind):
         raise InputError(
             f"column {name!r} holds no numbers, so a range or cut points do not fit it",
@@ -157,20 +162,50 @@ def _coding(name: str, kind: Any, domain: Domain | None, bins: int, missing: boo
             hint="list its values",
             column=name,
         )
+    kind = _public(kind, domain, [])
     assert domain.range is not None
     _require_held(name, kind, *domain.range)
     cuts = np.asarray(domain.cuts, np.float64) if domain.cuts is not None else None
     if cuts is None:
         assert domain.bounds is not None
         cuts = _equal(*domain.bounds, bins, whole=pa.types.is_integer(kind))
-    if pa.types.is_integer(kind) and (np.diff(cuts) < 1).any():
-        raise InputError(
-            f"column {name!r} holds whole numbers, and a bin narrower than 1 may hold none",
-            code="bad-domain",
-            hint="use fewer cut points",
-            column=name,
-        )
     return Coding(name, kind, None, cuts, missing)
+
+
+def _public(kind: Any, domain: Domain, given: Sequence[Any]) -> Any:
+    """Return the type of the released column, by what was declared.
+
+    A single record, or how it is written, decides whether a file's column is one of whole numbers,
+    of decimals, or of times: the type would tell that it is there.
+    """
+    import pyarrow as pa
+
+    fit = [not isinstance(value, str) or _fits(value, kind) for value in given]
+    if any(fit) and not all(fit):
+        return pa.string()  # a record with such a text would make a column of texts
+    if is_date(kind):
+        timed = any(":" in str(value) for value in given)
+        return (
+            (kind if pa.types.is_timestamp(kind) else pa.timestamp("us")) if timed else pa.date32()
+        )
+    if not is_number(kind):
+        return kind
+    if domain.is_whole:
+        return kind if pa.types.is_integer(kind) else pa.int64()
+    return pa.float64() if pa.types.is_integer(kind) else kind
+
+
+def _fits(value: str, kind: Any) -> bool:
+    """Whether a text is a value of a type."""
+    import pyarrow as pa
+
+    if is_number(kind):
+        kind = pa.float64()
+    try:
+        pa.array([value]).cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _require_held(name: str, kind: Any, low: float, high: float) -> None:

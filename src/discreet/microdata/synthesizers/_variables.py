@@ -176,14 +176,14 @@ def folded(variable: Variable, fewest: int) -> Variable:
     pairs = np.unique(np.stack([variable.places[known], own[known]]), axis=1)
     count = np.bincount(pairs[0], minlength=len(variable.values))
     scale = variable.scale[:-1].copy()
-    for end in (np.arange(scale.size)[::-1], np.arange(scale.size)):
+    for sign, end in ((-1.0, np.arange(scale.size)[::-1]), (1.0, np.arange(scale.size))):
         many = _units_so_far(pairs, end)
         last = int(np.argmax(many >= fewest)) if many[-1] >= fewest else end.size - 1
         if count[end[last]] >= fewest:
             scale[end[:last]] = scale[end[last]]
         else:
             group = end[: last + 1]
-            scale[group] = _mean(np.repeat(scale[group], count[group]))
+            scale[group] = _mean(_by_unit(pairs, group, variable.scale, sign))
     moved = scale != variable.scale[:-1]
     if not moved.any():
         return variable
@@ -192,6 +192,14 @@ def folded(variable: Variable, fewest: int) -> Variable:
     places, values = codes(pa.chunked_array([pc.if_else(pa.array(moved), mean, variable.values)]))
     again = np.append(places, len(values))
     return dataclasses.replace(variable, values=values, places=again[variable.places])
+
+
+def _by_unit(pairs: np.ndarray, group: Places, scale: Numbers, sign: float) -> Numbers:
+    """Return the mean of each unit's values among those of an end, the most extreme unit first."""
+    own = pairs[:, np.isin(pairs[0], group)]
+    _, unit = np.unique(own[1], return_inverse=True)
+    means = np.bincount(unit, scale[own[0]]) / np.bincount(unit)
+    return np.asarray(means[np.argsort(sign * means, kind="stable")])
 
 
 def _mean(extremes: Numbers) -> float:

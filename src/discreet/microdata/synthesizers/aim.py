@@ -120,7 +120,7 @@ class AIM(PrivateSynthesizer):
 
     def _workload(self, names: Sequence[str]) -> list[Clique]:
         if isinstance(self.workload, int):
-            if self.workload not in (1, 2, 3):
+            if isinstance(self.workload, bool) or self.workload not in (1, 2, 3):
                 raise _bad_workload()
             many = min(self.workload, len(names))
             return list(itertools.combinations(range(len(names)), many))
@@ -128,6 +128,8 @@ class AIM(PrivateSynthesizer):
             raise _bad_workload()
         lists = [self.workload] if isinstance(self.workload[0], str) else list(self.workload)
         for one in lists:
+            if not one:
+                raise _bad_workload()
             for name in one if isinstance(one, list | tuple) else [one]:
                 if name not in names:
                     raise InputError(

@@ -17,7 +17,7 @@ from discreet.microdata.synthesizers._base import (
     require_pairs,
 )
 from discreet.microdata.synthesizers._sequence import Options, Plan, Planned
-from discreet.microdata.synthesizers._variables import Variable, variables
+from discreet.microdata.synthesizers._variables import Variable, folded, variables
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 from discreet.registry import parameter
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MultipleImputation"]
 
+#: Units at each end of a number that get their mean: the variance of a regression would be one's square.
+_TAILS = 5
+
 
 @dataclasses.dataclass(frozen=True)
 class MultipleImputation(Synthesizer):
@@ -36,7 +39,8 @@ class MultipleImputation(Synthesizer):
 
     Numbers come from a normal regression on the columns before them, whose variance (scaled inverse
     χ²) and coefficients (normal) are drawn anew for each file; categories, and where numbers are
-    missing, from trees grown on a bootstrap. Several files let readers compute honest intervals:
+    missing, from trees grown on a bootstrap. The extremes of a number count as the mean of five units
+    at each end, so that no variance is one person's. Several files let readers compute honest intervals:
     `dc.combine` with the rule `fully`, best with m = 20.
 
     Examples
@@ -89,7 +93,7 @@ class MultipleImputation(Synthesizer):
     def plan(self, dataset: Dataset) -> Plan:
         """Code the columns."""
         names = released_columns(dataset)
-        found = variables(dataset, names)
+        found = [folded(variable, _TAILS) for variable in variables(dataset, names)]
         limits = {
             name: domain.range
             for name in names

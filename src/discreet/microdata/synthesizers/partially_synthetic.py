@@ -80,9 +80,10 @@ class PartiallySynthetic(Synthesizer):
         )
 
     def settings(self) -> dict[str, Any]:
-        """Return the parameters; which records an array chose stays in the house."""
-        shown = None if self.where is None else "records chosen by the curator"
-        where = self.where if isinstance(self.where, str) else shown
+        """Return the parameters; which records were chosen, and by which values, stays in the house."""
+        where = None if self.where is None else "records chosen by the curator"
+        if isinstance(self.where, str):
+            where = "a condition on " + ", ".join(Rule("", self.where, None).reads)
         return super(PartiallySynthetic, dataclasses.replace(self, where=where)).settings()
 
     def untouched(self, dataset: Dataset) -> tuple[str, ...]:
@@ -138,13 +139,23 @@ class PartiallySynthetic(Synthesizer):
             return np.ones(rows.num_rows, bool)
         if isinstance(self.where, str):
             columns = {n: rows.column(n).combine_chunks() for n in rows.column_names}
-            return Rule(self.columns[0], self.where, None).holds(columns)
+            return self._some(Rule(self.columns[0], self.where, None).holds(columns))
         chosen = np.asarray(self.where)
         if chosen.dtype != bool or chosen.shape != (rows.num_rows,):
             raise InputError(
                 f"where chooses among {rows.num_rows:,} records, so it needs as many truth values",
                 code="parameter-type",
                 hint="write where=risk > 0.1, or a condition such as where='age > 80'",
+                parameter="where",
+            )
+        return self._some(chosen)
+
+    def _some(self, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        if not chosen.any():
+            raise InputError(
+                "where chooses no record, so the file would leave as it is",
+                code="chooses-nobody",
+                hint="widen the condition, or leave out where to draw all records anew",
                 parameter="where",
             )
         return chosen
