@@ -93,6 +93,15 @@ def test_check_and_release_agree(folder, tmp_path, data, job, code):
     assert (tmp_path / "out").exists() == (code == "done")
 
 
+@pytest.mark.parametrize("place", [".", "people.csv"])
+def test_a_ledger_that_is_none_fails_check(folder, place):
+    data = {"source": "people.csv", "roles": ROLES, "rest": "identifier"}
+    job = {"name": "a", **COUNTS, "by": ["region"], "ledger": place}
+    policy = folder / "policy.yaml"
+    policy.write_text(yaml.safe_dump({"data": data, "releases": [job]}))
+    assert outcome(lambda: check_policy(policy)) == "not-a-ledger"
+
+
 PRIVATE = {"kind": "synthesize", "method": {"mst": {"epsilon": 1.0, "delta": 1e-6}}}
 NOISY = {**COUNTS, "rules": [], "by": ["region"], "method": {"dp-noise": {"epsilon": 1.0}}}
 BOUNDED = {

@@ -281,3 +281,16 @@ def test_the_verdict_says_that_records_were_counted_where_no_unit_is_declared():
         told[unit] = safe.verdict
     assert "each record counted as one person" in told[None]
     assert "each record" not in told["who"]
+
+
+@pytest.mark.parametrize("other", ["P1 ", "\ufeffP1", "P1\u200b", "P\u00a01", "\tP1"])
+def test_one_person_s_id_in_two_spellings_is_refused(other):
+    rows = pd.DataFrame({"who": ["P1", other, "P2"], "age": [20, 20, 20]})
+    with pytest.raises(dc.InputError) as raised:
+        dc.read(rows, unit="who", roles={"who": "identifier", "age": "quasi"})
+    assert raised.value.code == "ambiguous-units"
+
+
+def test_ids_with_spaces_that_nobody_shares_are_read():
+    rows = pd.DataFrame({"who": ["P1 ", "P2", "P 3"], "age": [20, 20, 20]})
+    assert len(dc.read(rows, unit="who", roles={"age": "quasi"})) == 3

@@ -195,3 +195,83 @@ def test_incomes_of_classes_are_ordered_by_taxable_income(data_folder):
     assert (told.column, told.key) == ("TAXINC", "AGI")
     assert told.found > 0.45
     assert told.guessing < 0.35
+
+
+@pytest.mark.parametrize("form", ["quotient", "product", "coded"])
+def test_columns_that_tell_a_key_as_factors_or_in_a_code_are_refused(form):
+    rng = np.random.default_rng(1)
+    height, weight = rng.integers(150, 200, 600), rng.integers(45, 120, 600)
+    made = {
+        "quotient": {"weight": weight, "bmi": np.round(weight / (height / 100) ** 2, 1)},
+        "product": {"weight": weight, "area": weight * height},
+        "coded": {"weight": weight, "left": [f"L{w - h + 200:03d}" for w, h in zip(weight, height, strict=True)]},
+    }[form]  # fmt: skip
+    rows = pd.DataFrame({"height": height, **made, "ill": rng.choice(list("abc"), 600)})
+    people = dc.read(
+        rows,
+        roles={**dict.fromkeys(rows.columns, "confidential"), "height": "quasi"},
+        hierarchies={"height": {"grid": [10, 20]}},
+    )
+    with pytest.raises(dc.InputError) as raised:
+        dc.anonymize(people, dc.KAnonymity(20))
+    assert raised.value.code == "telling-column"
+    assert dc.anonymize(
+        people.replace(vouch=list(made)), dc.KAnonymity(20)
+    ).safe  # whoever vouches decides
+
+
+def test_a_product_of_columns_that_tells_a_masked_one_is_refused():
+    rng = np.random.default_rng(2)
+    hours, rate = rng.integers(5, 40, 400), rng.integers(10, 60, 400)
+    rows = pd.DataFrame({"hours": hours, "rate": rate, "pay": hours * rate})
+    roles = {"hours": "other", "rate": "other", "pay": "confidential"}
+    with pytest.raises(dc.InputError) as raised:
+        dc.mask(dc.read(rows, roles=roles), [dc.RankSwapping("pay", p=15)])
+    assert raised.value.code == "telling-column"
+
+
+def test_a_column_masked_less_than_the_one_it_tells_is_refused():
+    """A tax rounded to 1 gives the pay away that is rounded to 5,000."""
+    rng = np.random.default_rng(3)
+    pay = rng.integers(10_000, 90_000, 300)
+    people = dc.read(
+        pd.DataFrame({"pay": pay, "tax": pay * 0.3}),
+        roles={"pay": "confidential", "tax": "confidential"},
+    )
+    apart = dc.registry.members("job")["mask"]((dc.Rounding("pay", 5000), dc.Rounding("tax", 1)))
+    for attempt in (apart.rehearse, apart.run):
+        with pytest.raises(dc.InputError) as raised:
+            attempt(people)
+        assert raised.value.code == "telling-column"
+        assert raised.value.column == "tax"
+    alike = [dc.Rounding("pay", 5000), dc.Rounding("tax", 1500)]
+    assert len(dc.mask(people, alike).frame) == 300
+
+
+@pytest.mark.parametrize(
+    "method",
+    [dc.Rounding("pay", 1), dc.TopCoding("pay", value=1e9), dc.AdditiveNoise("pay", 1e-7)],
+    ids=lambda method: method.name,
+)
+def test_the_verdict_names_columns_on_which_a_method_had_no_effect(method):
+    rng = np.random.default_rng(4)
+    rows = pd.DataFrame({"sex": rng.choice(["f", "m"], 200), "pay": rng.integers(1000, 6000, 200)})
+    people = dc.read(rows, roles={"sex": "quasi", "pay": "confidential"})
+    assert "pay is confidential and no model" in dc.mask(people, [method]).verdict
+    assert "pay" not in dc.mask(people, [dc.Rounding("pay", 500)]).verdict
+
+
+def test_two_nominal_columns_that_tell_a_key_together_are_refused():
+    """No single one tells the postcode; school and practice together belong to one."""
+    rng = np.random.default_rng(5)
+    school, practice = rng.integers(0, 6, 900), rng.integers(0, 6, 900)
+    zips = [f"{(a * 5 + b * 7 + a * b) % 18:02d}{'01'[(a + b) % 2]}" for a, b in zip(school, practice, strict=True)]  # fmt: skip
+    rows = pd.DataFrame({"zip": zips, "school": [f"s{n}" for n in school], "practice": [f"p{n}" for n in practice]})  # fmt: skip
+    people = dc.read(
+        rows,
+        roles={"zip": "quasi", "school": "other", "practice": "other"},
+        hierarchies={"zip": {"prefixes": [1]}},
+    )
+    with pytest.raises(dc.InputError) as raised:
+        dc.anonymize(people, dc.KAnonymity(30))
+    assert raised.value.code == "telling-column"

@@ -105,3 +105,59 @@ def test_a_key_of_no_key_set_is_looked_at_and_named():
     people = dc.read(rows, roles=roles, vouch=["mail"])
     safe = dc.anonymize(people, dc.KAnonymity(2), method=method)
     assert "mail leaves as it is" in safe.verdict
+
+
+def test_measures_that_count_the_original_values_are_not_published(tmp_path):
+    """The entropy of the original keys told which of them a class was made of."""
+    rows = pd.DataFrame({"area": ["A1", "A1", "A2", "A3", "B1", "B2", "B2", "B3"]})
+    tree = dc.Hierarchy.from_levels({"A": ["A1", "A2", "A3"], "B": ["B1", "B2", "B3"]})
+    people = dc.read(rows, roles={"area": "quasi"}, hierarchies={"area": tree}, name="people")
+    for metric in ("loss", "entropy"):
+        safe = dc.anonymize(people, dc.KAnonymity(4), method=dc.Generalization(metric=metric))
+        assert safe.loss.measures["entropy"] > 0  # the curator sees it
+        safe.write(tmp_path / metric)
+        told = (tmp_path / metric / "evidence.json").read_text()
+        assert json.loads(told)["loss"]["measures"].get("entropy") is None
+        page = (tmp_path / metric / "report.html").read_text()
+        assert "bits that a reader lacks" not in page or metric == "entropy"
+        assert f">{safe.loss.measures['entropy']:.3g}<" not in page
+
+
+def test_ends_of_declared_widths_are_nobody_s_values():
+    """The intervals began at the least value of the file, which a suppressed person had."""
+    rng = np.random.default_rng(0)
+    pay = [*rng.integers(40_000, 99_000, 200), 13_377]
+    people = dc.read(
+        pd.DataFrame({"pay": pay}),
+        roles={"pay": "quasi"},
+        hierarchies={"pay": {"widths": [10_000, 20_000]}},
+    )
+    safe = dc.anonymize(people, dc.KAnonymity(5), method=dc.Generalization(suppression=0.05))
+    assert safe.suppressed == 1
+    assert all(int(label.split("-")[0]) % 10_000 == 0 for label in safe.frame["pay"])
+
+
+@pytest.mark.parametrize("lonely", [3_000, 23_000])
+def test_cuts_between_clusters_do_not_depend_on_few_people(lonely):
+    rng = np.random.default_rng(0)
+    pay = rng.integers(40_000, 99_000, 200)
+    cuts = [
+        dc.read(
+            pd.DataFrame({"pay": [*pay, *more]}),
+            roles={"pay": "quasi"},
+            hierarchies={"pay": {"kmeans": 5, "low": 0, "high": 100_000}},
+        )
+        .schema.hierarchies("pay")[0]
+        .children("Total")
+        for more in ([], [lonely])
+    ]
+    assert cuts[0] == cuts[1]
+
+
+def test_the_verdict_says_that_the_choice_of_classes_may_tell():
+    rows = pd.DataFrame({"zip": ["1", "1", "2", "2", "2", "2"], "ill": list("aabcde")})
+    people = dc.read(rows, roles={"zip": "quasi", "ill": "confidential"})
+    both = [dc.KAnonymity(2), dc.LDiversity("ill", 2)]
+    assert "chosen by looking at ill" in dc.anonymize(people, both, method=dc.Mondrian()).verdict
+    alone = dc.anonymize(people, dc.KAnonymity(2), method=dc.Mondrian())
+    assert "chosen by" not in alone.verdict

@@ -160,3 +160,13 @@ def test_what_no_cell_of_a_workbook_shows_is_found(part, old, new, what, tmp_pat
     assert not broken(file)
     _changed(file, part, old, new)
     assert what in " ".join(broken(file))
+
+
+def test_notes_on_the_blocks_of_an_arrow_file_are_found(tmp_path):
+    file = written(tmp_path, "arrow")
+    with pa.ipc.open_file(file) as reader:
+        rows = reader.read_all().combine_chunks()
+    for note in (None, {"who": NOBODY}):
+        with pa.ipc.new_file(file, rows.schema) as writer:
+            writer.write_batch(rows.to_batches()[0], custom_metadata=note)
+        assert broken(file) == ([] if note is None else ["notes on its blocks"])

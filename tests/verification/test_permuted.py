@@ -55,7 +55,22 @@ def other_sum(table: pa.Table) -> pa.Table:
     return set_values(table, "lb_sum", {0: table.column("lb_sum")[0].as_py() + 10})
 
 
+def other_mean(table: pa.Table) -> pa.Table:
+    return set_values(table, "mean", dict.fromkeys(range(table.num_rows), 0.0))
+
+
+def names(table: pa.Table) -> pa.Table:
+    return table.append_column("who", pa.array([f"Ana {n}" for n in range(table.num_rows)]))
+
+
+def other_key(table: pa.Table) -> pa.Table:
+    return set_values(table, "row_id", {0: 7_000})
+
+
 FAULTS = {
+    "a column more in the help table": ("help", names, "columns"),
+    "the mean of no group": ("help", other_mean, "bounds of every group"),
+    "a key of no row": ("help", other_key, "one help row per record"),
     "one value in a group": ("permuted", alike, "3 values of pay"),
     "a narrow group": ("permuted", near, "span 20"),
     "missing values": ("permuted", missing, "3 values of pay"),

@@ -107,6 +107,7 @@ def atomic_directory(path: str | Path) -> Iterator[Path]:
         Before anything is done, if the target is a file or holds files that are not ours.
     """
     target = Path(path).absolute()
+    _require_parent(target)
     _recover(target)
     _require_replaceable(target)
     with (
@@ -120,6 +121,19 @@ def atomic_directory(path: str | Path) -> Iterator[Path]:
         put_in_place(stage, target)
     for action in later:
         when_in_place(target, action)
+
+
+def _require_parent(target: Path) -> None:
+    """Refuse a folder that cannot be: below a file, or with a name that no file has."""
+    try:
+        os.fsencode(target).decode()
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError, ValueError):
+        raise InputError(
+            "the output folder cannot be made: it lies below a file, or its name is no text",
+            code="not-a-folder",
+            hint="name a folder in a place where folders can be made",
+        ) from None
 
 
 def put_in_place(stage: Path, target: Path) -> None:

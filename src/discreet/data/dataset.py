@@ -31,6 +31,7 @@ from discreet.data.row_schema import (
     with_categories,
 )
 from discreet.data.schema import Role, Schema, Type
+from discreet.data.units import require_one_spelling
 from discreet.data.weights import require_weights
 from discreet.errors import InputError
 from discreet.randomness import Randomness
@@ -366,8 +367,9 @@ def read(
     vouch
         Columns that may leave although their values look as if they named people.
     domains, bounds
-        Which values everybody may know a column can have: a list, `{"cuts": [0, 18, 65]}`, or
-        bounds such as `(0, 500_000)`. Any: one of them.
+        Which values everybody may know a column can have. `domains` takes a list of them,
+        `{"cuts": [0, 18, 65]}` or `{"bounds": [0, 500_000]}`; `bounds` takes the two ends, such as
+        `(0, 500_000)`, which in `domains` would be two values. Any: one of them.
     name
         The name of the relation in SQL; the stem of the file by default.
     engine
@@ -437,6 +439,8 @@ def read(
     dataset = Dataset(rows, schema, known, library, file_kind, origin, reading)
     if weight is not None:
         require_weights(rows, weight)
+    if unit is not None:
+        require_one_spelling(rows, unit)
     if not trees:
         return dataset
     opened = {column: _opened(several, column, dataset) for column, several in trees.items()}

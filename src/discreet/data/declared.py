@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import decimal
 import itertools
+import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -78,7 +79,9 @@ class HierarchySource(Record):
     )
     levels: Mapping[str, Any] | None = parameter(None, help="nested names, the root first")
     widths: tuple[float, ...] | None = parameter(
-        None, help="widths of intervals, one per level, each a multiple of the one before"
+        None,
+        help="widths of intervals, one per level, each a multiple of the one before; without `low` "
+        "they begin at multiples of the widest",
     )
     cuts: tuple[float, ...] | None = parameter(None, help="cut points of intervals")
     rare: int | None = parameter(None, help="merge values rarer than this", low=1)
@@ -106,8 +109,8 @@ class HierarchySource(Record):
     grid: tuple[float, ...] | None = parameter(
         None, help="sizes of the cells of a grid, for coordinates; one per level, small to large"
     )
-    low: float | None = parameter(None, help="public lower end of the classes")
-    high: float | None = parameter(None, help="public upper end of the classes")
+    low: float | None = parameter(None, help="public lower end of classes or intervals of widths")
+    high: float | None = parameter(None, help="public upper end of classes or intervals of widths")
     total: str = parameter("Total", help="the name of the root")
 
     def __post_init__(self) -> None:
@@ -181,10 +184,12 @@ class HierarchySource(Record):
             return Hierarchy.from_intervals(cuts, values=numbers, total=self.total)
         if self.cuts is not None:
             return Hierarchy.from_intervals(self.cuts, values=numbers, total=self.total)
+        widths = tuple(self.widths or ())
+        low, high = _multiples(min(numbers), max(numbers), max(widths, default=0))
         return Hierarchy.from_intervals(
-            width=tuple(self.widths or ()),
-            low=min(numbers),
-            high=max(numbers),
+            width=widths,
+            low=low if self.low is None else self.low,
+            high=high if self.high is None else self.high,
             values=numbers,
             total=self.total,
         )
@@ -203,6 +208,21 @@ class HierarchySource(Record):
         if self.standard is not None:
             return standard_levels(values, self.standard, self.total)
         return None if self.order is None else order_levels(self.order, values, self.total)
+
+
+def _multiples(low: float, high: float, width: float) -> tuple[float, float]:
+    """Return the multiples of a width around some numbers: ends that are nobody's own value.
+
+    >>> _multiples(13, 38, 20), _multiples(0.13, 0.4, 0.2)
+    ((0, 40), (0.0, 0.6))
+    """
+    if not (width > 0 and math.isfinite(width)):
+        return low, high  # which is refused where the intervals are made
+    step = decimal.Decimal(str(width))
+    first = (decimal.Decimal(str(low)) / step).to_integral_value(decimal.ROUND_FLOOR) * step
+    last = (decimal.Decimal(str(high)) / step).to_integral_value(decimal.ROUND_FLOOR) * step + step
+    exact = int if step % 1 == 0 else float
+    return exact(first), exact(last)
 
 
 def _number(value: Any) -> float | None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.errors import InputError
 
@@ -33,6 +34,8 @@ Rows = list[list[str]]
 
 #: Steps of k-means, at most.
 _ROUNDS = 100
+#: Cut points depend on values that so many people reach, from either end of a column.
+_FEW = 5
 
 #: Levels above a day, finest first.
 DATE_LEVELS = ("month", "quarter", "year", "decade")
@@ -179,6 +182,7 @@ def kmeans_cuts(counts: Mapping[float, int], classes: int, low: float, high: flo
     """
     values = np.array(sorted(counts), dtype=float)
     weight = np.array([counts[value] for value in sorted(counts)], dtype=float)
+    values, weight = _within(values, weight)
     # Lloyd's method, begun at evenly spaced values: the same records give the same cuts.
     centres = np.unique(values[np.linspace(0, len(values) - 1, classes).round().astype(int)])
     for _ in range(_ROUNDS):
@@ -190,6 +194,15 @@ def kmeans_cuts(counts: Mapping[float, int], classes: int, low: float, high: flo
         centres = moved
     ends = [float(f"{cut:.2g}") for cut in (centres[1:] + centres[:-1]) / 2]
     return [low, *(cut for cut in dict.fromkeys(ends) if low < cut < high), high]
+
+
+def _within(
+    values: npt.NDArray[np.float64], weight: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return values without the few least and largest ones, which would tell where they are."""
+    below, above = np.cumsum(weight), np.cumsum(weight[::-1])[::-1]
+    inside = (below >= _FEW) & (above >= _FEW)
+    return (values[inside], weight[inside]) if inside.any() else (values, weight)
 
 
 def grid_levels(values: Iterable[str], sizes: Sequence[float], total: str) -> Rows:

@@ -408,6 +408,15 @@ def _from_pandas(frame: Any) -> pa.Table:
             hint="convert it to one type, such as text",
             column=found.group(1) if found else None,
         ) from None
+    for field in rows.schema:
+        if isinstance(field.type, pa.BaseExtensionType) and "pandas" in field.type.extension_name:
+            raise InputError(
+                f"column {field.name!r} holds values of a type that pandas alone has "
+                f"({field.type.extension_name.removeprefix('pandas.')})",
+                code="unsupported-type",
+                hint="convert it to text, or to numbers or dates",
+                column=field.name,
+            )
     return _plain_texts(rows.replace_schema_metadata(None))
 
 

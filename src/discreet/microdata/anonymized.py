@@ -25,6 +25,7 @@ from discreet.microdata.memory import (
 from discreet.microdata.methods import Anonymization
 from discreet.microdata.models import Model
 from discreet.microdata.models._base import ModelCheck
+from discreet.microdata.published import rounded
 from discreet.microdata.release import MicrodataRelease
 from discreet.registry import members
 from discreet.report import Report, Rows
@@ -197,6 +198,16 @@ class Anonymized(MicrodataRelease):
         )
 
     @property
+    def _told_loss(self) -> AnonymizationLoss:
+        """The loss as it is published: without measures that count the original values."""
+        known: Any = members("metric")  # Any: members are found by name
+        found = self.loss
+        hidden = {name for name, metric in known.items() if not metric.is_published}
+        measures = {name: value for name, value in found.measures.items() if name not in hidden}
+        score = math.nan if found.metric in hidden else found.score
+        return dataclasses.replace(found, score=score, measures=measures)
+
+    @property
     def safe(self) -> bool:
         """Whether every model was found to hold."""
         return bool(self.checks) and all(check.holds for check in self.checks)
@@ -250,8 +261,19 @@ class Anonymized(MicrodataRelease):
             )
         told = [one.words for one in self.ordered[:_TOLD]]
         more = [self.coverage.words] if self.coverage.words else []
-        gaps = "; ".join([*more, *told])
+        gaps = "; ".join([*more, *told, *self._chosen_by])
         return words + (f"; not covered: {gaps}" if gaps else "")
+
+    @property
+    def _chosen_by(self) -> list[str]:
+        """What follows from how the classes were chosen, where that depends on confidential values."""
+        names = list(dict.fromkeys(name for model in self.models for name in model.columns))
+        if not names:
+            return []
+        return [
+            f"the classes were chosen by looking at {', '.join(names)}, so that whoever repeats the "
+            "choice with other values may exclude some"
+        ]
 
     @property
     def guess(self) -> float | None:
@@ -284,9 +306,13 @@ class Anonymized(MicrodataRelease):
         }
         if self.ordered:
             risk["told inside classes"] = [one.words for one in self.ordered]
+        if self._chosen_by:
+            risk["told by the choice of classes"] = self._chosen_by
         if self.guess is not None:
             risk["guess within the class"] = self.guess
-        return Evidence("microdata", settings, risk, self.loss.to_dict(), self.verdict)
+        return Evidence(
+            "microdata", settings, risk, rounded(self._told_loss.to_dict()), self.verdict
+        )
 
     @property
     def _told_checks(self) -> tuple[ModelCheck, ...]:
@@ -381,9 +407,9 @@ class Anonymized(MicrodataRelease):
                     caption="Released records by the size of their class",
                 )
             )
-        loss = self.loss
+        loss = self._told_loss
         lost = f"{loss.suppressed:,} of {loss.records:,} records were left out."
-        table = explained({loss.metric: loss.score, **loss.measures})
+        table = explained(rounded({loss.metric: loss.score, **loss.measures}))
         parts.append(Section("What was lost", lost, table=table))
         if self.levels:
             heights = {n: self._height(n) for n in self.levels}

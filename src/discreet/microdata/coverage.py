@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
 from sqlglot import exp
 
 from discreet.data.engines import sql
@@ -13,9 +16,11 @@ from discreet.microdata.columns import is_date, is_number
 from discreet.report import Report, Rows
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from discreet.data.dataset import Dataset
 
-__all__ = ["Coverage", "coverage", "unseen_combinations"]
+__all__ = ["Coverage", "coverage", "is_idle", "unseen_combinations"]
 
 #: Columns with more values than this are not looked at for combinations that nobody had.
 _FEW = 150
@@ -125,6 +130,35 @@ def coverage(
         missing,
         classes,
     )
+
+
+#: From this share of equal values on nothing was done to a column, and numbers that differ by less
+#: than this share of their spread are equal.
+_IDLE, _MOVED = 0.99, 1e-3
+
+
+def is_idle(before: pa.Array, after: pa.Array) -> bool:
+    """Whether a column's released values are the original ones for nearly all records.
+
+    >>> import pyarrow as pa
+    >>> is_idle(pa.array([1.0, 5.0, 9.0]), pa.array([1.0, 5.0, 9.0000001]))
+    True
+    >>> is_idle(pa.array(["a", "b"]), pa.array(["a", "a"]))
+    False
+    """
+    if is_number(before.type) and is_number(after.type):
+        one, two = (_doubles(column) for column in (before, after))
+        spread = float(np.nanstd(one)) if np.isfinite(one).any() else 0.0
+        alike = (np.abs(one - two) <= _MOVED * spread) | (np.isnan(one) & np.isnan(two))
+    else:
+        alike = np.array(
+            [str(a) == str(b) for a, b in zip(before.to_pylist(), after.to_pylist(), strict=True)]
+        )
+    return bool(alike.mean() >= _IDLE)
+
+
+def _doubles(column: pa.Array) -> npt.NDArray[np.float64]:
+    return np.array([math.nan if x is None else float(x) for x in column.to_pylist()])
 
 
 def unseen_combinations(

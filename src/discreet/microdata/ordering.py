@@ -9,14 +9,17 @@ the others, no attacker can.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.microdata.columns import combined
 from discreet.report import Report, Rows
 
 __all__ = [
@@ -26,6 +29,7 @@ __all__ = [
     "Released",
     "Trial",
     "learned",
+    "measured",
     "places_of",
     "predicting",
     "tried",
@@ -41,6 +45,22 @@ TOLERATED = 0.2
 CERTAIN = 4.0
 #: Records that the mean of the whole file counts for in the mean of a code.
 _PRIOR = 2.0
+#: Pairs and triples of columns that are tried; records that say what a code stands for, at least.
+_PAIRED = 28
+_SHARED = 3
+#: What codes stand for is learned from all parts of the people but one.
+_PARTS = 3
+#: Times of a day, and days and moments as texts have them.
+_NUMBERED = re.compile(r"(\D*)(\d{1,15})(\D*)")
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
+_DAYS = (
+    "%Y-%m-%d",
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%dT%H:%M:%S",
+    "%Y-%m-%d %H:%M",
+    "%d.%m.%Y",
+    "%d/%m/%Y",
+)
 #: Columns whose products a regression looks at.
 _MULTIPLIED = 8
 #: Records in a stretch of a column, at least, and number of stretches, at most.
@@ -69,6 +89,9 @@ class Released:
         """Return a released column as an attacker uses it. Any: an Arrow column of any type."""
         from discreet.microdata.columns import is_number
 
+        sizes = measured(column)
+        if sizes is not None:
+            return cls(sizes, is_number=True)
         return cls(places_of(column), is_number(column.type))
 
 
@@ -163,9 +186,26 @@ class Trial:
             own = self.fold == fold
             yield own, ~own if self.folds > 1 else own
 
-    def accuracy(self, score: Floats) -> float:
+    def meaning(self, codes: Integers) -> float:
+        """Return the success of whoever knows what codes stand for, as a public pay scale says it.
+
+        Where a code lies in one group, other groups say nothing about it; how often it occurs there
+        may. It is learned from all records but those of some people, on whom it is then tried.
+        """
+        size, values = int(codes.max(initial=0)) + 1, self.values
+        middle, right = float(values.mean()), 0.0
+        for part in range(_PARTS):
+            own = self._person % _PARTS == part
+            count = np.bincount(codes[~own], minlength=size)
+            total = np.bincount(codes[~own], values[~own], minlength=size)
+            means = np.where(count >= _SHARED, total / np.maximum(count, 1), middle)
+            right += self.accuracy(means[codes], own) * int(own.sum())
+        return right / max(len(codes), 1)
+
+    def accuracy(self, score: Floats, among: Flags | None = None) -> float:
         """Return the share of records that get a value of their owner if groups are ordered by a score.
 
+        Of `among` alone, if given; the others take their places all the same.
         Records with equal scores share the values of their places: what is expected counts, so that
         the same file is always judged alike.
         """
@@ -176,7 +216,10 @@ class Trial:
         size = np.bincount(block)
         offered, times = np.unique(block * self._width + self._ranked, return_counts=True)
         people = len(self._first) - 1
-        alike, records = np.unique(block * people + self._person[order], return_counts=True)
+        looked = block * people + self._person[order]
+        if among is not None:
+            looked = looked[among[order]]
+        alike, records = np.unique(looked, return_counts=True)
         right = 0.0
         for start in range(0, len(alike), _AT_ONCE):
             place, person = np.divmod(alike[start : start + _AT_ONCE], people)
@@ -188,7 +231,7 @@ class Trial:
             hits = np.where(offered[found] == key, times[found], 0)
             weight = records[start : start + _AT_ONCE] / size[place]
             right += float((hits * weight[each]).sum())
-        return right / max(len(order), 1)
+        return right / max(len(looked), 1)
 
     @property
     def can_be_certain(self) -> bool:
@@ -199,6 +242,71 @@ class Trial:
         """Whether so many matches are no accident."""
         surplus = accuracy * len(self.rows) - self.by_lot
         return surplus > CERTAIN * math.sqrt(max(self.by_lot, 1.0))
+
+
+def measured(column: Any) -> Floats | None:
+    """Return days, points in time and texts that hold them or numbers as sizes; None for all else.
+
+    The time between two of them is what a stay or an age is made of. Any: an Arrow column.
+
+    >>> import pyarrow as pa
+    >>> measured(pa.array(["06:30", "07:00", None])).tolist(), measured(pa.array(["a", "07:00"]))
+    ([0.0, 1800.0, -1.0], None)
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return measured(column.cast(kind.value_type))
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    if missing.all():
+        return None
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        coded = column.dictionary_encode()
+        words = _sizes(coded.dictionary.to_pylist())
+        if words is None:
+            return None
+        found = np.array(words)[coded.indices.fill_null(0).to_numpy()]
+    elif pa.types.is_temporal(kind):
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+            # Nanoseconds since 1970 are more than a double tells apart.
+            column = column.cast(pa.timestamp("us", getattr(kind, "tz", None)), safe=False)
+        steps = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
+        found = pc.subtract(steps, pc.min(steps)).fill_null(0).to_numpy().astype(np.float64)
+    else:
+        return None
+    return np.where(missing, -1.0, found - found[~missing].min())
+
+
+def _sizes(words: Sequence[str]) -> list[float] | None:
+    """Return texts as sizes where each of them is a time, or each a day or moment, or a number."""
+    clock = [_CLOCK.fullmatch(word) for word in words]
+    if not words:
+        return None
+    if all(clock):
+        return [
+            float(hour) * 3600 + float(minute) * 60 + float(second or 0)
+            for hour, minute, second in (found.groups() for found in clock if found)
+        ]
+    for pattern in _DAYS:
+        try:
+            moments = [
+                datetime.datetime.strptime(w, pattern).replace(tzinfo=datetime.UTC) for w in words
+            ]
+            return [moment.timestamp() for moment in moments]
+        except (ValueError, OverflowError, OSError):
+            continue
+    try:
+        found = [float(word.replace(",", ".")) for word in words]
+    except ValueError:
+        numbered = [_NUMBERED.fullmatch(word) for word in words]
+        if not all(numbered) or len({(n[1], n[3]) for n in numbered if n}) > 1:
+            return None
+        found = [float(n[2]) for n in numbered if n]
+    return found if all(map(math.isfinite, found)) else None
 
 
 def places_of(column: Any) -> Floats:
@@ -264,13 +372,37 @@ def _alone(trial: Trial, column: Released) -> float:
     """Return the success of ordering by one column: upwards, downwards, or by what its codes mean."""
     places = column.places[trial.rows]
     means = (learned(trial, places), _lines(trial, places), *_curves(trial, places))
-    return max(trial.accuracy(score) for score in (places, -places, *means))
+    found = [trial.accuracy(score) for score in (places, -places, *means)]
+    return max(*found, trial.meaning(np.unique(places, return_inverse=True)[1].ravel()))
 
 
 def _together(trial: Trial, columns: Sequence[Released]) -> float:
-    """Return the success of ordering by a regression on all columns."""
+    """Return the success of ordering by a regression on all columns, or by what two of them mean."""
     scores = (_regression(trial, *design) for design in _designs(trial, columns))
-    return max(map(trial.accuracy, scores))
+    tried_scores = map(trial.accuracy, itertools.chain(scores, _pairs(trial, columns)))
+    return max(itertools.chain(tried_scores, map(trial.meaning, _joined(trial, columns))))
+
+
+def _pairs(trial: Trial, columns: Sequence[Released]) -> Iterator[Floats]:
+    """Give what two columns of sizes say together: difference, distance, larger, smaller, share."""
+    sizes = [column.places[trial.rows] for column in columns if column.is_number]
+    for x, y in itertools.islice(itertools.combinations(sizes, 2), _PAIRED):
+        share = np.divide(x, x + y, out=np.zeros_like(x), where=x + y != 0)
+        for score in (x - y, np.abs(x - y), np.maximum(x, y), np.minimum(x, y), share):
+            yield score
+            yield -score
+
+
+def _joined(trial: Trial, columns: Sequence[Released]) -> Iterator[Integers]:
+    """Give the codes of two and of three columns together, where enough records share each."""
+    codes = [
+        np.unique(column.places[trial.rows], return_inverse=True)[1].ravel() for column in columns
+    ]
+    for number in (2, 3):
+        for some in itertools.islice(itertools.combinations(codes, number), _PAIRED):
+            both = combined(list(some), len(trial.rows))
+            if int(both.max(initial=0)) < len(both) // _SHARED:
+                yield both
 
 
 def _designs(trial: Trial, columns: Sequence[Released]) -> list[tuple[Floats, Floats]]:

@@ -13,6 +13,7 @@ from discreet.microdata.decided import require_masked
 from discreet.microdata.masking import Masking
 from discreet.microdata.masking._base import IN_MEMORY
 from discreet.microdata.release import MicrodataRelease
+from discreet.microdata.telling import alike, require_masked_alike
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
 
@@ -65,11 +66,13 @@ def mask(
     for step in steps:  # before anything is done: a mistake in the last step shows at once
         step.require(dataset)
     rng = rng or Randomness.secure()
-    masked = dataset.numbered()
+    pairs = alike(dataset, changed_by(steps))
+    masked = numbered = dataset.numbered()
     if len(dataset) > IN_MEMORY:  # risk and loss then look records up by their numbers
         dataset = masked
     for step in steps:
         masked = step.mask(masked, rng=rng, progress=progress).canonical().materialize()
+    require_masked_alike(numbered, masked, pairs)
     is_random = any(step.is_random for step in steps)
     return MicrodataRelease(
         dataset,
@@ -78,6 +81,11 @@ def mask(
         rng.kind if is_random else "none",
         draws={purpose: rng.spawn() for purpose in ("order", "risk", "loss", "sample")},
     )
+
+
+def changed_by(steps: Sequence[Masking]) -> list[str]:
+    """Return the columns that masking methods change, each once."""
+    return list(dict.fromkeys(name for step in steps for name in step.changes))
 
 
 def _with_masked_columns_kept(dataset: Dataset, steps: Sequence[Masking]) -> Dataset:

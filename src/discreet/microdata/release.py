@@ -141,12 +141,28 @@ class MicrodataRelease(Release):
         from discreet.microdata.coverage import coverage, unseen_combinations
 
         keys = [name for name in self.original.schema.quasi if name in self.dataset.columns]
-        changed = {name for method in self.methods for name in method.changes}
+        changed = {name for method in self.methods for name in method.changes} - self._idle
         found = coverage(self.dataset, keys, changed=changed)
         drawn = [n for m in self.methods if m.draws_categories for n in m.changes]
         drawn = [name for name in dict.fromkeys(drawn) if name in self.dataset.columns]
         unseen = unseen_combinations(self.original, self.dataset, drawn)
         return dataclasses.replace(found, unseen=unseen)
+
+    @functools.cached_property
+    def _idle(self) -> frozenset[str]:
+        """Masked columns that leave as they were for nearly all records: nothing was done to them."""
+        from discreet.microdata.coverage import is_idle
+        from discreet.microdata.pair import Pair
+
+        before, after = self._sample if self._is_large else (self.original, self.dataset)
+        names = {name for method in self.methods for name in method.changes}
+        names &= {*before.columns} & {*after.columns}
+        if not names or not len(after):
+            return frozenset()
+        pair = Pair.of(before, after if self._is_large else self, keys=sorted(names))
+        return frozenset(
+            n for n in names if is_idle(pair.before(n).take(pair.origin), pair.after(n))
+        )
 
     @property
     def verdict(self) -> str:

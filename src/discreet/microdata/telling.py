@@ -9,12 +9,17 @@ columns, for the order of what is hidden.
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from sqlglot import exp
 
+from discreet.data.engines import sql
+from discreet.data.engines.base import ROW
 from discreet.errors import InputError
 from discreet.microdata.columns import codes, combined
 from discreet.microdata.ordering import (
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
 
     from discreet.data.dataset import Dataset
 
-__all__ = ["require_untold", "tells"]
+__all__ = ["alike", "require_masked_alike", "require_untold", "tells"]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -41,6 +46,12 @@ _FORM = 0.95
 _TOGETHER = 0.995
 #: How improbable that must be for columns that have nothing to do with each other.
 _CHANCE = 1e-4
+#: A masked column that leaves a key open less than this share as far as the masked key itself does.
+_FINER = 0.5
+#: Pairs of columns that are looked at, and records that two values together must have on average.
+_PAIRS, _ALIKE = 100, 3
+#: Columns with so large a share of positive numbers are looked at as factors.
+_POSITIVE = 0.9
 #: Fewer records and values show no order.
 _RECORDS, _VALUES = 20, 10
 
@@ -63,8 +74,66 @@ def require_untold(
         for name in others:
             if tells(places[name], places[key]) and _in_all(dataset, name, key):
                 raise _told(name, key, "")
+        if named := _pair_tells(places, others, key):
+            raise _told(named[1], key, f" together with {named[0]!r}")
         if named := _sum_tells(rows, others, key, places[key]):
             raise _told(named[-1], key, f" together with {' and '.join(map(repr, named[:-1]))}")
+
+
+def alike(dataset: Dataset, columns: Sequence[str]) -> list[tuple[str, str]]:
+    """Return which of some columns is another one in another form: a tax and a salary."""
+    names = [name for name in columns if not dataset.schema[name].vouched]
+    if len(names) < 2 or not len(dataset):
+        return []
+    unit = dataset.unit
+    wanted = list(dict.fromkeys([*columns, *([] if unit is None else [unit])]))
+    query = dataset.engine.project(dataset.relation, wanted).query.limit(_SAMPLE)
+    rows = _one_per_unit(dataset.engine.fetch(query), unit)
+    places = {name: codes(rows.column(name))[0] for name in columns}
+    return [(a, b) for a in names for b in columns if a != b and tells(places[a], places[b])]
+
+
+def require_masked_alike(before: Dataset, after: Dataset, pairs: Sequence[tuple[str, str]]) -> None:
+    """Refuse a masked column that still tells another one, which is itself masked so that it does not.
+
+    A tax rounded to 1 gives away the salary that is rounded to 5,000. Both datasets are numbered.
+    """
+    wanted = list(dict.fromkeys(name for pair in pairs for name in pair))
+    if not wanted:
+        return
+    engine = after.engine
+    rows = engine.fetch(engine.project(after.relation, [ROW, *wanted]).query.limit(_SAMPLE))
+    query = before.engine.project(before.relation, [ROW, *wanted]).query
+    numbers = rows.column(ROW).to_numpy()
+    if not len(numbers):
+        return
+    last = exp.LTE(this=sql.column(ROW), expression=sql.number(int(numbers.max())))
+    columns = [sql.column(name) for name in (ROW, *wanted)]
+    known = before.engine.fetch(sql.select(sql.subquery(query, "t"), columns).where(last))
+    order = np.argsort(known.column(ROW).to_numpy())
+    true = known.take(order[np.searchsorted(known.column(ROW).to_numpy()[order], numbers)])
+    for name, key in pairs:
+        hidden = codes(true.column(key))[0]
+        other, own = (codes(rows.column(column))[0] for column in (name, key))
+        finer = _blur(other, hidden) < _FINER * _blur(own, hidden)
+        if tells(other, hidden) and (finer or not tells(own, hidden)):
+            raise InputError(
+                f"column {name!r} would leave masked and still tells {key!r}, which is masked more",
+                code="telling-column",
+                hint=f"mask it as coarsely, leave it out, or vouch for it by name: vouch=[{name!r}]",
+                column=name,
+                key=key,
+            )
+
+
+def _blur(column: Ints, key: Ints) -> float:
+    """Return how far, in standard deviations of ranks, a column leaves open where a key lies."""
+    known = (column >= 0) & (key >= 0)
+    column, key = column[known], key[known]
+    if len(np.unique(column)) < 2 or len(np.unique(key)) < 2:
+        return 1.0
+    found = np.corrcoef(_ranks(column), _ranks(key))[0, 1]
+    return math.sqrt(max(0.0, 1 - found**2))
 
 
 def tells(column: Ints, key: Ints) -> bool:
@@ -214,8 +283,22 @@ def _ranks(values: npt.NDArray[np.generic]) -> Floats:
     return np.asarray(middle[places.ravel()], np.float64)
 
 
+def _pair_tells(places: Mapping[str, Ints], others: Sequence[str], key: str) -> list[str]:
+    """Return two columns whose codes together are a key in another form: school and doctor tell a street."""
+    hidden = places[key]
+    for pair in itertools.islice(itertools.combinations(others, 2), _PAIRS):
+        one, two = (places[name] for name in pair)
+        known = (one >= 0) & (two >= 0) & (hidden >= 0)
+        both = combined([one[known], two[known]], int(known.sum()))
+        if len(np.unique(both)) > known.sum() // _ALIKE or len(np.unique(hidden[known])) < 2:
+            continue
+        if Mates.of(both, hidden[known], np.zeros(len(both), np.int64)).is_form:
+            return list(pair)
+    return []
+
+
 def _sum_tells(rows: pa.Table, others: Sequence[str], key: str, place: Ints) -> list[str]:
-    """Return columns of numbers whose sums rise with a key: total and bonus tell a salary."""
+    """Return numbers whose sums or products rise with a key: total and bonus tell a salary."""
     found = {name: Released.of(rows.column(name)) for name in others}
     numbers = {name: one.places for name, one in found.items() if one.is_number}
     target = Released.of(rows.column(key))
@@ -223,13 +306,31 @@ def _sum_tells(rows: pa.Table, others: Sequence[str], key: str, place: Ints) -> 
         return []
     known = place >= 0
     left = {name: values[known] for name, values in numbers.items()}
-    if not _explain(left, target.places[known]):
+    return _needed(left, target.places[known]) or _factors(left, target.places[known])
+
+
+def _needed(columns: Mapping[str, Floats], target: Floats) -> list[str]:
+    """Return the columns without which a regression does not rise with a target; none if none does."""
+    left = dict(columns)
+    if not left or not _explain(left, target):
         return []
-    for name in list(left):  # those that are needed remain
+    for name in list(left):
         fewer = {other: values for other, values in left.items() if other != name}
-        if fewer and _explain(fewer, target.places[known]):
+        if fewer and _explain(fewer, target):
             left = fewer
     return list(left)
+
+
+def _factors(columns: Mapping[str, Floats], target: Floats) -> list[str]:
+    """Return columns whose product or quotient rises with a target: weight and BMI tell a height."""
+    # A few zeros have no logarithm, and do not hide the others.
+    positive = {n: v for n, v in columns.items() if np.mean(v > 0) >= _POSITIVE}
+    if len(positive) < 2 or np.mean(target > 0) < _POSITIVE:
+        return []
+    seen = np.logical_and.reduce([target > 0, *(v > 0 for v in positive.values())])
+    if seen.sum() < _RECORDS + 5 * len(positive):
+        return []
+    return _needed({n: np.log(v[seen]) for n, v in positive.items()}, np.log(target[seen]))
 
 
 def _explain(columns: Mapping[str, Floats], target: Floats) -> bool:

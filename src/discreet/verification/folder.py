@@ -106,6 +106,8 @@ def _release(evidence: Path, held: Held) -> list[Finding]:
             raise ValueError("a pipe need not end")
         stated = json.loads(evidence.read_text(encoding="utf-8"))
         promises = list(stated.get("promises", ()))
+        if not all(isinstance(promise, dict) for promise in promises):
+            raise TypeError("a promise is an object")
         listed = {EVIDENCE, *map(str, stated.get("files", ()))}
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise InputError(
@@ -117,7 +119,7 @@ def _release(evidence: Path, held: Held) -> list[Finding]:
     there = {
         file.relative_to(folder).as_posix()
         for file in folder.rglob("*")
-        if file.is_symlink() or not file.is_dir()
+        if file.is_symlink() or not file.is_dir() or not any(file.iterdir())
     }
     there.discard(MANIFEST)
     more, less = len(there - listed), len(listed - there)

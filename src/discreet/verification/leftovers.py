@@ -34,7 +34,7 @@ def leftovers(file: File) -> list[str]:
         told = [f"a footer named {key.decode()!r}" for key in sorted(file.schema.metadata or {})]
         buried = dict.fromkeys(left for batch in file.batches() for left in _buried(batch))
         return [
-            *told, *_noted(file.schema), *buried, *_unused(file.batches()), *_too_long(file)
+            *told, *_noted(file.schema), *_noted_blocks(file.path), *buried, *_unused(file.batches()), *_too_long(file)
         ]  # fmt: skip
     return _hidden_parts(file.path) if file.kind == "xlsx" else _marks(file)
 
@@ -218,6 +218,16 @@ def _noted(schema: pa.Schema) -> list[str]:
     return [
         f"notes on column {field.name!r}" for field in schema if set(field.metadata or {}) - _NOTES
     ]
+
+
+def _noted_blocks(path: Path) -> list[str]:
+    """Return whether blocks of an Arrow file carry notes that no reader of rows shows."""
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
+        places = range(reader.num_record_batches)
+        noted = any(reader.get_batch_with_custom_metadata(place)[1] for place in places)
+    return ["notes on its blocks"] if noted else []
 
 
 def _too_long(file: File) -> list[str]:

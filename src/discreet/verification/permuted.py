@@ -18,8 +18,9 @@ __all__ = ["check_permuted"]
 
 #: Sums of floating-point numbers are rounded outward by less than this.
 _SLACK = 1e-9
-#: Columns of the help table that bound an aggregate.
-_BOUNDS = ("hits", "lb_sum", "ub_sum", "lb_min", "ub_min", "lb_max", "ub_max")
+#: Columns of the help table: which row it is, and what so many records contribute to an aggregate.
+_PLACE = ("row_id", "hits")
+_BOUNDS = ("lb_sum", "ub_sum", "lb_min", "ub_min", "lb_max", "ub_max", "mean")
 
 
 def check_permuted(folder: Path, promise: Mapping[str, Any], held: Held) -> list[Finding]:
@@ -126,7 +127,10 @@ def _help(folder: Path, seen: _Seen, promise: Mapping[str, Any]) -> list[Finding
     """Judge whether the help table says of each group what follows from the permuted one."""
     name, group = str(promise["help"]), str(promise["group"])
     file = open_file(inside(folder, name))
-    wanted = ("hits",) if promise["category"] else _BOUNDS
+    wanted = _PLACE if promise["category"] else (*_PLACE, *_BOUNDS)
+    columns = columns_finding(name, file.columns, (group, *wanted))
+    if not columns.holds:
+        return [columns]
     # Sums are rounded outward to steps that suit the whole file.
     step = _SLACK * max(1.0, seen.total)
     permuted = inside(folder, promise["file"])
@@ -136,9 +140,13 @@ def _help(folder: Path, seen: _Seen, promise: Mapping[str, Any]) -> list[Finding
         if left is None or right is None or (left[0], len(left[1])) != (right[0], len(right[1])):
             same = False
             break
+        if not _is_counted(left[0], right[1]):
+            same = False
+            break
         if not promise["category"]:
             wrong += not _adds_up([canonical(row[0]) for row in left[1]], right[1], step)
     found = [
+        columns,
         judged(name, "one help row per record", None if same else "other groups or sizes"),
         leftover_finding(name, file),
     ]
@@ -148,6 +156,13 @@ def _help(folder: Path, seen: _Seen, promise: Mapping[str, Any]) -> list[Finding
     return [*found, judged(name, "bounds of every group", told)]
 
 
+def _is_counted(label: str, rows: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether the rows of a group are numbered from 1 on, and by one key over all groups."""
+    places = sorted((int(row[1]), int(row[0])) for row in rows)
+    first = int(float(label))
+    return places == [(hits, first + hits) for hits in range(1, len(rows) + 1)]
+
+
 def _adds_up(values: Sequence[str | None], rows: Sequence[tuple[Any, ...]], step: float) -> bool:
     """Whether help rows say the ends of every number of hits, sums to within a step outward."""
     rising = sorted(float(value) for value in values if value is not None)
@@ -155,9 +170,9 @@ def _adds_up(values: Sequence[str | None], rows: Sequence[tuple[Any, ...]], step
     low = [0.0, *itertools.accumulate(rising)]
     high = [0.0, *itertools.accumulate(reversed(rising))]
     for row in rows:
-        hits, *told = (float(value) for value in row)
+        _, hits, *told, mean = (float(value) for value in row)
         place = int(hits)
-        if not 1 <= place <= len(rising):
+        if abs(mean - low[-1] / len(rising)) > slack + step:
             return False
         exact = (rising[0], rising[-place], rising[place - 1], rising[-1])
         lowest, highest, *ends = told

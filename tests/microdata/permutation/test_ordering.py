@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -65,24 +68,43 @@ def truth_of(released: pd.DataFrame, rows: pd.DataFrame) -> list[float]:
     return rows["salary"].to_numpy()[released["number"].astype(int).to_numpy()].tolist()
 
 
-@pytest.mark.parametrize("partition", ["weighted", "local"])
-@pytest.mark.parametrize("population", POPULATIONS, ids=lambda made: made.__name__)
-def test_the_reported_risk_is_what_attackers_achieve(population, partition):
-    telling = POPULATIONS[population]
+def reported_and_reached(population, partition: str, seed: int) -> tuple[float, float]:
+    """Return the risk that a release reports, and the success of the strongest attack on it."""
     # The number says nothing about the salary, and tells the test who is who.
-    rows = population(7).assign(number=lambda r: np.random.default_rng(1).permutation(len(r)))
+    rows = population(seed).assign(number=lambda r: np.random.default_rng(1).permutation(len(r)))
     rows = rows.set_index("number").sort_index().reset_index()
+    vouched = (*POPULATIONS[population], "age")
     safe = dc.permute(
-        read(rows), sensitive="salary", k=5, e=500, partition=partition, vouch=(*telling, "age")
+        read(rows), sensitive="salary", k=5, e=500, partition=partition, vouch=vouched
     )
     released = safe.frame
     truth = truth_of(released, rows)
     seen = released.drop(columns="number")
     attacks = [Sorting(), OrderRegression(), *(Sorting(column=c) for c in seen.columns[:-2])]
-    success = max(attack.run(seen, truth, sensitive="salary").share for attack in attacks)
-    assert safe.risk.exact >= success - 0.02
+    found = (attack.run(seen, truth, sensitive="salary").share for attack in attacks)
+    return safe.risk.exact, max(found)
+
+
+@pytest.mark.parametrize("partition", ["weighted", "local"])
+@pytest.mark.parametrize("population", POPULATIONS, ids=lambda made: made.__name__)
+def test_the_reported_risk_is_what_attackers_achieve(population, partition):
+    reported, reached = reported_and_reached(population, partition, 7)
+    assert reported >= reached - 0.02
     if population in (taxed, summed):
-        assert success > 0.95
+        assert reached > 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("partition", ["weighted", "local"])
+@pytest.mark.parametrize("population", POPULATIONS, ids=lambda made: made.__name__)
+def test_the_reported_risk_holds_on_fresh_populations(population, partition):
+    """Seeds that nothing was chosen on: no attack beats the risk by .02, one in twenty beats it."""
+    found = [reported_and_reached(population, partition, seed) for seed in range(9_000, 9_020)]
+    beaten = sum(reached > reported for reported, reached in found)
+    worst = max(reached - reported for reported, reached in found)
+    print(f"{population.__name__}, {partition}: {beaten} of 20 above, at most by {worst:.4f}")  # noqa: T201  # figures
+    assert worst <= 0.02
+    assert beaten <= 3  # of 20 at one in twenty: more in 1.6 % of the tests
 
 
 def test_the_reported_risk_allows_for_an_attacker_s_luck():
@@ -90,8 +112,21 @@ def test_the_reported_risk_allows_for_an_attacker_s_luck():
     rows = monthly(22).assign(number=lambda r: np.random.default_rng(1).permutation(len(r)))
     rows = rows.set_index("number").sort_index().reset_index()
     safe = dc.permute(read(rows), sensitive="salary", k=5, e=500, vouch=("monthly", "age"))
-    assert 0.01 < safe.risk.exact - safe.risk.ordering.accuracy < 0.02
-    assert "one attacker in twenty" in str(safe.risk)
+    assert 0.01 < safe.risk.exact - safe.risk.ordering.accuracy < 0.03
+    assert "19 of 20 attackers" in str(safe.risk)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+def test_matches_by_lot_vary_no_more_than_a_poisson_number(size):
+    """For all true values and all values given out: every factorial moment is at most the mean's power."""
+    orders = list(itertools.permutations(range(size)))
+    kinds = list(itertools.combinations_with_replacement(range(size), size))
+    for true, offered in itertools.combinations_with_replacement(kinds, 2):
+        found = [sum(true[i] == offered[o] for i, o in enumerate(order)) for order in orders]
+        mean = sum(found) / len(found)
+        for power in range(2, size + 1):
+            moment = sum(math.perm(n, power) for n in found) / len(found)
+            assert moment <= mean**power + 1e-9, (true, offered, power)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +160,74 @@ def test_a_category_that_another_column_determines_is_found():
     )
     with pytest.raises(dc.RefusedError, match="code"):
         dc.permute(people, sensitive="ill", k=3)
+
+
+def stay(rng: np.random.Generator, size: int, kind: str) -> pd.DataFrame:
+    """Two points in time and the days or minutes between them."""
+    begin, length = rng.integers(0, 300, size), rng.integers(1, 90, size)
+    if kind == "clock":
+        first, last = begin + 360, begin + 360 + length * 5
+        told = [[f"{t // 60:02d}:{t % 60:02d}" for t in side] for side in (first, last)]
+        return pd.DataFrame({"first": told[0], "last": told[1], "salary": length * 5})
+    first = pd.Timestamp("2024-01-01") + pd.to_timedelta(begin, "D")
+    last = first + pd.to_timedelta(length, "D")
+    if kind == "texts":
+        first, last = (side.strftime("%d.%m.%Y") for side in (first, last))
+    return pd.DataFrame({"first": first, "last": last, "salary": length})
+
+
+@pytest.mark.parametrize("kind", ["moments", "clock", "texts"])
+def test_the_time_between_two_columns_is_found(kind):
+    with pytest.raises(dc.RefusedError) as raised:
+        dc.permute(read(stay(np.random.default_rng(7), 400, kind)), sensitive="salary", k=4, e=10)
+    assert raised.value.code == "predicting-columns"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [lambda x, y: abs(x - y), np.maximum, lambda x, y: 10_000 * x // (x + y + 1)],
+    ids=["distance", "larger", "share"],
+)
+def test_distances_shares_and_the_larger_of_two_columns_are_found(made):
+    rng = np.random.default_rng(5)
+    x, y = rng.integers(0, 400, (2, 300))
+    rows = pd.DataFrame({"x": x, "y": y, "salary": made(x, y) * 10 + 100})
+    with pytest.raises(dc.RefusedError) as raised:
+        dc.permute(read(rows), sensitive="salary", k=4, e=200)
+    assert raised.value.code == "predicting-columns"
+
+
+def test_codes_that_stand_for_the_values_of_one_group_are_found():
+    """No other group has them, and how often each occurs in its group says what it stands for."""
+    rng = np.random.default_rng(7)
+    level, meaning = rng.integers(0, 12, 400), rng.permutation(12)
+    codes = [f"g{meaning[one]}" for one in level]
+    rows = pd.DataFrame(
+        {"code": codes, "age": rng.integers(20, 60, 400), "salary": (level + 1) * 500}
+    )
+    with pytest.raises(dc.RefusedError, match="code"):
+        dc.permute(read(rows), sensitive="salary", k=4, e=200)
+
+
+def test_three_codes_that_say_the_value_together_are_found():
+    """A table of pays by grade, step and region."""
+    rng = np.random.default_rng(2)
+    pays = rng.permutation(27) * 100 + 1_000
+    grade, step, region = rng.integers(0, 3, (3, 400))
+    rows = pd.DataFrame({"grade": grade, "step": step, "region": region})
+    rows["salary"] = pays[grade * 9 + step * 3 + region]
+    with pytest.raises(dc.RefusedError) as raised:
+        dc.permute(read(rows), sensitive="salary", k=3, e=100)
+    assert raised.value.code == "predicting-columns"
+
+
+def test_two_codes_that_say_the_value_together_are_found():
+    rng = np.random.default_rng(7)
+    x, y = rng.integers(0, 8, (2, 400))
+    rows = pd.DataFrame({"x": x, "y": y, "salary": ((x ^ y) + 1) * 100})
+    with pytest.raises(dc.RefusedError) as raised:
+        dc.permute(read(rows), sensitive="salary", k=3, e=100)
+    assert raised.value.code == "predicting-columns"
 
 
 def test_the_order_of_the_input_is_not_the_order_inside_groups():

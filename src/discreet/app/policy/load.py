@@ -44,6 +44,8 @@ SECTIONS = {
 #: Sections of parties that need no data of their own.
 APART: dict[str, type[Record]] = {"joint": JointPolicy, "search": SearchPolicy}
 #: Sections whose entries are opened, not written, and are named among themselves.
+#: Mistakes that are told; of more only their number.
+_TOLD = 100
 _OPENED = ("gateways", "retrieval")
 
 
@@ -114,7 +116,10 @@ def validate(document: Document) -> Policy:
         else:  # what else is wrong shall be told, too
             Policy(**data, **listed, data=Source(""))
     except pydantic.ValidationError as error:
-        mistakes += [_pydantic_mistake(item) for item in error.errors()]
+        wrong = error.errors()
+        mistakes += [_pydantic_mistake(item) for item in wrong[:_TOLD]]
+        if len(wrong) > _TOLD:
+            mistakes.append(((), f"there are {len(wrong) - _TOLD:,} mistakes more"))
     except TypeError:
         mistakes.append(((), "a key of the policy is not a word"))
     if mistakes or policy is None:
@@ -192,6 +197,9 @@ def _listed(
     known = kinds(section, extensions)
     for number, entry in enumerate(entries):
         place: Place = (section, number)
+        if len(mistakes) > _TOLD:
+            mistakes.append((place, "there are more mistakes from here on"))
+            break
         if not isinstance(entry, Mapping):
             mistakes.append((place, "an entry is a mapping with `name` and `kind`"))
             continue

@@ -40,6 +40,10 @@ __all__ = ["Done", "Input", "Record", "Run", "check_policy", "open_source", "run
 _RECORD, _COPY = "record.json", "policy.yaml"
 
 
+#: What a SQLite file begins with.
+_SQLITE = b"SQLite format 3\0"
+
+
 @dataclasses.dataclass(frozen=True)
 class Done:
     """One job of the policy and what came of it."""
@@ -158,6 +162,7 @@ def check_policy(
     for job in _jobs(policy).values():
         _require_files(job)
         job.rehearse(records.of(job))
+    _require_ledgers(_jobs(policy).values())
     _require_grants(_jobs(policy).values(), records)
     for service in (*policy.gateways.values(), *policy.retrieval.values()):
         _require_files(service)
@@ -351,6 +356,25 @@ def _require_grants(jobs: Iterable[Job], records: _Records) -> None:
             continue
         with open_ledger(place, read_only=True) as ledger:
             require_grant(ledger, dataset, events)
+
+
+def _require_ledgers(declared: Iterable[Declaration]) -> None:
+    """Refuse a ledger that is a folder, a pipe, or a file of something else."""
+    places = {str(place) for one in declared if (place := getattr(one, "ledger", None)) is not None}
+    for place in sorted(places):
+        file = Path(place)
+        if is_address(place) or not file.exists():
+            continue
+        if file.is_file():
+            with file.open("rb") as content:
+                start = content.read(len(_SQLITE))
+        if not file.is_file() or start not in (b"", _SQLITE):
+            raise InputError(
+                "what the policy names as ledger is none",
+                code="not-a-ledger",
+                hint="name a file that a ledger was written to, or one that is not there yet",
+                file=place,
+            )
 
 
 def _require_files(declared: Declaration) -> None:

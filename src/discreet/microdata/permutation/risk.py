@@ -24,8 +24,8 @@ Floats = npt.NDArray[np.float64]
 #: More records than this are sampled, by whole groups.
 _RECORDS = 20_000
 _BINS = 64
-#: Standard deviations by which one attacker in twenty is luckier than the mean of all.
-_LUCK = 1.64
+#: Share of the attackers who find no more than the reported risk says.
+_CONFIDENCE = 0.95
 _ROUNDS = 12
 #: Records that the common distribution of a code counts for in every bin.
 _PRIOR = 20.0
@@ -85,15 +85,19 @@ class PermutationRisk(Report):
 
     @property
     def exact(self) -> float:
-        """Share of the people whose exact value the strongest attack finds, if it is lucky.
+        """Share of the people whose exact value nineteen of twenty attackers do not exceed.
 
-        Where scores are equal the order is by lot: one attacker in twenty is right for so many.
+        Equal scores are ordered by lot, so that the number of values found varies. Inside each group
+        its variance is at most its mean, and groups are drawn one by one; a Poisson number of that
+        mean varies at least as much, and this is its upper bound at 95 %.
         """
         if self.ordering is None:
             return 0.0
-        mean = max(self.ordering.accuracy, self.ordering.baseline)
-        luck = _LUCK * math.sqrt(mean * (1 - mean) / max(self.ordering.records, 1))
-        return min(1.0, mean + luck)
+        from scipy.special import pdtrik
+
+        records = max(self.ordering.records, 1)
+        mean = max(self.ordering.accuracy, self.ordering.baseline) * records
+        return min(1.0, math.ceil(pdtrik(_CONFIDENCE, mean)) / records) if mean else 0.0
 
     def rows(self) -> Rows:
         """One line per figure."""
@@ -111,7 +115,7 @@ class PermutationRisk(Report):
             body += [
                 (f"exact values found by {self.ordering.strongest}", self.ordering.accuracy),
                 ("exact values found by guessing", self.ordering.baseline),
-                ("exact values found by one attacker in twenty", self.exact),
+                ("exact values found by 19 of 20 attackers, at most", self.exact),
             ]
         if self.definetti is not None:
             body += [

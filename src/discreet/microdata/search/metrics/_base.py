@@ -44,6 +44,8 @@ class Metric(Member):
 
     #: What a value says, for people who read a report.
     meaning: ClassVar[str] = ""
+    #: Whether it follows from the released file; what counts the original values would tell them.
+    is_published: ClassVar[bool] = True
 
     @abc.abstractmethod
     def scorer(

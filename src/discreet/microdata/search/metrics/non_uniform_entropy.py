@@ -32,6 +32,7 @@ class NonUniformEntropy(Metric):
 
     name: ClassVar[str] = "entropy"
     meaning: ClassVar[str] = "bits that a reader lacks to know the original values"
+    is_published: ClassVar[bool] = False
     reference: ClassVar[str] = (
         "Gionis and Tassa: k-anonymization with minimal loss of information, TKDE 21(2), 2009"
     )
