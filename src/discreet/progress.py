@@ -10,6 +10,7 @@ from typing import Protocol
 
 __all__ = [
     "OutOfTimeError", "Progress", "limited", "require_time", "seconds_left", "silent", "tell", "told",
+    "watched", "watcher",
 ]  # fmt: skip
 
 
@@ -52,6 +53,29 @@ def tell(text: str) -> None:
     listener = _listener.get()
     if listener is not None:
         listener(text)
+
+
+_watcher: contextvars.ContextVar[Progress] = contextvars.ContextVar("watcher", default=silent)
+
+
+@contextlib.contextmanager
+def watched(progress: Progress) -> Iterator[None]:
+    """Show the state of what is done inside, also where no progress is handed down.
+
+    >>> with watched(lambda stage, done, total: print(stage, done, total)):
+    ...     watcher()("reading", 1, 2)
+    reading 1 2
+    """
+    token = _watcher.set(progress)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+def watcher() -> Progress:
+    """Return what shows the state of work, for what is not handed any progress."""
+    return _watcher.get()
 
 
 class OutOfTimeError(Exception):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.errors import DiscreetError
-from discreet.progress import Progress, silent, told
+from discreet.progress import Progress, silent, told, watched
 
 if TYPE_CHECKING:
     from discreet.report import Report, Rows
@@ -100,7 +100,7 @@ def progress() -> Iterator[Progress]:
         bars.update(tasks[stage], completed=done, total=total)
 
     try:
-        with told(note):
+        with told(note), watched(step):
             yield step
     finally:
         if drawn:

@@ -22,12 +22,15 @@ from discreet.data.engines.faults import changed_table, disk_full, is_full
 from discreet.data.engines.interruption import ended_by, interrupted
 from discreet.data.engines.spelling import Spelling, require_distinct
 from discreet.errors import EngineError, InputError
+from discreet.progress import silent, watcher
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["DuckDB"]
 
+#: Seconds between two looks at how far a file is read.
+_LOOK = 0.5
 # Errors whose text can quote a row of the data; only their kind is passed on.
 _TELLING = (
     duckdb.ConversionException,
@@ -212,14 +215,46 @@ class DuckDB(Engine):
     def create(self, statement: str, values: Sequence[Any]) -> str:
         """Keep the rows of one of our own statements in a temporary table; return its name.
 
-        DuckDB's errors pass as they are: the caller knows what they mean. Any: values to bind.
+        DuckDB's errors about the values pass as they are: the caller knows what they mean. Any: values
+        to bind.
         """
         held = fresh_name()
         name = exp.to_identifier(held, quoted=True).sql(self.name)
-        with self._lock:
-            self._connection.execute(f"CREATE TEMPORARY TABLE {name} AS {statement}", values)
-            self._connection.complete()
+        with self._lock, self._watched():
+            try:
+                self._connection.execute(f"CREATE TEMPORARY TABLE {name} AS {statement}", values)
+                self._connection.complete()
+            except (duckdb.OutOfMemoryException, duckdb.IOException, duckdb.InterruptException):
+                with self._explained():
+                    raise
         return held
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Show how far the reading of a file is, to whoever watches."""
+        watch, over = watcher(), threading.Event()
+        if watch is silent:
+            yield
+            return
+
+        with contextlib.suppress(duckdb.Error):  # settings may be locked
+            # How far a statement is can be asked then; DuckDB itself prints nothing.
+            self._connection.execute("SET enable_progress_bar = true")
+            self._connection.execute("SET enable_progress_bar_print = false")
+
+        def look() -> None:
+            while not over.wait(_LOOK):
+                share = self._connection.query_progress()
+                if share > 0:
+                    watch("per cent of the file read", min(round(share), 100), 100)
+
+        looking = threading.Thread(target=look, daemon=True)
+        looking.start()
+        try:
+            yield
+        finally:
+            over.set()
+            looking.join()
 
     def materialize(self, relation: Relation, *, name: str | None = None) -> Relation:
         """Run the query once and keep the rows in a temporary table."""

@@ -81,7 +81,8 @@ def init(
     said = dict(text.partition("=")[::2] for text in setting or ())
     source = build(Source, {"source": file, **said}, path=("data",))
     source = dataclasses.replace(source, **reading)
-    start = starting_policy(source, output, kind=kind)
+    with console.progress():
+        start = starting_policy(source, output, kind=kind)
     with atomic_file(output) as place:
         place.write_text(start.policy, encoding="utf-8")
     console.show(start, as_json=as_json)
