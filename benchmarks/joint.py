@@ -1,12 +1,17 @@
 """Joint tables of three owner processes over TLS: CPU seconds, bytes, rounds and memory per node.
 
-python benchmarks/joint.py [--cells 1000 10000 100000]
+    python benchmarks/joint.py [--cells 1000 10000 100000] [--mpyc OTHER/bin/python]
+
+With the interpreter of an environment that has MPyC (`pip install mpyc gmpy2`), the same rules are
+judged there of the smallest table, on the total alone, in the same run.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
+import subprocess
 import time
 from pathlib import Path
 
@@ -42,7 +47,7 @@ def owner(cells: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame({"high": high.astype(str), "low": low.astype(str), "value": value})
 
 
-def table(cells: int) -> None:
+def table(cells: int) -> float:
     codes = {"high": range(cells // _ACROSS), "low": range(_ACROSS)}
     with dc.Joint.local(
         [owner(cells, seed) for seed in range(3)],
@@ -67,6 +72,21 @@ def table(cells: int) -> None:
             f"{said['rounds']} rounds  {sent / 1e6:7.2f} MB sent  {memory:.2f} GB  "
             f"{found.withheld:,} withheld"
         )
+        return spent
+
+
+def of_mpyc(python: str, cells: int) -> float:
+    """Return the CPU seconds of a party of MPyC for a table of so many cells."""
+    script = Path(__file__).with_name("joint_mpyc.py")
+    told = subprocess.run(
+        [python, str(script), "-M3", "--cells", str(cells)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    line = next(one for one in told.splitlines() if one.startswith("MPyC party"))
+    print(f"          {line}")
+    return float(re.search(r"([\d.]+) CPU s", line)[1])
 
 
 def comparisons(n: int) -> None:
@@ -84,8 +104,14 @@ def comparisons(n: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--cells", type=int, nargs="*", default=[1_000, 10_000, 100_000])
-    for cells in parser.parse_args().cells:
-        table(cells)
+    parser.add_argument("--mpyc", help="the interpreter of an environment with MPyC")
+    given = parser.parse_args()
+    spent = {cells: table(cells) for cells in given.cells}
+    if given.mpyc:
+        cells = min(spent)
+        print(
+            f"          we take 1/{of_mpyc(given.mpyc, cells) / spent[cells]:.0f} of its CPU seconds"
+        )
     comparisons(1_000_000)
 
 

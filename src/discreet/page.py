@@ -1,7 +1,8 @@
-"""Standalone HTML pages for reports: text, tables and pictures in one file without scripts.
+"""Standalone HTML pages for reports: text, tables and pictures in one file.
 
 Everything that comes from data is escaped; pictures are drawn to SVG here, so that the page loads
-nothing from anywhere and can be mailed, archived or printed.
+nothing from anywhere and can be mailed, archived or printed. Only a long table brings a script, which
+searches its lines; where scripts do not run, the table is there whole.
 """
 
 from __future__ import annotations
@@ -26,18 +27,44 @@ p { margin: .5rem 0; max-width: 46rem; } .soft, caption, footer { color: var(--s
 th, td { padding: .3rem .75rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; } td.n, th.n { text-align: right; }
 figure { margin: .8rem 0; background: #fff; padding: .5rem; border-radius: 4px; overflow-x: auto; } figcaption { color: #5b6b7b; font-size: .9rem; }
 tbody th { font-weight: normal; } tbody.total th, tbody.total td { font-weight: 600; }
+.searched tbody.total + tbody.parts { display: table-row-group !important; } .search { display: block; margin: .6rem 0; } .search input { font: inherit; }
 .pivot thead th { position: sticky; top: 0; background: var(--paper); } tbody.total:has(input:not(:checked)) + tbody.parts { display: none; }
-@media print { tbody.total:has(input) + tbody.parts { display: table-row-group; } tbody input { display: none; } .wide { overflow: visible; }
-  body { font-size: 10pt; max-width: none; margin: 0; padding: 0; } h2 { break-after: avoid; } tr, figure, .form { break-inside: avoid; } figure svg { max-width: 100%; height: auto; } pre { white-space: pre-wrap; }
-  table { font-size: 8.5pt; max-width: 100%; } th, td { padding: .2rem .35rem; overflow-wrap: anywhere; } }
+@media print { tbody.total:has(input) + tbody.parts { display: table-row-group; } tbody input, .search { display: none; } tr[hidden] { display: table-row; } .wide { overflow: visible; }
+  body { font-size: 10pt; max-width: none; margin: 0; padding: 0; } h2 { break-after: avoid; } tr, figure, .form { break-inside: avoid; } footer { break-before: avoid; } figure svg { max-width: 100%; height: auto; } pre { white-space: pre-wrap; }
+  table { font-size: var(--fit, 8.5pt); max-width: 100%; } th, td { padding: .2rem .35rem; } .w, .pivot th { overflow-wrap: anywhere; } .pivot .n { white-space: nowrap; overflow-wrap: normal; } h2 + p { break-after: avoid; } }
 @page { size: A4; margin: 18mm 16mm; }
 .form table { width: 100%; } .form tbody td { height: 2.6rem; vertical-align: bottom; } .form th, .form td { width: 40%; } .form th:first-child, .form td:first-child { width: 20%; }
 pre { overflow-x: auto; background: color-mix(in srgb, var(--line) 40%, transparent); padding: .7rem .9rem; border-radius: 4px; font-size: .88rem; }
 """
 
+#: Tables of more lines than this can be searched.
+_LONG = 40
+#: Puts a field above each long table that hides the lines without its words, and counts the others.
+_SEARCH = """<script>
+for (const table of document.querySelectorAll("table.long")) {
+  const lines = [...table.tBodies].flatMap(body => [...body.rows]);
+  const label = document.createElement("label"), field = document.createElement("input"), found = document.createElement("output");
+  field.type = "search"; label.className = "search"; label.append("Find lines: ", field, " ", found);
+  field.oninput = () => {
+    const word = field.value.trim().toLowerCase();
+    for (const line of lines) line.hidden = !line.textContent.toLowerCase().includes(word);
+    table.classList.toggle("searched", word !== "");
+    found.textContent = word && `${lines.filter(line => !line.hidden).length} of ${lines.length} lines`;
+  };
+  table.parentNode.before(label);
+}
+</script>"""
+
+#: In points: letters of tables on paper, the smallest that can be read, what a sheet has room for,
+#: and what stands beside a column; how wide a bold letter is, of its height.
+_PRINTED, _SMALLEST, _SHEET, _PADDING, _LETTER = 8.5, 5.0, 504, 8.4, 0.7
+#: Letters of a word that stays whole on paper.
+_WORD = 20
 #: What scrolls can be reached and scrolled by keyboard.
 _WIDE = "<div class='wide{more}' tabindex='0' role='region' aria-label='table: {title}'>"
 _RIGHT = " class='n'"
+#: How a long table begins; text from data never holds it, because quotes are escaped.
+_LONG_TABLE = "<table class='long"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +134,8 @@ class Page:
         verdict = f"<div class='verdict'>{html.escape(self.verdict)}</div>" if self.verdict else ""
         footer = f"<footer>{html.escape(self.footer)}</footer>" if self.footer else ""
         body = "".join(_section(section) for section in self.sections)
-        return f"{head}{lead}{verdict}{body}</main>{footer}</body></html>"
+        search = _SEARCH if _LONG_TABLE in body else ""
+        return f"{head}{lead}{verdict}{body}</main>{footer}{search}</body></html>"
 
 
 def _section(section: Section) -> str:
@@ -139,7 +167,11 @@ def _table(header: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
         all(isinstance(row[c], int | float) or row[c] is None for row in body) and bool(body)
         for c in range(len(header))
     ]
-    mark = [" class='n'" if is_number else "" for is_number in right]
+    marks = {(True, False): _RIGHT, (False, True): " class='w'"}
+    mark = [
+        marks.get((right[c], not right[c] and _is_broken(header, body, c)), "")
+        for c in range(len(header))
+    ]
     head = "".join(
         f"<th scope='col'{mark[c]}>{html.escape(str(h))}</th>" if h else "<td></td>"
         for c, h in enumerate(header)
@@ -151,11 +183,18 @@ def _table(header: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
         for row in body
     )
     top = f"<thead><tr>{head}</tr></thead>" if any(header) else ""
-    return f"<table>{top}<tbody>{rows}</tbody></table>"
+    begin = f"{_LONG_TABLE}'>" if len(body) > _LONG else "<table>"
+    return f"{begin}{top}<tbody>{rows}</tbody></table>"
+
+
+def _is_broken(header: Sequence[str], body: Sequence[Sequence[Any]], column: int) -> bool:
+    """Whether a column has a word that a sheet has no room for, so that it is broken there."""
+    texts = (str(header[column]), *(shown(row[column]) for row in body))
+    return any(len(word) > _WORD for text in texts for word in text.split())
 
 
 def _pivot(pivot: Pivot) -> str:
-    """Return a table whose groups fold by a box to tick: no script, and printed whole."""
+    """Return a table whose groups fold by a box to tick, without a script; it is printed whole."""
     head = "".join(
         f"<th scope='col'{'' if c < pivot.labels else _RIGHT}>{html.escape(text)}</th>"
         for c, text in enumerate(pivot.header)
@@ -173,7 +212,16 @@ def _pivot(pivot: Pivot) -> str:
         if parts:
             lines = "".join(_line(line, pivot.labels) for line in parts)
             body.append(f"<tbody class='parts'>{lines}</tbody>")
-    return f"<table class='pivot'><thead><tr>{head}</tr></thead>{''.join(body)}</table>"
+    begin = f"{_LONG_TABLE} pivot'" if len(pivot.lines()) > _LONG else "<table class='pivot'"
+    begin += f" style='--fit: {fit:.1f}pt'>" if (fit := _fit(pivot)) < _PRINTED else ">"
+    return f"{begin}<thead><tr>{head}</tr></thead>{''.join(body)}</table>"
+
+
+def _fit(pivot: Pivot) -> float:
+    """Return the size of letters in points at which no number of a table is cut on a sheet of A4."""
+    widths = [max(map(len, column)) for column in zip(pivot.header, *pivot.lines(), strict=True)]
+    room = _SHEET - _PADDING * len(widths)
+    return max(room / (_LETTER * max(sum(widths), 1)), _SMALLEST)
 
 
 def _line(values: Sequence[str], labels: int, fold: str = "") -> str:

@@ -12,6 +12,7 @@ import subprocess
 import pytest
 
 from discreet.app.policy.run import run_policy
+from discreet.page import Page, Pivot, Section
 from tests.app.test_first_hour import business, hospital
 from tests.servers import unavailable
 
@@ -198,7 +199,80 @@ def more_pages(folder):
         .page()
         .html(),
         "search": search_page(search_risk(words, rng=seeded), words).html(),
+        "long table": LONG.html(),
     }
+
+
+#: A table under whose lines one can search.
+LONG = Page(
+    "Long",
+    [
+        Section(
+            "Cells",
+            table=Pivot(
+                ["town", "n"],
+                labels=1,
+                groups=[(["North", "20"], [[f"town {n}", "1"] for n in range(60)])],
+            ),
+        )
+    ],
+)
+
+
+@pytest.mark.xdist_group("pages")
+def test_a_long_table_is_searched_and_printed_whole(tmp_path):
+    # The box that folds the group is unticked: what is found shows itself all the same.
+    typed = (
+        "<script>document.querySelector('tbody input').checked = false;"
+        "const field = document.querySelector('input[type=search]'); field.value = 'TOWN 4';"
+        "field.dispatchEvent(new Event('input')); document.title = [document.querySelector('output')."
+        "textContent, ...[...document.querySelectorAll('tbody tr')].filter(line => "
+        "line.checkVisibility()).map(line => line.cells[0].textContent.trim())].join(';')</script>"
+    )
+    place = tmp_path / "page.html"
+    place.write_text(LONG.html().replace("</body>", f"{typed}</body>"), encoding="utf-8")
+    title = re.search(r"<title>(.*?)</title>", browse("--dump-dom", place.as_uri()))
+    assert title is not None
+    count, *lines = title[1].split(";")
+    assert count == "11 of 61 lines"
+    assert lines == ["town 4", *(f"town {n}" for n in range(40, 50))]
+    printed = LONG.html().replace("@media print", "@media all")
+    place.write_text(printed.replace("</body>", f"{typed}</body>"), encoding="utf-8")
+    title = re.search(r"<title>(.*?)</title>", browse("--dump-dom", place.as_uri()))
+    assert title is not None
+    assert len(title[1].split(";")) == 62, "a sheet of paper shows all lines"
+
+
+def test_a_short_table_brings_no_script():
+    short = Page("p", [Section("s", table=(["<table class='long"], [["<table class='long"]] * 9))])
+    assert "<script" not in short.html()
+
+
+@pytest.mark.xdist_group("pages")
+def test_numbers_and_words_are_not_broken_on_paper(tmp_path):
+    numbers = ["1,234,567.89"] * 9
+    wide = Pivot(["town", *"abcdefghi"], labels=1, groups=[(["North", *numbers], [])])
+    words = (["attack", "what it does"], [["membership", "a sentence of words " * 20]] * 2)
+    long_word = (["file"], [["x" * 300]])
+    page = Page(
+        "p", [Section("n", table=wide), Section("w", table=words), Section("l", table=long_word)]
+    )
+    place = tmp_path / "page.html"
+    place.write_text(page.html(), encoding="utf-8")
+    assert printed_width(place, tmp_path) <= SHEET
+    measured = (
+        "<script>const lines = cell => { const text = document.createRange();"
+        "text.selectNodeContents(cell); return text.getClientRects().length; };"
+        "document.title = [...document.querySelectorAll('.pivot .n')].map(lines).join() + ';' + "
+        "lines(document.querySelectorAll('table')[1].rows[1].cells[0])</script></body>"
+    )
+    text = page.html().replace("@media print", "@media all")
+    place.write_text(text.replace("</body>", measured), encoding="utf-8")
+    shown = browse(f"--window-size={SHEET},900", "--dump-dom", place.as_uri())
+    title = re.search(r"<title>(.*?)</title>", shown)
+    assert title is not None
+    numbered, worded = title[1].split(";")
+    assert (set(numbered.split(",")), worded) == ({"1"}, "1")
 
 
 @pytest.mark.slow
@@ -225,8 +299,6 @@ def test_a_heat_map_has_room_for_the_title_of_its_lines():
 
 
 def test_only_the_total_of_a_flat_table_is_bold():
-    from discreet.page import Page, Pivot, Section
-
     flat = Pivot(["a", "n"], labels=1, groups=[(["x", "1"], []), (["Total", "1"], [])])
     page = Page("p", [Section("s", table=flat)]).html()
     assert page.count("<tbody class='total'>") == 1

@@ -233,8 +233,8 @@ def test_a_document_escapes_what_the_policy_says(tmp_path):
 def test_advice_proposes_and_releases_nothing(tmp_path, monkeypatch):
     hospital(tmp_path)
     told, _ = run(tmp_path, monkeypatch, "discreet advise discharges.csv -o advice --seconds 0")
-    assert "1 ways were tried; 8 were not reached" in told
-    assert "1. classes of at least 3 people" in told
+    assert "1 ways were tried; 11 were not reached" in told
+    assert "1. classes of at least 3 people with 2 values" in told
     assert {file.name for file in tmp_path.iterdir()} == {"discharges.csv", "advice"}
     assert "Candidates" in (tmp_path / "advice/advice.html").read_text(encoding="utf-8")
     run(
@@ -251,7 +251,65 @@ def test_advice_on_tables_compares_breakdowns(tmp_path, monkeypatch):
     told, _ = run(tmp_path, monkeypatch, "discreet advise survey.xlsx --kind table --json")
     advice = json.loads(told)
     assert len(advice["candidates"]) == 3
-    assert all("cells withheld" in one["loss"] for one in advice["candidates"])
+    setups, losses = ([one[key] for one in advice["candidates"]] for key in ("setup", "loss"))
+    assert len({setup.partition(";")[0] for setup in setups}) == 2
+    assert any("controlled-tabular-adjustment" in setup for setup in setups)
+    assert all("withheld" in loss or "changed" in loss for loss in losses)
+    assert all("sensitive" in one["risk"] for one in advice["candidates"])
+
+
+def test_of_two_candidates_that_come_to_the_same_the_stronger_stands():
+    from discreet.app.policy.advice import Candidate, _chosen_records, _chosen_tables
+
+    def tried(setup: str, lost: float, **known: object) -> Candidate:
+        words = f"{lost:.0%} lost"
+        return Candidate(setup, words, words, lost, lost, policy="", **known)
+
+    def of_records(least: int, different: int, lost: float) -> Candidate:
+        name = f"{least}, {different}"
+        return tried(name, lost, strength=(least, different), group=(name,), kept=1 - lost)
+
+    done = [of_records(3, 2, 0.3), of_records(5, 2, 0.4), of_records(5, 3, 0.4)]
+    assert [one.strength for one in _chosen_records(done)] == [(3, 2), (5, 3)]
+    done += [of_records(10, 2, 0.6), of_records(3, 2, 0.5)]
+    assert [one.strength for one in _chosen_records(done)] == [(3, 2), (5, 3), (10, 2)]
+
+    def of_table(by: str, method: str, p: int, lost: float, cells: int) -> Candidate:
+        return tried(by, lost, strength=(p, 3), group=(by, method), kept=cells * (1 - lost))
+
+    tables = [
+        of_table("a", "suppression", 10, 0.0, 50),
+        of_table("a", "rounding", 10, 0.0, 50),
+        of_table("b", "suppression", 10, 0.2, 40),
+        of_table("b", "rounding", 10, 0.1, 40),
+        of_table("c", "suppression", 10, 0.6, 90),
+    ]
+    assert [one.group for one in _chosen_tables(tables)] == [
+        ("a", "suppression"),
+        ("b", "rounding"),
+        ("b", "suppression"),
+    ]
+    # A stronger rule that costs nothing more stands for the weaker one.
+    chosen = _chosen_tables([*tables, of_table("a", "suppression", 20, 0.0, 50)])
+    assert chosen[0].strength == (20, 3)
+
+
+def test_a_table_starts_with_the_hierarchies_that_add_up(tmp_path):
+    draw = random.Random(5)
+    rows = [
+        f"{draw.choice(['10.11', '10.71', '62.01'])};{draw.choice(['DE212', 'DE254', 'DE300'])};"
+        f"{draw.choice(['0-9', '10+'])};{draw.randint(1, 900)}"
+        for _ in range(300)
+    ]
+    (tmp_path / "a.csv").write_text("\n".join(["NACE;NUTS3;size;turnover", *rows]) + "\n")
+    policy = tmp_path / "policy.yaml"
+    start = starting_policy(Source(str(tmp_path / "a.csv")), policy, kind="table")
+    assert '"NACE": {"standard": "nace"}' in start.policy
+    assert '"NUTS3": {"standard": "nuts"}' in start.policy
+    assert '"size": {' not in start.policy
+    policy.write_text(start.policy)
+    run_policy(policy, tmp_path / "out")
+    assert "62*" in (tmp_path / "out/table/cells.csv").read_text()
 
 
 def test_a_database_is_started_from_and_no_password_is_written(tmp_path, monkeypatch):
@@ -289,6 +347,38 @@ def test_a_document_does_not_contradict_itself_about_what_no_promise_covers(tmp_
     assert "released unchanged; no promise is about it" in page
     assert "hd: with the values that were recorded, under the promises" not in page
     assert "hd: with the values that were recorded, within classes" in page
+
+
+def test_every_kind_of_release_of_records_has_a_document_that_says_something(tmp_path):
+    patients(tmp_path, icd=["I25.1", "B24", "J18"], pay=list(range(1000, 3000, 7)), town=["x", "y"])
+    (tmp_path / "p.yaml").write_text(
+        "data:\n  source: patients.csv\n  roles: {age: quasi, sex: quasi, icd: confidential, "
+        "pay: confidential, town: identifier}\n  hierarchies: {age: {widths: [20, 40]}}\n"
+        "releases:\n"
+        "  - {name: halved, kind: anonymize, models: [{k-anonymity: 3}], method: mondrian}\n"
+        "  - {name: masked, kind: mask, methods: [{microaggregation: {columns: [pay], k: 5}}]}\n"
+        "  - {name: permuted, kind: permutation, sensitive: pay, k: 4, e: 50}\n"
+        "  - {name: drawn, kind: synthesize, method: {cart: {min_leaf: 20}}}\n"
+        "about: {purpose: x, pdf: false}\n"
+    )
+    run_policy(tmp_path / "p.yaml", tmp_path / "out")
+    said = {
+        "halved": ("made coarser, as far as each class needs it", "linkage with a register"),
+        "masked": ("changed by microaggregation", "record-linkage: exact", "value-loss"),
+        "permuted": ("values changed hands within groups", "ordering each group by", "span"),
+        "drawn": ("drawn anew from a model", "membership", "marginals"),
+    }
+    for name, words in said.items():
+        page = (tmp_path / f"out/handover/{name}.html").read_text(encoding="utf-8")
+        for word in words:
+            assert word in page, name
+        for title in ("What was lost", "Attacks tried"):
+            body = page.partition(f"<h2>{title}</h2>")[2].partition("<h2>")[0]
+            assert len(body) > 100, f"{name}: nothing under {title}"
+        assert "No further attack" not in page
+    # The diagnosis is not in the permuted file, and the document does not say that it is.
+    page = (tmp_path / "out/handover/permuted.html").read_text(encoding="utf-8")
+    assert "<td>icd</td><td>to be protected</td><td>removed</td>" in page
 
 
 def test_results_show_themselves_in_notebooks():

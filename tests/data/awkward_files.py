@@ -684,3 +684,50 @@ add(
     workbook({"Data": [["firm", "x", "pay"], *([f"4711{n}", c, n] for n, c in enumerate(_CODES))]}),
     {"firm": ["47110", "47111", "47112"], "x": _CODES, "pay": [0, 1, 2]},
 )
+
+add(
+    "dollars",
+    text("a.csv", 'b,paid\nx,"$1,234.50"\ny,$5.16\nx,-$12\n'),
+    {"b": ["x", "y", "x"], "paid": [1234.5, 5.16, -12.0]},
+    shown=("read without their mark", "paid"),
+)
+add(
+    "euros-and-shares",
+    text("a.csv", "b;paid;share\nx;1.234,50 €;12,5 %\ny;5,00 €;3 %\n"),
+    {"b": ["x", "y"], "paid": [1234.5, 5.0], "share": [12.5, 3.0]},
+)
+add(
+    "two-currencies",
+    text("a.csv", "b;paid\nx;$5\ny;€6\n"),
+    {"b": ["x", "y"], "paid": ["$5", "€6"]},
+)
+add(
+    "euros-thousands-or-decimals",
+    text("a.csv", "b;paid\nx;3.906 €\ny;39.967 €\nx;12 €\n"),
+    {"b": ["x", "y", "x"], "paid": [3906.0, 39967.0, 12.0]},
+    asks="paid: is 1.234 more than a thousand",
+    answer={"thousands": "."},
+)
+add(
+    "excel-dollars-as-texts",
+    workbook({"Data": [["b", "paid"], ["x", "$5.50"], ["y", "$12.00"]]}),
+    {"b": ["x", "y"], "paid": [5.5, 12.0]},
+)
+add(
+    "dollars-with-a-total",
+    text(
+        "a.csv",
+        "b,paid\n" + "".join(f"x{n},${n + 1}.50\n" for n in range(9)) + ",$49.50\n",
+    ),
+    {"b": [f"x{n}" for n in range(9)], "paid": [n + 1.5 for n in range(9)]},
+    asks="total",
+    answer={"footer": 1},
+)
+
+add(
+    "text-among-dollars",
+    text("a.csv", "b;paid\n" + "".join(f"x;${n}.25\n" for n in range(20)) + "y;waived\n"),
+    {"b": ["x"] * 20 + ["y"], "paid": [n + 0.25 for n in range(20)] + [None]},
+    asks="paid: line 22 holds a text",
+    answer={"na": ["waived"]},
+)

@@ -105,3 +105,13 @@ def test_the_command(tmp_path):
         cli.build(), ["describe", str(file), "--format", "csv", "--delimiter", "|"]
     )
     assert shown.exit_code == 0, shown.output
+
+
+def test_reasons_stand_below_where_names_leave_no_room():
+    import pandas as pd
+
+    wide = pd.DataFrame({"Verweildauer (Tage)": [1, 2, 3, 4] * 10, "Arzt": ["Dr. A", "Dr. B"] * 20})
+    lines = str(describe(read(wide))).splitlines()
+    assert max(map(len, lines)) <= 80
+    at = next(n for n, line in enumerate(lines) if line.startswith("Verweildauer (Tage)"))
+    assert lines[at + 1] == "    4 different numbers, like a code or a count"

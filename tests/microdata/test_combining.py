@@ -147,6 +147,99 @@ def test_mistakes_are_our_own_errors(files, text, kind, code):
     assert caught.value.code == code
 
 
+def test_a_file_in_another_order_counts_once(written):
+    files = written["mi"]
+    mixed = pd.read_csv(files[0]).sample(frac=1, random_state=1).reset_index(drop=True)
+    with pytest.raises(InputError) as caught:
+        dc.combine([pd.read_csv(files[0]), mixed], "y ~ x", kind="fully")
+    assert caught.value.code == "repeated-file"
+    # Files of two codes often have the same counts, and are no copies.
+    coins = [
+        pd.DataFrame({"a": order, "b": order[::-1]})
+        for order in ([0, 0, 1, 1, 1] * 8, [1, 1, 0, 1, 0] * 8)
+    ]
+    assert (
+        dc.combine(coins, lambda f: ({"a": f.a.mean()}, {"a": f.a.var() / 40}), kind="simple").files
+        == 2
+    )
+
+
+def mean(frame):
+    return {"mean": frame.y.mean()}, {"mean": frame.y.var() / len(frame)}
+
+
+@pytest.mark.parametrize(
+    ("analysis", "more", "code"),
+    [
+        (mean, {"level": 0}, "parameter-range"),
+        (mean, {"level": 95}, "parameter-range"),
+        (mean, {"level": math.nan}, "parameter-range"),
+        (mean, {"level": "0.9"}, "parameter-range"),
+        (mean, {"originals": 0}, "parameter-range"),
+        (mean, {"originals": -5}, "parameter-range"),
+        (mean, {"originals": 2.5}, "parameter-range"),
+        (mean, {"originals": True}, "parameter-range"),
+        (3, {}, "parameter-type"),
+        (lambda f: 3, {}, "bad-analysis"),
+        (lambda f: ({}, {}), {}, "bad-analysis"),
+        (lambda f: ({"a": 1.0}, {"b": 1.0}), {}, "bad-analysis"),
+        (lambda f: ({"a": 1.0}, {"a": -1.0}), {}, "bad-analysis"),
+        (lambda f: ({"a": math.nan}, {"a": 1.0}), {}, "bad-analysis"),
+        (lambda f: ({"a": "x"}, {"a": 1.0}), {}, "bad-analysis"),
+        (lambda f: ({str(f.y[0]): 1.0}, {str(f.y[0]): 1.0}), {}, "bad-analysis"),
+        ("y ~ x + x", {}, "repeated-column"),
+        ("y ~ y", {}, "repeated-column"),
+        ("~", {}, "repeated-column"),
+        ("y ~ x +", {}, "unknown-column"),
+    ],
+)
+def test_impossible_arguments_are_our_own_errors(analysis, more, code):
+    frames = [people(20, s).frame for s in range(2)]
+    with pytest.raises(InputError) as caught:
+        dc.combine(frames, analysis, kind="partially", **more)
+    assert caught.value.code == code
+
+
+def test_files_of_other_sizes_are_refused():
+    with pytest.raises(InputError) as caught:
+        dc.combine([people(20, 1).frame, people(30, 2).frame], "y ~ x", kind="simple")
+    assert caught.value.code == "mixed-files"
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (
+            lambda text: text.replace('"inference": "fully"', '"inference": "simple"'),
+            "malformed-evidence",
+        ),
+        (
+            lambda text: text.replace('"original records": 200', '"original records": 2'),
+            "changed-file",
+        ),
+    ],
+)
+def test_evidence_that_was_changed_is_refused(tmp_path, change, code):
+    """The rule follows from the method; what a manifest lists is as it was published."""
+    made = dc.synthesize(people(), dc.MultipleImputation(m=3))
+    folder = made.write(
+        tmp_path / "out", ledger=tmp_path / "ledger.db" if code == "changed-file" else None
+    )
+    assert dc.combine(folder, "y ~ x").kind == "fully"
+    place = folder / "evidence.json"
+    place.write_text(change(place.read_text()))
+    with pytest.raises(InputError) as caught:
+        dc.combine(folder, "y ~ x")
+    assert caught.value.code == code
+
+
+def test_the_number_of_originals_is_what_the_release_says(written):
+    with pytest.raises(InputError) as caught:
+        dc.combine(written["cart"], "y ~ x", originals=10)
+    assert caught.value.code == "wrong-rule"
+    assert dc.combine(written["cart"], "y ~ x", originals=200).kind == "simple"
+
+
 def test_private_and_exact_files_have_no_rule():
     made = dc.synthesize(people(), dc.IPSO("y"), m=2)
     with pytest.raises(InputError) as caught:

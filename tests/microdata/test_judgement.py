@@ -57,6 +57,57 @@ def test_other_people_leak_nothing():
     assert "none of the attacks" in found.verdict
 
 
+def secrets(size, seed):
+    """Columns of thirty values, and a yes or no that has nothing to do with them."""
+    rng = np.random.default_rng(seed)
+    rows = {f"a{n}": rng.integers(0, 30, size).astype(str) for n in range(4)}
+    return pd.DataFrame({**rows, "ill": rng.choice(["yes", "no"], size)})
+
+
+def test_a_secret_that_leaves_of_many_files_tell_is_found():
+    """The nearest records say nothing: a model learns the shares of the leaves from all files."""
+    rows = secrets(1_000, 1)
+    roles = {**dict.fromkeys(rows.columns, "quasi"), "ill": "confidential"}
+    made = dc.synthesize(dc.read(rows, roles=roles), dc.CART(), m=60, rng=Randomness.seeded(1))
+    assert made.attacked == 60
+    found = made.risk()["synthetic-attribute"]
+    assert "synthetic-attribute" in made.risk().leaks
+    assert found.facts["attack"] == "model"
+    assert found.facts["surest hundred in the file"] > 0.65
+    assert found.facts["surest hundred not in the file"] < 0.65
+    others = dc.SyntheticAttribute("ill")
+    files = Unpaired(dc.read(secrets(20_000, 2)))
+    fresh = dc.risk(
+        rows, files, measures=[others], holdout=secrets(1_000, 3), rng=Randomness.seeded(1)
+    )["synthetic-attribute"]
+    assert fresh.facts["low"] < 0
+
+
+def test_secrets_of_many_values_and_missing_ones_are_guessed():
+    rows = secrets(300, 1).assign(ill=[None, *(f"code {n}" for n in range(299))])
+    others = secrets(300, 2).assign(ill=[None, *(f"code {n}" for n in range(299))])
+    one, other = (dc.read(file, roles=dict.fromkeys(rows, "quasi")) for file in (rows, others))
+    ways, rng = [dc.SyntheticAttribute("ill")], Randomness.seeded(1)
+    for file in (one, other):
+        found = dc.risk(one, Unpaired(file), measures=ways, holdout=other, rng=rng)
+        assert (found["synthetic-attribute"].facts["low"] > 0.9) == (file is one)
+    with pytest.raises(InputError, match="is an identifier"):
+        dc.risk(rows, Unpaired(one), measures=ways, holdout=others)
+
+
+@pytest.mark.parametrize(("many", "few"), [(300, 1), (300, 39), (39, 300)])
+def test_of_few_people_no_attack_tells_anything(many, few):
+    with pytest.raises(InputError) as caught:
+        dc.judge(people(300, 3), people(many, 1), people(few, 2))
+    assert caught.value.code == "too-few-records"
+
+
+def test_the_verdict_says_how_many_files_were_attacked(monkeypatch):
+    monkeypatch.setattr("discreet.microdata.synthetic_release._ATTACKED_RECORDS", 0)
+    made = dc.synthesize(dc.read(people(200, 1), rest="quasi"), dc.CART(), m=12)
+    assert "10 of the 12 files were attacked together" in made.risk().verdict
+
+
 def test_independent_columns_fail_utility():
     rng = np.random.default_rng(1)
     mixed = pd.DataFrame({name: rng.permutation(INSIDE[name]) for name in INSIDE})

@@ -85,7 +85,7 @@ def test_shares_are_judged_like_counts(statistic):
     cells = release.published.set_index(["age", "sex"])
     assert np.isnan(cells.value["51", "F"])
     assert cells.value["Total", "Total"] > 0
-    amounts = people().assign(pay=2.5)
+    amounts = people().assign(pay=np.arange(41) + 0.5)
     read = dc.read(amounts, roles={"pay": "confidential", "disease": "other"})
     other = dc.tabulate(read, ["sex"], "pay").protect([dc.MinimumFrequency(2)])
     assert len(other.rules) == 1  # not of 0 and 1
@@ -217,6 +217,49 @@ def test_what_everybody_has_is_not_published(values, having):
     assert error.value.code == "sensitive-grand-total"
 
 
+def test_a_value_that_everybody_has_is_not_published():
+    """Only of 0, 1 and 2 it was known to be one of two values."""
+    data = shares([(group, 10, 10) for group in "ABC"], 0, 100)
+    with pytest.raises(dc.InfeasibleError) as error:
+        dc.tabulate(data, ["g"], "ill", "mean").protect([dc.MinimumFrequency(3)])
+    assert error.value.code == "sensitive-grand-total"
+
+
+#: Scores from 0 to 3 per group: all of A and B have 3, all of E have 0, of F one has 2.
+SCORES = {"A": [3] * 10, "B": [3] * 9, "C": [0, 2] * 12, "D": [1, 3] * 9, "E": [0] * 11, "F": [3] * 9 + [2]}  # fmt: skip
+
+
+@pytest.mark.parametrize("scale", [(0, 1), (1, 1), (-5, 2)])
+@pytest.mark.parametrize("statistic", ["sum", "mean"])
+def test_a_score_at_its_end_is_not_published(statistic, scale):
+    """A mean of 3 was published, where scores go from 0 to 3."""
+    low, step = scale
+    rows = [(group, low + step * score) for group, scores in SCORES.items() for score in scores]
+    frame = pd.DataFrame(rows, columns=["g", "score"])
+    read = dc.read(frame, roles={"g": "quasi", "score": "confidential"})
+    table = dc.tabulate(read, ["g"], "score", statistic)
+    assert table.steps == 3
+    release = table.protect([dc.MinimumFrequency(3)])
+    cells = release.published.set_index("g").value
+    assert cells[["A", "B", "E", "F"]].isna().all()
+    assert cells[["Total"]].notna().all()
+    left = release.audit(exact=True).intervals.set_index("g")
+    for group in "ABEF":
+        number = len(SCORES[group])
+        if group == "E":  # two people at least may have more than the least
+            assert left.upper[group] >= number * low + 2 * step
+        else:
+            assert left.lower[group] <= number * (low + 3 * step) - 2 * step
+        assert number * low <= left.lower[group] <= left.upper[group] <= number * (low + 3 * step)
+    # Of pay, or of scores without the role, nobody knows the ends.
+    plain = dc.read(frame, roles={"g": "quasi", "score": "other"})
+    assert dc.tabulate(plain, ["g"], "score", statistic).most is None
+    pay = dc.read(
+        frame.assign(score=frame.score * 50), roles={"g": "quasi", "score": "confidential"}
+    )
+    assert dc.tabulate(pay, ["g"], "score", statistic).most is None
+
+
 def test_weighted_shares_are_judged_too():
     data = shares(TWO_FULL, w=[1.0, 2.5] * 65)
     table = dc.tabulate(data, ["g"], "ill", "mean", weight="w")
@@ -255,7 +298,116 @@ def test_noise_on_shares_is_not_called_safe(method):
     assert not table.protect([dc.MinimumFrequency(3)], method).is_safe
 
 
+def test_intervals_of_means_do_not_end_at_zero_where_people_may_have_less():
+    """Cells without a negative sum ended at a mean of 0, which excluded sums that the audit allowed."""
+    groups = [("p", "u", [1, 1, 1, 0, 0]), ("p", "v", [0, 0, 1]), ("q", "u", [-1, 0, 0, 1])]
+    groups += [("q", "v", [1, 1, 1]), ("r", "u", [1, 0, 0]), ("r", "v", [1, 1, 0, 0])]
+    rows = [(a, b, m) for a, b, several in groups for m in several]
+    frame = pd.DataFrame(rows, columns=["a", "b", "m"])
+    read = dc.read(frame, roles={"a": "quasi", "b": "quasi", "m": "confidential"})
+    table = dc.tabulate(read, ["a", "b"], "m", "mean")
+    assert table.value.min() == 0
+    release = table.protect([dc.MinimumFrequency(3)], dc.Intervals())
+    hidden = release.published[release.published.value.isna()]
+    assert (hidden.lower < 0).all()
+
+
 def test_intervals_of_shares_count_what_lies_above_all_people_for_nothing():
     table = dc.tabulate(shares(TWO_FULL), ["g"], "ill")
     cells = table.protect([dc.MinimumFrequency(3)], dc.Intervals()).published.set_index("g")
     assert (cells.lower[["A", "B"]] <= 8).all()
+
+
+#: Least and greatest value of a measure, and how far apart two of its values are at least.
+SCALES = [(0, 1, 1), (1, 2, 1), (0, 3, 1), (-1, 1, 1), (0, 100, 100), (1, 5, 2)]
+
+
+def scored(seed):
+    """Return groups of people with values of a scale, of whom many groups have one value, or nearly."""
+    rng = np.random.default_rng(seed)
+    low, high, step = SCALES[seed % len(SCALES)]
+    between = np.arange(low, high + 1, step)
+    rows = []
+    for a, b in itertools.product("pqr", "uv"):
+        n = int(rng.integers(3, 5))
+        most, least = [high] * n, [low] * n
+        several = rng.choice(between, n).tolist()
+        kind = [most, least, several, [*most[1:], several[0]]][rng.integers(4)]
+        rows += [(a, b, value) for value in kind]
+    rows += [("p", "u", low), ("p", "u", high)]  # both ends are found
+    return pd.DataFrame(rows, columns=["a", "b", "m"]), (low, high, step)
+
+
+def possible(published, by, number, scale, reach):
+    """Return every table of sums that agrees with what is printed: a row for each, the inner cells."""
+    low, high, step = scale
+    inner = list(number)
+    ranges = [np.arange(low * n, high * n + 1, step) for n in number.values()]
+    every = np.array(list(itertools.product(*ranges)))
+    for row in published.to_dict("records"):
+        parts = [place for place, cell in enumerate(inner) if covers(row, by, cell)]
+        times = sum(number[inner[place]] for place in parts) if "count" in row else 1
+        ends = (row["value"] - reach, row["value"] + reach)
+        if np.isnan(row["value"]):
+            ends = row.get("lower", -np.inf) * times, row.get("upper", np.inf) * times
+        elif not reach:
+            ends = row["value"] * times, row["value"] * times
+        found = every[:, parts].sum(axis=1)
+        every = every[(found >= ends[0] - 1e-6) & (found <= ends[1] + 1e-6)]
+    return every
+
+
+def covers(row, by, cell):
+    """Whether an inner cell counts into a printed one."""
+    return all(row[name] in ("Total", code) for name, code in zip(by, cell, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("method", "statistic"),
+    [
+        (dc.Suppression(attacker="outsider"), "sum"),
+        (dc.Suppression(attacker="contributors"), "mean"),
+        (dc.Intervals(), "sum"),
+        (dc.Intervals(), "mean"),
+        (dc.RandomRounding(5), "sum"),
+        (dc.ControlledRounding(5), "sum"),
+        (dc.ConventionalRounding(9), "sum"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else one.name,
+)
+def test_everybody_or_nobody_is_never_all_that_is_left(method, statistic):
+    """By every table that agrees with a safe publication; an interval of one or two people was safe."""
+    judged = 0
+    for seed in range(20):
+        frame, scale = scored(seed)
+        read = dc.read(frame, roles={"a": "quasi", "b": "quasi", "m": "confidential"})
+        table = dc.tabulate(read, ["a", "b"], "m", statistic)
+        try:
+            release = dc.protect(
+                table, [dc.MinimumFrequency(3)], method, rng=dc.Randomness.seeded(seed)
+            )
+        except dc.InfeasibleError:
+            continue
+        number = {key: len(rows) for key, rows in frame.groupby(["a", "b"])}
+        low, high, step = scale
+        if (
+            not release.is_safe
+            or np.prod([(high - low) // step * n + 1 for n in number.values()]) > 1e5
+        ):
+            continue
+        reach = 4 if "rounding" in method.name else 0
+        left = possible(release.published, ["a", "b"], number, scale, reach)
+        truth = frame.groupby(["a", "b"]).m.sum()
+        assert len(left)
+        for row in release.published.to_dict("records"):
+            parts = [place for place, cell in enumerate(number) if covers(row, ["a", "b"], cell)]
+            n = sum(list(number.values())[place] for place in parts)
+            true = sum(truth[list(number)[place]] for place in parts)
+            sums = left[:, parts].sum(axis=1)
+            if true > high * n - 2 * step:
+                judged += 1
+                assert sums.min() <= high * n - 2 * step, (seed, row)
+            if true < low * n + 2 * step:
+                judged += 1
+                assert sums.max() >= low * n + 2 * step, (seed, row)
+    assert judged

@@ -41,6 +41,45 @@ def test_without_an_equation_nothing_is_judged(kept):
     assert "--total" in caught.value.hint
 
 
+ODD = pd.DataFrame(
+    [(a, b, 10.0) for a in ("x", "y") for b in ("u", "v")]
+    + [(a, "0", 20.0) for a in ("x", "y")]
+    + [("Total", b, 20.0) for b in ("u", "v")]
+    + [("Total", "0", 40.0)],
+    columns=["a", "b", "value"],
+)
+#: Of b sectors are sums of their parts, and 0 of the sectors: no code is the sum of all others.
+NESTED = pd.DataFrame(
+    [
+        (a, b, (2.0 if a == "Total" else 1.0) * number)
+        for a in ("Total", "x", "y")
+        for b, number in [
+            ("0", 20),
+            ("1", 8),
+            ("2", 12),
+            ("11", 3),
+            ("12", 5),
+            ("21", 7),
+            ("22", 5),
+        ]
+    ],
+    columns=["a", "b", "value"],
+)
+
+
+@pytest.mark.parametrize(("cells", "hidden"), [(ODD, "u"), (NESTED, "11")])
+def test_a_table_is_not_safe_while_an_attribute_has_no_recognised_total(cells, hidden):
+    """What is withheld is a subtraction, 20 - 10 or 8 - 5; it was called safe by the other attribute."""
+    published = cells.assign(value=cells.value.where(cells.b != hidden))
+    with pytest.raises(dc.InputError, match="no code of 'b'") as caught:
+        dc.audit_published(published)
+    assert caught.value.code == "no-total"
+    parents = {"11": "1", "12": "1", "21": "2", "22": "2"}
+    pairs = [(b, "" if b == "0" else parents.get(b, "0")) for b in dict.fromkeys(cells.b)]
+    assert not dc.audit_published(published, {"b": dc.Hierarchy.from_pairs(pairs)}).safe
+    assert dc.audit_published(published, total="Total").totals == {"a": "Total", "b": None}
+
+
 def test_a_given_total_is_believed():
     cells = pd.DataFrame({"g": ["a", "b", "c", "whole"], "value": [None, None, 4, 10]})
     with pytest.raises(dc.InputError, match="no equation"):

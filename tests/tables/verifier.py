@@ -38,6 +38,11 @@ class Published:
                     elif row["value"] and not self.rows[self.place[codes]]["value"]:
                         self.rows[self.place[codes]] = row
         self.equations = self._equations()
+        #: The equations that each cell is in.
+        self.within = [[] for _ in self.rows]
+        for number, (total, parts) in enumerate(self.equations):
+            for cell in (total, *parts):
+                self.within[cell].append(number)
 
     def root(self, name):
         parent = self.parents[name][0]  # empty where all codes were merged
@@ -109,11 +114,11 @@ class Published:
         None where more than so many steps would be needed.
         """
         found, steps = [], 0
-        waiting = [(np.ceil(lower - 1e-9).tolist(), np.floor(upper + 1e-9).tolist())]
+        waiting = [(np.ceil(lower - 1e-9).tolist(), np.floor(upper + 1e-9).tolist(), None)]
         while waiting:
             steps += 1
-            low, high = waiting.pop()
-            if not self._narrowed(low, high):
+            low, high, changed = waiting.pop()
+            if not self._narrowed(low, high, changed):
                 continue
             open_ = [cell for cell in range(len(low)) if low[cell] < high[cell]]
             if not open_:
@@ -123,34 +128,45 @@ class Published:
             if steps > most or high[cell] == math.inf:
                 return None
             for value in range(int(low[cell]), int(high[cell]) + 1):
-                one = low.copy(), high.copy()
+                one = low.copy(), high.copy(), cell
                 one[0][cell] = one[1][cell] = value
                 waiting.append(one)
             if len(waiting) > most:
                 return None
         return np.array(found)
 
-    def _narrowed(self, low, high):
-        """Pass bounds on between totals and parts; whether any table can be left."""
-        changed = True
-        while changed:
-            changed = False
-            for total, parts in self.equations:
-                least, greatest = sum(low[p] for p in parts), sum(high[p] for p in parts)
-                ends = [(total, least, greatest)]
-                if greatest < math.inf:
-                    ends += [
-                        (p, low[total] - greatest + high[p], high[total] - least + low[p])
-                        for p in parts
-                    ]
-                else:
-                    ends += [(p, low[p], high[total] - least + low[p]) for p in parts]
-                for cell, bottom, top in ends:
-                    if bottom > low[cell] or top < high[cell]:
-                        low[cell], high[cell] = max(low[cell], bottom), min(high[cell], top)
-                        changed = True
-                    if low[cell] > high[cell]:
+    def _narrowed(self, low, high, changed=None):
+        """Pass bounds on between totals and parts; whether any table can be left.
+
+        With the cell that changed, if the bounds were passed on before.
+        """
+        start = range(len(self.equations)) if changed is None else self.within[changed]
+        waiting = dict.fromkeys(start)
+        while waiting:
+            equation = waiting.popitem()[0]
+            total, parts = self.equations[equation]
+            least, greatest = 0.0, 0.0
+            for part in parts:
+                least += low[part]
+                greatest += high[part]
+            bottom, top = low[total], high[total]
+            if least > bottom or greatest < top:
+                low[total], high[total] = bottom, top = max(least, bottom), min(greatest, top)
+                if bottom > top:
+                    return False
+                waiting.update(dict.fromkeys(self.within[total]))
+            for part in parts:
+                first, last = low[part], high[part]
+                # Where the parts have no end together, they bound none of them from below.
+                lowest = first if greatest == math.inf else bottom - greatest + last
+                highest = top - least + first
+                if lowest > first or highest < last:
+                    low[part], high[part] = lowest, highest = max(lowest, first), min(highest, last)
+                    if lowest > highest:
                         return False
+                    least += lowest - first
+                    greatest += 0.0 if greatest == math.inf else highest - last
+                    waiting.update(dict.fromkeys(self.within[part]))
         return True
 
     def values(self):

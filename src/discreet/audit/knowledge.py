@@ -98,13 +98,13 @@ def most(table: Table) -> Floats:
     """Return what everybody knows each cell not to exceed.
 
     How many people a cell has is known elsewhere; so is how much they give together at most where
-    a measure has two values only.
+    a measure has few values.
     """
     return np.full(len(table), np.inf) if table.most is None else table.most
 
 
 def within(table: Table, bounds: Iterable[Floats]) -> Bounds:
-    """Return bounds that a publication gives, narrowed by what a measure with two values can be."""
+    """Return bounds that a publication gives, narrowed by what a measure with few values can be."""
     lower, upper = bounds
     if table.least is None or lower.shape != table.least.shape:
         return lower, upper

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from discreet.data.amounts import AMOUNT, PATTERN, plain_amount, plain_amounts
 from discreet.data.names import meaning
 from discreet.data.reading import Question
 from discreet.errors import InputError
@@ -62,6 +63,7 @@ _TIME = re.compile(_DATE.pattern + r"[ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2
 _WRITTEN = re.compile(r"(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})( \d{1,2}:\d{2}(:\d{2})?)?")
 #: Numbers with whatever marks.
 _LIKE_NUMBER = re.compile(r"[+-]?(\d[\d.,'’ \u00a0\u202f]*|[.,]\d+)([eE][+-]?\d+)?")
+_LIKE_AMOUNT = re.compile(PATTERN)
 _LIKE_DATE = re.compile(
     rf"({_WRITTEN.pattern})|({_TIME.pattern})|({_DATE.pattern})".replace(r"\2", "[./-]")
 )
@@ -283,6 +285,19 @@ def type_of(
 
     if not values:
         return "text"
+    if amounts := plain_amounts(values):
+        kind = type_of(
+            amounts,
+            decimal,
+            name,
+            place,
+            records,
+            file,
+            thousands=thousands,
+            dates=dates,
+            is_sure=is_sure,
+        )
+        return {"integer": AMOUNT, "number": AMOUNT}.get(kind, kind if "?" in kind else "text")
     if all(value in _BOOLEAN for value in values):
         return "boolean"
     if all(_DATE.fullmatch(value) for value in values):
@@ -353,7 +368,7 @@ def _stray(values: Sequence[str]) -> str | None:
     """
     if any(_ZEROS.fullmatch(value) for value in values):
         return None
-    for pattern in (_LIKE_NUMBER, _LIKE_DATE):
+    for pattern in (_LIKE_NUMBER, _LIKE_DATE, _LIKE_AMOUNT):
         odd = [value for value in values[: 2 * _MANY] if not pattern.fullmatch(value)]
         if len(odd) > _FEW:
             continue
@@ -369,6 +384,7 @@ def as_number(text: str, decimal: str, thousands: str = "") -> float | None:
     >>> as_number("1.234,5", ",", "."), as_number("007", "."), as_number("x", ".")
     (1234.5, None, None)
     """
+    text = plain_amount(text)
     if _ZEROS.fullmatch(text):
         return None
     if thousands and _grouped(thousands, decimal).fullmatch(text):
@@ -437,6 +453,10 @@ def wider(one: str | None, other: str) -> str:
         # A decimal somewhere settles what thousands are; another mark is asked about anyhow.
         (kind,) = asked
         return "number" if "number" in pair and kind in _THOUSANDS.values() else kind
+    if asked and pair - asked == {AMOUNT}:
+        return asked.pop()
     if pair == {"integer", "number"}:
         return "number"
+    if AMOUNT in pair and pair <= {AMOUNT, "integer", "number"}:
+        return AMOUNT
     return "datetime" if pair == {"date", "datetime"} else "text"

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import decimal
+import itertools
 import math
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -49,6 +50,14 @@ _SOURCES = (
     *("file", "levels", "widths", "cuts", "rare", "dates", "prefixes", "redact", "standard"),
     *("order", "quantiles", "kmeans", "grid"),
 )
+
+
+def _labels() -> Iterator[str]:
+    """Give names for merged values, until one is no value itself."""
+    yield "Other"
+    yield from (f"Other ({number})" for number in itertools.count(2))
+
+
 _LISTS = ("widths", "cuts", "dates", "prefixes", "order", "grid")
 
 
@@ -145,7 +154,8 @@ class HierarchySource(Record):
         found = {code_text(value): value for value in given if value is not None}
         named = {code: given[found[code]] for code in in_order(list(found))}
         if self.rare is not None:
-            return Hierarchy.from_rare(named, self.rare, total=self.total)
+            label = next(word for word in _labels() if word not in named and word != self.total)
+            return Hierarchy.from_rare(named, self.rare, label=label, total=self.total)
         rows = self._rows(list(named))
         if rows is not None:
             if not rows:

@@ -38,6 +38,8 @@ __all__ = [
 #: Characters in a line of a terminal, and of a name in a table of columns.
 WIDTH = 80
 _NAME = 20
+#: Characters that reasons need beside the columns.
+_REASON = 18
 #: From this share of different values on, numbers tell most people apart.
 _NEAR_UNIQUE = 0.5
 #: Labels of a column's codes that are shown.
@@ -170,12 +172,21 @@ def _column_lines(columns: Sequence[ColumnDescription]) -> list[str]:
     ]
     table = text_table(header, body).splitlines()
     at = max(map(len, table)) + 2
+    if WIDTH - at < _REASON:  # wide tables have the reasons on lines of their own
+        lines = [table[0]]
+        for line, column in zip(table[1:], columns, strict=True):
+            lines += [line.rstrip(), *_under(column.reason)]
+        return lines
     lines = [table[0].ljust(at) + "why"]
     for line, column in zip(table[1:], columns, strict=True):
         first, *rest = textwrap.wrap(column.reason, max(WIDTH - at, 16)) or [""]
         lines.append((line.ljust(at) + first).rstrip())
         lines += [" " * at + more for more in rest]
     return lines
+
+
+def _under(reason: str) -> list[str]:
+    return textwrap.wrap(reason, WIDTH, initial_indent="    ", subsequent_indent="    ")
 
 
 def _cut(name: str) -> str:

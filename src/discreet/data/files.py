@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.data import csv_text
+from discreet.data.amounts import AMOUNT, plain_amount
 from discreet.data.file_formats import COMPRESSED, FORMATS, file_format, require_file
 from discreet.data.sniffing import CsvFormat, sniff
 from discreet.errors import InputError
@@ -36,6 +37,7 @@ __all__ = [
 _ARROW = {
     "integer": lambda: _arrow().int64(),
     "number": lambda: _arrow().float64(),
+    AMOUNT: lambda: _arrow().float64(),
     "date": lambda: _arrow().date32(),
     "datetime": lambda: _arrow().timestamp("us"),
     "boolean": lambda: _arrow().bool_(),
@@ -153,7 +155,9 @@ def typed_column(
 
     known: list[Any] = list(values)
     name, _, pattern = kind.partition(":")
-    if name == "number":
+    if name == AMOUNT:
+        known = [None if v is None else plain_amount(v) for v in known]
+    if name in ("number", AMOUNT):
         known = [_plain_number(v, decimal, thousands) for v in known]
     elif pattern:
         known = [None if v is None else _timed(v, pattern) for v in known]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sqlglot import exp
 
 from discreet.data.engines.base import ROW, Relation
-from discreet.data.names import meaning, tells_of_somebody
+from discreet.data.names import meaning, number_of_somebody, tells_of_somebody
 from discreet.data.schema import Column, Role, Schema, Type
 
 if TYPE_CHECKING:
@@ -250,6 +250,9 @@ def _role(summary: Summary) -> tuple[Role, str]:
             continue  # notes are not marks, and may name people whatever the column is called
         if word is not None and not (role is Role.IDENTIFIER and summary.kind == "boolean"):
             return role, f"the name says {word!r}"
+    number = number_of_somebody(summary.name)
+    if number is not None and summary.kind in ("integer", "text"):
+        return Role.IDENTIFIER, f"the name says {number!r}"
     word = meaning(summary.name, "staff")
     if word is not None and summary.kind == "text":
         return Role.IDENTIFIER, f"the name says {word!r}: its values may name people"

@@ -115,6 +115,7 @@ class LinkedTables:
             confidential=tuple(dict.fromkeys(n for table in tables for n in table.confidential)),
             relations=_relations(tables, places, len(first)),
             whole=True if all(table.is_whole for table in tables) else None,
+            steps=max(table.steps for table in tables),
             **merged,
         )
         _require_agreement(tables, places, joint, tolerance)

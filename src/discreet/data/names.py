@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["is_household", "meaning", "tells_of_somebody", "words"]
+__all__ = ["is_household", "meaning", "number_of_somebody", "tells_of_somebody", "words"]
 
 # Stems, compared with the beginning of each word of a name (English, Spanish, Catalan, French,
 # German, Dutch, Italian, Portuguese, the Nordic languages). A stem in capitals is a whole word.
@@ -131,6 +131,18 @@ def is_household(name: str) -> bool:
         and not _SORTS.union(_ABOUT_HOMES).intersection(rest)
         and not any(meaning(word, "confidential") or meaning(word, "aged") for word in rest)
     )
+
+
+def number_of_somebody(name: str) -> str | None:
+    """Return the word for a person in a name that says it numbers persons.
+
+    >>> [
+    ...     number_of_somebody(name)
+    ...     for name in ("Patient-Nr", "customer no", "patient_age", "patient")
+    ... ]
+    ['patient', 'customer', None, None]
+    """
+    return meaning(name, "person") if _NUMBERED.intersection(words(name)) else None
 
 
 def tells_of_somebody(name: str) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from discreet.data import csv_text
+from discreet.data.amounts import plain_amounts
 from discreet.data.csv_edges import is_note, notes, titles
 from discreet.data.csv_fields import (
     MISSING,
@@ -352,11 +353,12 @@ def _judge(
         na = ("", *sorted(found))
     missing = set(na)
     kept = [[value for value in values if value not in missing] for values in columns]
-    grouped = grouping(kept, form.decimal) if not form.thousands else None
+    numbers = [plain_amounts(values) or values for values in kept]
+    grouped = grouping(numbers, form.decimal) if not form.thousands else None
     thousands, decimal = grouped or (form.thousands, form.decimal)
     is_sure = form.is_sure
     if not decimal:
-        decimal, is_sure = decimal_mark(kept, form.delimiter)
+        decimal, is_sure = decimal_mark(numbers, form.delimiter)
     form = dataclasses.replace(
         form,
         decimal=decimal,

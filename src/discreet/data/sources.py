@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.data.amounts import AMOUNT
 from discreet.data.canonical import canonical, canonical_rows
 from discreet.data.codes import code_text
 from discreet.data.engines.base import Engine, Relation, connect
@@ -315,6 +316,10 @@ def csv_reading(form: CsvFormat) -> Reading:
         Guess("dates", f"{_shown(pattern)}, as in {name}", "dates")
         for pattern, name in written.items()
     ]
+    without = [name for name, kind in zip(form.names, form.types, strict=True) if kind == AMOUNT]
+    if without:
+        told = f"read without their mark ($, €, %): {', '.join(without)}"
+        guesses.append(Guess("amounts", told, "types"))
     return Reading("csv", tuple(guesses), form.questions)
 
 

@@ -102,8 +102,8 @@ def _of_codes(name: str, codes: Sequence[str]) -> dict[str, Any]:
         (length,) = lengths
         if 2 <= length <= 12 and any(any(c.isdigit() for c in code) for code in codes):
             return {"prefixes": list(range(length - 1, 0, -1))[-4:]}
-    if {"Other", "Total"} & set(codes):  # names that merging needs for itself
-        return {"prefixes": [1]}
+    if "Total" in codes:  # the name of the root
+        return {"rare": _RARE, "total": "All values"}
     return {"rare": _RARE}
 
 

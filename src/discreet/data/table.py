@@ -140,10 +140,12 @@ class Table:
     confidential: tuple[str, ...] = ()
     #: Whether values are whole numbers, also where withheld; none: if they count something.
     whole: bool | None = None
-    #: Of sums of a confidential measure with two values: what each cell would be if everybody in it
-    #: had the smaller one, and the larger one.
+    #: Of sums of a confidential measure with few values, such as 0 and 1 or a score: what each cell
+    #: would be if everybody in it had the smallest one, and the largest one.
     least: Floats | None = None
     most: Floats | None = None
+    #: How many times as far apart those two are as any two values must be.
+    steps: float = 1.0
 
     def __len__(self) -> int:
         return len(self.value)

@@ -6,6 +6,7 @@ that count records would take the many records of one such person for many peopl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,10 @@ _AGAIN = 20
 _MOST = 0.8
 #: Where two records agree more often than this by chance, agreeing says nothing.
 _CHANCE = 0.6
+#: What columns are called where a file does not name them.
+_UNNAMED = re.compile(r"column_\d+")
+#: Columns of a file without names that are looked at for what stays as it is.
+_LOOKED = 8
 #: Age grows from one record of a person to the next: by at most this share of its range.
 _GROWS = 0.05
 
@@ -52,6 +57,8 @@ def unit_candidates(dataset: Dataset, found: Description) -> tuple[str, ...]:
     possible = [c for c in found.columns if c not in about and _is_possible(dataset, found, c)]
     if not possible:
         return ()
+    if not about and all(_UNNAMED.fullmatch(c.name) for c in found.columns):
+        return _of_unnamed(dataset, found, possible)
     if not about or _agreement(dataset, about) > _CHANCE:
         return tuple(c.name for c in possible if _is_long_number(dataset, c))
     only_sex = not any(meaning(c.name, kind) for c in about for kind in ("aged", "postcode"))
@@ -61,6 +68,20 @@ def unit_candidates(dataset: Dataset, found: Description) -> tuple[str, ...]:
         for c in possible
         if not (only_sex and meaning(c.name, "called"))  # first names tell the sex
         and _is_constant(dataset, c.name, steady)
+    )
+
+
+def _of_unnamed(
+    dataset: Dataset, found: Description, possible: Sequence[ColumnDescription]
+) -> tuple[str, ...]:
+    """Return the candidates of a file without names: any column may be what stays as it is."""
+    quasi = [c for c in found.columns if c.role == Role.QUASI.value and c.distinct > 1]
+    telling = [c for c in quasi if _agreement(dataset, [c]) <= _CHANCE][:_LOOKED]
+    steady = {c.name: _steady(dataset, [c]) for c in telling}
+    return tuple(
+        c.name
+        for c in possible
+        if c not in quasi and any(_is_constant(dataset, c.name, one) for one in steady.values())
     )
 
 

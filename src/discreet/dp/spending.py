@@ -20,6 +20,8 @@ from discreet.errors import EngineError, InputError
 
 __all__ = ["Spending", "concentrated_budget"]
 
+#: Below it delta has fewer digits than double precision, and the search for ρ does not end.
+_LEAST_DELTA = 1e-300
 #: How much a share may be shrunk to fit below what is left: floating sums end a little above it.
 _SHRINK = 1 - 1e-12
 
@@ -36,6 +38,13 @@ def concentrated_budget(epsilon: float, delta: float) -> float:
             f"epsilon must be between 1e-6 and 1e6, found {epsilon:g}",
             code="parameter-range",
             parameter="epsilon",
+        )
+    if not _LEAST_DELTA <= delta < 1:
+        raise InputError(
+            f"delta must be between {_LEAST_DELTA:g} and 1, found {delta:g}",
+            code="parameter-range",
+            hint="write delta=1e-9, or what is far below one over the number of people",
+            parameter="delta",
         )
     accountant = Accountant("zcdp", delta)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,6 +96,8 @@ def combined_estimate(
 
     m = len(estimates)
     _require_kind(kind, m)
+    _require_level(level)
+    _require_figures(name, estimates, variances, ratio)
     middle, within = float(np.mean(estimates)), float(np.mean(variances))
     between = float(np.var(estimates, ddof=1)) if m > 1 else 0.0
     freedom, note = math.inf, ""
@@ -157,7 +160,24 @@ def combine(
     >>> 1.8 < found["x"].estimate < 2.2
     True
     """
+    _require_level(level)
+    _require_originals(originals)
+    if not isinstance(analysis, str) and not callable(analysis):
+        raise InputError(
+            f"an analysis is a formula or a function, found {type(analysis).__name__}",
+            code="parameter-type",
+            hint='write "income ~ age + sex", or a function of a frame that returns estimates and '
+            "variances by name",
+            parameter="analysis",
+        )
     tables, said, known = _opened(files)
+    if None not in (originals, known) and originals != known:
+        raise InputError(
+            f"the files were made from {known:,} records, so {originals:,} would give wrong intervals",
+            code="wrong-rule",
+            hint="leave out originals",
+            parameter="originals",
+        )
     if said is not None and kind is not None and kind != said:
         raise InputError(
             f"the files were made for the rule {said!r}, so {kind!r} would give wrong intervals",
@@ -178,7 +198,9 @@ def combine(
     if isinstance(analysis, str):
         found = _regressions(tables, analysis)
     else:
-        found = [analysis(table.to_pandas()) for table in tables]
+        found = [_analysed(analysis(table.to_pandas())) for table in tables]
+        if any(set(one) != set(found[0][0]) for one, _ in found):
+            raise _bad_analysis("gives other estimates for one file than for another")
     ratio = tables[0].num_rows / (originals or known or tables[0].num_rows)
     names = list(found[0][0])
     estimates = tuple(
@@ -193,6 +215,75 @@ def combine(
         for name in names
     )
     return Combined(rule, len(tables), level, estimates)
+
+
+def _require_level(level: float) -> None:
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        raise InputError(
+            f"a level lies between 0 and 1, found {level!r}",
+            code="parameter-range",
+            hint="write level=0.95",
+            parameter="level",
+        )
+
+
+def _require_originals(originals: int | None) -> None:
+    if originals is None:
+        return
+    whole = isinstance(originals, Integral) and not isinstance(originals, bool)
+    if not whole or originals < 1:
+        raise InputError(
+            f"the number of original records is a whole one from 1 on, found {originals!r}",
+            code="parameter-range",
+            hint="leave out originals where the release says it",
+            parameter="originals",
+        )
+
+
+def _require_figures(
+    name: str, estimates: Sequence[float], variances: Sequence[float], ratio: float
+) -> None:
+    """Raise an InputError where figures are none, or no variance."""
+    word = f"of {name!r} " if name else ""
+    if len(variances) != len(estimates) or not len(estimates):
+        raise _bad_analysis(
+            f"gives {len(estimates)} estimates {word}and {len(variances)} variances"
+        )
+    if not (np.isfinite(estimates).all() and np.isfinite(variances).all()):
+        raise _bad_analysis(f"gives an estimate or variance {word}that is no number")
+    if min(variances) < 0:
+        raise _bad_analysis(f"gives a variance {word}below 0")
+    if not (math.isfinite(ratio) and ratio > 0):
+        raise InputError(
+            f"the ratio of synthetic to original records is above 0, found {ratio!r}",
+            code="parameter-range",
+            parameter="ratio",
+        )
+
+
+def _analysed(found: Any) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """Return what a function said of a file. Any: somebody else wrote it."""
+    if (
+        not isinstance(found, tuple)
+        or len(found) != 2
+        or not all(isinstance(part, Mapping) for part in found)
+        or set(found[0]) != set(found[1])
+        or not found[0]
+    ):
+        raise _bad_analysis("does not return two mappings with the same names")
+    for part in found:
+        for value in part.values():
+            if isinstance(value, bool) or not isinstance(value, Real):
+                raise _bad_analysis(f"returns {type(value).__name__} where a number is needed")
+    return found
+
+
+def _bad_analysis(what: str) -> InputError:
+    return InputError(
+        f"the analysis {what}",
+        code="bad-analysis",
+        hint="return ({'mean': 3.1}, {'mean': 0.2}): estimates and their variances, by name",
+    )
 
 
 def _require_kind(kind: str, m: int) -> None:
@@ -235,6 +326,12 @@ def _regressions(
     left, _, right = text.partition("~")
     goal, terms = left.strip(), [term.strip() for term in right.split("+")]
     columns = tables[0].column_names
+    if len({goal, *terms}) <= len(terms):
+        raise InputError(
+            "the regression names a column twice",
+            code="repeated-column",
+            hint='write "income ~ age + sex"',
+        )
     for name in (goal, *terms):
         if name not in columns:
             raise InputError(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
 
 __all__ = [
+    "FEWEST",
     "Judgement",
     "SyntheticRisk",
     "Unpaired",
@@ -39,6 +40,10 @@ __all__ = [
 ]
 
 
+#: Attacks on fewer records tell nothing.
+FEWEST = 40
+
+
 @dataclasses.dataclass(frozen=True)
 class SyntheticRisk(Report):
     """What attacks on a synthetic file gain, beside what they gain where they must succeed."""
@@ -47,6 +52,8 @@ class SyntheticRisk(Report):
     #: The same attacks on original records drawn with replacement, or as they are.
     bootstrap: RiskReport
     remedy: str = ""
+    #: What was not tried, in words.
+    untried: str = ""
 
     def __getitem__(self, measure: str) -> Any:
         return self.found[measure]
@@ -60,22 +67,25 @@ class SyntheticRisk(Report):
     def verdict(self) -> str:
         """The risk in one sentence."""
         if not any("low" in finding.facts for finding in self.found.findings):
-            return f"people linked to their records: {self.found.verdict}"
+            words = f"people linked to their records: {self.found.verdict}"
+            told = [f.meaning for f in self.found.findings if f.measure == "interval-disclosure"]
+            return "; ".join([words, *told])
+        untried = f"; {self.untried}" if self.untried else ""
         if not self.leaks:
-            return "none of the attacks gains anything beyond chance: " + ", ".join(
-                f.measure for f in self.found.findings
-            )
+            tried = ", ".join(f.measure for f in self.found.findings)
+            return f"none of the attacks gains anything beyond chance: {tried}{untried}"
         words = next(f.meaning for f in self.found.findings if f.measure == self.leaks[0])
         more = f"; {self.remedy}" if self.remedy else ""
-        return f"the file leaks ({', '.join(self.leaks)}): {words}{more}"
+        return f"the file leaks ({', '.join(self.leaks)}): {words}{more}{untried}"
 
     def rows(self) -> Rows:
         """Return one line per attack, beside it the figure of the control, which must be high."""
+        control = {f.measure: f.value for f in self.bootstrap.findings}
         return ("attack", "gain", "gain on the control", "leaks", "meaning"), [
             (
                 f.measure,
                 f.value,
-                self.bootstrap[f.measure].value,
+                control.get(f.measure, 1.0),  # of records as they are every number is told
                 "yes" if f.measure in self.leaks else "no",
                 f.meaning,
             )
@@ -134,7 +144,7 @@ def judge(
         Records like the original ones that the file was *not* made from, best as many as the
         original has. Without them no attack is tried: what is guessed right of people in the file
         means nothing without what is guessed right of others. A holdout that shares more records
-        with the original than chance explains is refused.
+        with the original than chance explains is refused, and one of fewer than 40 records.
 
     Examples
     --------
@@ -160,6 +170,14 @@ def judge(
                 code="too-few-records",
                 hint="give the whole file",
             )
+    if other is not None:
+        for file, word in ((before, "original"), (other, "holdout")):
+            if len(file) < FEWEST:
+                raise InputError(
+                    f"the {word} holds {len(file)} records, of which attacks tell nothing",
+                    code="too-few-records",
+                    hint=f"give at least {FEWEST}, or no holdout",
+                )
     after = _in_types_of(before, after, "the synthetic file")
     if other is not None:
         other = _in_types_of(before, other, "the holdout")
@@ -230,6 +248,7 @@ def synthetic_risk(
     holdout: Dataset,
     *,
     remedy: str = "",
+    untried: str = "",
     rng: Randomness,
     progress: Progress = silent,
 ) -> SyntheticRisk:
@@ -245,15 +264,19 @@ def synthetic_risk(
         )
         for file in (released, copies)
     )
-    return SyntheticRisk(found, control, remedy)
+    return SyntheticRisk(found, control, remedy, untried)
 
 
 def linkage_risk(original: Dataset, released: Dataset, *, rng: Randomness) -> SyntheticRisk:
-    """Return how many people are linked to records that stay in their places."""
+    """Return how many people are linked to records that stay in their places, and numbers told."""
+    from discreet.microdata.risks.interval_disclosure import IntervalDisclosure
     from discreet.microdata.risks.record_linkage import RecordLinkage
 
-    ways = [RecordLinkage("exact"), RecordLinkage("distance")]
-    found, control = (risk(original, file, measures=ways, rng=rng) for file in (released, original))
+    ways: list[RiskMeasure] = [RecordLinkage("exact"), RecordLinkage("distance")]
+    found, control = (
+        risk(original, file, measures=measures, rng=rng)
+        for file, measures in ((released, [*ways, IntervalDisclosure()]), (original, ways))
+    )
     return SyntheticRisk(found, control)
 
 

@@ -150,6 +150,7 @@ def synthesize(
         draws={purpose: rng.spawn() for purpose in ("order", "risk", "loss")},
         method=chosen,
         files=files,
+        model=fitted,
         spent=spent,
         standing=standing,
         bought=bought,

@@ -8,13 +8,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from discreet.data.dataset import as_dataset
 from discreet.errors import InputError
+from discreet.microdata.columns import Places
+from discreet.microdata.copies import record_numbers
+from discreet.registry import members
+from discreet.verification.manifest import check_manifest
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Published", "published"]
+
+#: The log of 1 in a million: two files by chance.
+_CHANCE = float(np.log(1e-6))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -34,6 +43,8 @@ class _File:
     table: pa.Table
     settings: Mapping[str, Any]
     promise: Mapping[str, Any]
+    #: Where the evidence lies, if it is about this file.
+    folder: Path | None = None
 
     @property
     def origin(self) -> tuple[Any, ...]:
@@ -56,6 +67,9 @@ def published(files: Any) -> Published:
     opened = [_opened(one, place) for place, one in enumerate(several, start=1)]
     for file in opened:
         _require_whole(file)
+    for place in dict.fromkeys(file.folder for file in opened if file.folder is not None):
+        _require_listed(place)
+    _require_own_rule(opened[0].settings)
     _require_one_release(opened)
     _require_different(opened)
     rule, _, originals = opened[0].origin
@@ -71,7 +85,8 @@ def _opened(one: Any, place: int) -> _File:
     promise = _promises(stated).get(Path(one).name)
     if promise is None:  # the evidence is about other files
         return _File(Path(one).name, table, {}, {})
-    return _File(Path(one).name, table, stated.get("settings", {}), promise)
+    settings = stated.get("settings", {})
+    return _File(Path(one).name, table, settings, promise, Path(one).parent)
 
 
 def _require_whole(file: _File) -> None:
@@ -85,6 +100,37 @@ def _require_whole(file: _File) -> None:
             f"{', '.join(columns)}",
             code="changed-file",
             hint="use the file as it was published; give frames and kind=… to analyse a part of it",
+        )
+
+
+def _require_listed(folder: Path) -> None:
+    """Raise an InputError where a manifest stands beside the files, and they are not what it lists."""
+    for finding in check_manifest(folder):
+        if not finding.holds:
+            raise InputError(
+                f"the files are not as their manifest lists them: {finding.found}",
+                code="changed-file",
+                hint="use the folder as it was published",
+            )
+
+
+def _require_own_rule(settings: Mapping[str, Any]) -> None:
+    """Raise an InputError where evidence states another rule than that of its method."""
+    kinds = members("synthesizer")
+    stated = next(iter(settings.get("methods") or ()), None)
+    if not isinstance(stated, Mapping) or stated.get("name") not in kinds:
+        return
+    kind = kinds[stated["name"]]
+    method = object.__new__(kind)  # parameters as they were accepted once
+    for name, value in stated.items():
+        if name != "name":
+            object.__setattr__(method, name, value)
+    if settings.get("inference") != method.inference:  # type: ignore[attr-defined]  # of this family
+        raise InputError(
+            f"the evidence states the rule {settings.get('inference')!r}, which is not that of its "
+            f"method, {stated['name']}",
+            code="malformed-evidence",
+            hint="use the folder as it was published",
         )
 
 
@@ -104,6 +150,13 @@ def _require_one_release(files: Sequence[_File]) -> None:
                 code="mixed-files",
                 hint="combine the files of one release: give its folder",
             )
+        if file.table.num_rows != first.table.num_rows:
+            raise InputError(
+                f"{file.name} has {file.table.num_rows:,} records and {first.name} "
+                f"{first.table.num_rows:,}; the files of one release have as many",
+                code="mixed-files",
+                hint="combine the files of one release: give its folder",
+            )
         if set(file.table.column_names) != set(first.table.column_names):
             raise InputError(
                 f"{file.name} has other columns than {first.name}",
@@ -113,15 +166,34 @@ def _require_one_release(files: Sequence[_File]) -> None:
 
 
 def _require_different(files: Sequence[_File]) -> None:
-    """Raise an InputError where a file comes twice: it tells nothing of how files vary."""
-    for place, file in enumerate(files):
-        for other in files[:place]:
-            if file.table.num_rows and file.table.equals(other.table):
+    """Raise an InputError where a file comes twice: it tells nothing of how files vary.
+
+    Also in another order, unless files of so few different records may be equal by chance.
+    """
+    names = files[0].table.column_names
+    numbers = record_numbers(*(file.table for file in files), names=names)
+    seen: dict[bytes, _File] = {}
+    for place, (file, own) in enumerate(zip(files, numbers, strict=True), start=1):
+        keys = [b"in order" + own.tobytes()] if own.size else []
+        if _chance(np.unique(own, return_counts=True)[1]) < _CHANCE:
+            keys.append(np.sort(own).tobytes())
+        for key in keys:
+            other = seen.setdefault(key, file)
+            if other is not file:
                 raise InputError(
-                    f"file {place + 1} ({file.name}) holds the same records as {other.name}",
+                    f"file {place} ({file.name}) holds the same records as {other.name}",
                     code="repeated-file",
                     hint="give every file once",
                 )
+
+
+def _chance(counts: Places) -> float:
+    """Return the log of the probability that as many records by lot have exactly these counts."""
+    from scipy.special import gammaln
+
+    size = counts.sum()
+    told = gammaln(size + 1) - gammaln(counts + 1).sum() + (counts * np.log(counts / size)).sum()
+    return float(told)
 
 
 def _promises(stated: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -15,10 +15,11 @@ from discreet.data.release import Evidence, Standing
 from discreet.dp.caution import caution
 from discreet.errors import RefusedError
 from discreet.microdata.bought import Bought
-from discreet.microdata.columns import Places, is_number
+from discreet.microdata.columns import Numbers, Places, is_number
+from discreet.microdata.judgement import FEWEST
 from discreet.microdata.published import rounded
 from discreet.microdata.release import MicrodataRelease
-from discreet.microdata.synthesizers._base import Budget, Synthesizer, owners
+from discreet.microdata.synthesizers._base import Budget, Fitted, Synthesizer, owners
 from discreet.randomness import Randomness
 from discreet.report import Rows
 from discreet.verification import Held
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["SyntheticRelease"]
 
-#: Attacks on fewer records tell nothing.
-_FEWEST = 40
-#: Files that are attacked together, at most.
-_ATTACKED = 10
+#: Files that are attacked together, at most; more where they hold fewer records than this.
+_ATTACKED, _ATTACKED_RECORDS = 10, 200_000
+#: What arithmetic adds to a number, relative to it.
+_DUST = 1e-9
 _UNTOLD = "; what they lost is measured for the curator only"
 #: The same words whatever the count of copies: a page that leaves must not tell it.
 _DRAWN = (
@@ -54,6 +55,8 @@ class SyntheticRelease(MicrodataRelease):
 
     method: Synthesizer | None = None
     files: tuple[Dataset, ...] = ()
+    #: What was learned from the records; stays in the house.
+    model: Fitted | None = None
     #: What was spent, where the promise is formal.
     spent: Budget | None = None
     #: Where it was charged, if it was made with a ledger.
@@ -118,8 +121,9 @@ class SyntheticRelease(MicrodataRelease):
         """The attacks, tried on a file that the method makes of one half of the records.
 
         Both halves are drawn by lot, person by person where units are declared, and the generator is
-        fitted anew: people of the other half are like those in the file in everything but that the
-        generator never saw them. As many files are drawn as leave together, up to ten.
+        fitted anew, with the settings that it found for the whole file: people of the other half are
+        like those in the file in everything but that the generator never saw them. As many files are
+        drawn as leave together, up to `attacked`.
         """
         import pyarrow as pa
 
@@ -132,14 +136,29 @@ class SyntheticRelease(MicrodataRelease):
         rows = self.original.arrow()
         parts = _halves(owners(self.original), rng)
         one, other = (like(self.original, rows.take(np.sort(part))) for part in parts)
-        fitted = self.synthesizer.fit(one, rng=rng)
-        files = [
-            fitted.draw(len(one), rng=rng) for _ in range(min(len(self.files) or 1, _ATTACKED))
-        ]
+        if self.model is None:
+            fitted = self.synthesizer.fit(one, rng=rng)
+        else:
+            fitted = self.model.again(self.synthesizer, one, rng=rng)
+        files = [fitted.draw(len(one), rng=rng) for _ in range(self.attacked)]
         again = like(one, pa.concat_tables(files).select(names))
+        untried = ""
+        if self.attacked < len(self.files):
+            untried = f"{self.attacked:,} of the {len(self.files):,} files were attacked together"
         return synthetic_risk(
-            one.select(names), again, other.select(names), remedy=self.remedy, rng=rng
+            one.select(names),
+            again,
+            other.select(names),
+            remedy=self.remedy,
+            untried=untried,
+            rng=rng,
         )
+
+    @property
+    def attacked(self) -> int:
+        """How many files the attacks use together: all that leave, where memory and patience allow."""
+        most = max(_ATTACKED, _ATTACKED_RECORDS // max(len(self.original) // 2, 1))
+        return min(len(self.files) or 1, most)
 
     def risk(self) -> SyntheticRisk:  # type: ignore[override]  # attacks of their own, half and half
         """Return what intruders gain: half-and-half design, beside a bootstrap that leaks.
@@ -193,7 +212,7 @@ class SyntheticRelease(MicrodataRelease):
 
     @property
     def _measured_words(self) -> str:
-        if len(self.original) < _FEWEST:
+        if len(self.original) < FEWEST:
             return "too few records to try an attack on"
         words = f"{self.risk().verdict}; {self.utility().verdict}"
         if self._own_values:
@@ -222,7 +241,10 @@ class SyntheticRelease(MicrodataRelease):
             if any(pa.types.is_floating(one.type) for one in held):
                 kind = pa.float64()
             after = pa.chunked_array([one.cast(kind) for one in held], kind).unique()
-            many = int(pc.sum(pc.is_in(after, single.cast(kind))).as_py() or 0)
+            if pa.types.is_float64(kind):
+                many = _near(after.to_numpy(), single.cast(kind).to_numpy(zero_copy_only=False))
+            else:
+                many = int(pc.sum(pc.is_in(after, single)).as_py() or 0)
             if many:
                 found[name] = many
         return found
@@ -263,7 +285,7 @@ class SyntheticRelease(MicrodataRelease):
             }
         else:
             settings["original records"] = len(self.original)
-            if len(self.original) >= _FEWEST:
+            if len(self.original) >= FEWEST:
                 risk |= {f.measure: rounded(dict(f.facts)) for f in self.risk().found.findings}
                 risk["values of one record"] = dict(self._own_values)
                 loss = {c.measure: rounded(c.value) for c in self.utility().comparisons}
@@ -349,12 +371,23 @@ class SyntheticRelease(MicrodataRelease):
             if self.bought is not None:
                 words = f"With noise, {self.bought.words()}. {words}"
             return [*parts, Section("What was lost", words)]
-        if len(self.original) < _FEWEST:
+        if len(self.original) < FEWEST:
             return parts
         measured = measured_sections(
             self.original, self.dataset, self.risk(), self.utility(), self.independent
         )
         return [*parts, *measured]
+
+
+def _near(values: Numbers, known: Numbers) -> int:
+    """Return how many values are one of those known, but for what arithmetic adds to them."""
+    known = np.sort(known[np.isfinite(known)])
+    values = values[np.isfinite(values)]
+    if not known.size or not values.size:
+        return 0
+    dust = _DUST * np.maximum(np.abs(values), np.abs(known).max() * 1e-3)
+    below = np.searchsorted(known, values - dust, side="left")
+    return int((below < np.searchsorted(known, values + dust, side="right")).sum())
 
 
 def _halves(owner: Places, rng: Randomness) -> tuple[Places, Places]:

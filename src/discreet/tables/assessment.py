@@ -87,7 +87,7 @@ def assess(
         return audit if safe is audit._safe else with_verdicts(audit, safe)
     cells = np.flatnonzero(sensitive(table))
     if method.risk != "noise" and table.most is not None and len(cells):
-        return _of_two_values(protected, cells)
+        return _of_few_values(protected, cells)
     if method.risk == "spread":
         return _of_spread(protected, cells)
     if method.risk == "noise":
@@ -142,10 +142,10 @@ def _of_spread(protected: Protected, cells: Ints) -> Assessment:
     )
 
 
-def _of_two_values(protected: Protected, cells: Ints) -> Assessment:
-    """Judge changed sums of a measure with two values: how many people there are undoes changes."""
+def _of_few_values(protected: Protected, cells: Ints) -> Assessment:
+    """Judge changed sums of a measure with few values: how many people there are undoes changes."""
     words = (
-        "not safe: how many people a cell has is known elsewhere, and tells of a measure with two "
+        "not safe: how many people a cell has is known elsewhere, and tells of a measure with few "
         "values what the change hides"
     )
     return Assessment(

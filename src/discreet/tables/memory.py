@@ -341,7 +341,7 @@ class JointJudgement(JointSets):
             _, known = np.unique(marks, return_inverse=True)
             units = known.astype(np.int64).ravel()
         wide = 2 if like.contributions is None else like.contributions.shape[1]
-        return _Records(amount, factor, units, wide, _two_values(like))
+        return _Records(amount, factor, units, wide, _ends(like))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -353,11 +353,11 @@ class _Records:
     units: Ints
     #: How many of the largest contributions are kept.
     wide: int
-    #: The two values that a confidential measure has, if it has two.
+    #: The least and the greatest value of a confidential measure that has few.
     values: tuple[float, float] | None
 
     def range(self, place: Ints, record: Ints, size: int) -> tuple[Floats | None, Floats | None]:
-        """Return between what sums lie at each of so many places, where the measure has two values."""
+        """Return between what sums lie at each of so many places, where the measure has few values."""
         if self.values is None:
             return None, None
         people: Floats = np.bincount(place, self.factor[record], size).astype(np.float64)
@@ -496,6 +496,7 @@ def _stack(
         whole=True if first.is_whole else None,
         least=None if first.least is None else joined("least"),
         most=None if first.most is None else joined("most"),
+        steps=first.steps,
         relations=sparse.vstack(blocks, format="csr"),
     )
     return joint, withheld
@@ -539,6 +540,7 @@ def _atom_table(atoms: Ints, records: _Records, like: Table) -> Table:
         statistic=like.statistic,
         least=least,
         most=most,
+        steps=like.steps,
     )
 
 
@@ -584,8 +586,8 @@ def _some(cells: Sequence[tuple[int, Any, Bools]], chosen: Ints) -> list[tuple[i
     return found
 
 
-def _two_values(table: Table) -> tuple[float, float] | None:
-    """Return the two values of a confidential measure, from what its sums lie between."""
+def _ends(table: Table) -> tuple[float, float] | None:
+    """Return the least and the greatest value of a confidential measure, from what sums lie between."""
     if table.least is None or table.most is None:
         return None
     people = mean_count(table)

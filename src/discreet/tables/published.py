@@ -211,9 +211,10 @@ def audit_published(
     source
         Path or frame of a published table, or a list of them: linked tables are audited together.
     total
-        The code of totals of attributes without a hierarchy; left out, the code that is printed as
-        the sum of the others. Where no equation is recognised at all, or nothing shows that a
-        total is one, the audit is refused.
+        The code of totals of attributes without a hierarchy, and that those which lack it have no
+        totals; left out, the code that is printed as the sum of the others. Where no equation is
+        recognised at all, or nothing shows that a total is one, the audit is refused, and so is
+        the verdict "safe" where an attribute has no total that was recognised.
     within
         How far a printed value may lie from the true one (rounding, bounded noise); without it
         printed values are exact.
@@ -262,6 +263,9 @@ def audit_published(
         progress=progress,
     )
     judged = _judged(audit, lower, upper, protection or 0.0, _totals(table))
+    if judged.safe and len(judged.cells) and total is None:
+        for one, each in zip(several, tables, strict=True):
+            _require_totals(one, each, hierarchies or {})
     if len(several) == 1 and judged.is_of_means:
         known = _counted(several[0], table)
         judged = dataclasses.replace(judged, counted=known, safe=judged.safe and not known)
@@ -415,6 +419,22 @@ def _require_equations(table: Table) -> None:
         hint="name the code of totals with total= (--total CODE), or give the hierarchies; a table "
         "without totals cannot be judged",
     )
+
+
+def _require_totals(source: Any, table: Table, given: Mapping[str, Any]) -> None:
+    """Refuse to call a table safe of which sums over an attribute may be printed unrecognised."""
+    path = Path(source) if isinstance(source, str | Path) else None
+    for place, dimension in enumerate(table.dimensions):
+        codes = np.unique(table.codes[:, place])
+        if len(codes) > 1 and codes[0] != 0 and not _hierarchies_of(dimension.name, given, path):
+            raise InputError(
+                f"no code of {dimension.name!r} is recognised as the sum of others, and if one is, it "
+                "may give withheld cells away",
+                code="no-total",
+                hint=f"give the hierarchy of {dimension.name!r}, or the code of totals with total= "
+                "(--total CODE), also where the other attributes alone have it",
+                column=dimension.name,
+            )
 
 
 def _totals(table: Table) -> dict[str, str | None]:

@@ -45,6 +45,8 @@ Statistic = Literal["sum", "mean"]
 RESERVED = re.compile(
     r"value|lower|upper|count|status|conf_status|sum|sum_squares|units|weight|(top|unit)_\d+|(lower|upper)_95"
 )
+#: Whole numbers that differ by so much at most are a score.
+_SCALE = 10
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -179,6 +181,7 @@ def counted(table: Table) -> Table:
         whole=None,
         least=None,
         most=None,
+        steps=1.0,
     )
 
 
@@ -508,35 +511,45 @@ def _with_signs(table: Tabulation) -> Tabulation:
 
 
 def _with_range(table: Tabulation) -> Tabulation:
-    """Add what sums of a confidential measure with two values lie between: nobody, and everybody."""
+    """Add what sums of a confidential measure with few values lie between."""
     source = table.source
     if source is None or source.measure is None or source.measure not in table.confidential:
         return table
-    values = _two_values(source.dataset, source.measure)
-    if values is None:
+    scale = _scale(source.dataset, source.measure)
+    if scale is None:
         return table
-    low, high = values
+    low, high, step = scale
     people = mean_count(table)
     return dataclasses.replace(
         table,
         least=low * people,
         most=high * people,
-        # Consecutive whole numbers count people, up to a constant.
-        whole=True if source.weight is None and high - low == 1 and low.is_integer() else None,
+        steps=(high - low) / step,
+        # Sums of consecutive whole numbers are whole, and no whole number between is impossible.
+        whole=True if source.weight is None and step == 1 and low.is_integer() else None,
     )
 
 
-def _two_values(data: Dataset, name: str) -> tuple[float, float] | None:
-    """Return the two values of a column, smaller first; None where it has more, or one of its own.
+def _scale(data: Dataset, name: str) -> tuple[float, float, float] | None:
+    """Return the least and greatest value of a column that has few, and between them the step.
 
-    Where all are 0, 1 or 2, the other value is the one that goes with it: 0 and 1, or 1 and 2.
+    Any two values are few, and so are whole numbers that differ by ten at most, such as a score.
+    Where all have one value, everybody is known to have it: the other end of its scale is zero.
     """
     values = sql.select(sql.subquery(data.relation.query, "t"), [sql.alias(sql.column(name), "v")])
-    found = data.engine.fetch(values.distinct().limit(5)).column(0).to_pylist()
+    found = data.engine.fetch(values.distinct().limit(_SCALE + 4)).column(0).to_pylist()
     numbers = sorted({float(v) for v in found if v is not None and not math.isnan(v)})
-    if len(numbers) == 1 and numbers[0] in (0.0, 1.0, 2.0):
-        return (1.0, 2.0) if numbers[0] == 2.0 else (0.0, 1.0)
-    return (numbers[0], numbers[1]) if len(numbers) == 2 else None
+    if len(numbers) == 1:
+        numbers = sorted({0.0, numbers[0] or 1.0})
+    if len(numbers) == 2:
+        low, high = numbers
+        return low, high, high - low
+    if not numbers or not all(number.is_integer() for number in numbers):
+        return None
+    low, high = numbers[0], numbers[-1]
+    if high - low > _SCALE:
+        return None
+    return low, high, float(math.gcd(*(int(number - low) for number in numbers)))
 
 
 def _aligned(table: Table, rows: pa.Table, name: str) -> Floats:

@@ -325,16 +325,51 @@ def test_scores_leave_as_many_donors_in_each_leaf():
     seen = rows.filter(like="x").to_numpy(np.float32)
     target = (rows.y == "yes").to_numpy().astype(np.int64)
     every = np.arange(len(rows))
-    leaves = grow(seen, target, every, numeric=False, min_leaf=50, rng=Randomness.seeded(1))
+    leaves = grow(
+        seen, target, every, numeric=False, min_leaf=50, scores=True, rng=Randomness.seeded(1)
+    )
     assert leaves.score is not None
     assert leaves.count[leaves.count > 0].min() >= 50
     assert np.sort(leaves.donors).tolist() == every.tolist()
-    fine = grow(seen, target, every, numeric=False, min_leaf=5, rng=Randomness.seeded(1))
-    assert fine.score is None  # one tree of small leaves tells as much
-    shared = grow(
-        seen, target, every, numeric=False, min_leaf=50, owner=every // 2, rng=Randomness.seeded(1)
-    )
-    assert shared.score is None  # boosted trees would count records, and not units
+
+
+def test_scores_are_for_coarse_leaves_of_large_files_without_units():
+    rows = of_many_small_effects()
+    assert dc.CART().plan(read(rows)).scored == {("y", True)}
+    assert not dc.CART(min_leaf=5).plan(read(rows)).scored  # a tree of small leaves tells as much
+    assert not dc.CART().plan(read(rows[:9_000])).scored
+    shared = rows.assign(person=np.arange(len(rows)) // 2)
+    roles = {**dict.fromkeys(rows.columns, "quasi"), "person": "identifier"}
+    # Boosted trees would count records, and not units.
+    assert not dc.CART().plan(dc.read(shared, roles=roles, unit="person")).scored
+
+
+@pytest.mark.parametrize(
+    "method",
+    [dc.CART(), dc.CART(proper=True), dc.CART(visit="codes"), dc.MultipleImputation(m=1)],
+)
+def test_attacks_are_tried_on_the_generator_that_was_released(method, monkeypatch):
+    """Half of the file is below the sizes at which leaves become larger and scores are used."""
+    for name in ("_sequence._SMALL", "_score._FEWEST"):
+        monkeypatch.setattr(f"discreet.microdata.synthesizers.{name}", 1_500)
+    rows = of_many_small_effects(2_200).astype({f"x{n}": "string" for n in range(10)})
+    monkeypatch.setattr("discreet.microdata.synthesizers._score._RARER", 500)
+    made = dc.synthesize(read(rows), method, rng=Randomness.seeded(1))
+    fitted = []
+    kind = type(made.model)
+    again = kind.again
+    monkeypatch.setattr(kind, "again", lambda *a, **k: fitted.append(again(*a, **k)) or fitted[-1])
+    monkeypatch.setattr("discreet.microdata.judgement.synthetic_risk", lambda *a, **k: None)
+    made.risk()
+    one, two = made.model._plan, fitted[0]._plan
+    assert two.records == 1_100
+    assert two.min_leaf == one.min_leaf == 50
+    assert two.scored == one.scored
+    assert len(two.scored) > 5
+    assert [v.name for v in two.order] == [v.name for v in one.order]
+    steps = two.grown(Randomness.seeded(1))
+    found = {s.variable.name for s in steps for stage in s.stages if stage.leaves.score}
+    assert found == {name for name, _ in one.scored}
 
 
 def test_whole_numbers_of_numpy_count():

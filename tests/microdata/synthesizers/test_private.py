@@ -230,6 +230,40 @@ def test_other_mistakes_are_our_own_errors():
         dc.AIM(epsilon=1, delta=0)
 
 
+@pytest.mark.parametrize(
+    ("column", "domain", "code"),
+    [
+        ("pay", {"bounds": [-1e308, 1e308]}, "bad-domain"),
+        ("pay", {"cuts": [-1e308, 0, 1e308]}, "bad-domain"),
+        ("age", {"bounds": [-1e30, 1e30]}, "bad-domain"),
+        ("pay", {"cuts": list(range(12_000))}, "domain-too-large"),
+        ("age", list(range(12_000)), "domain-too-large"),
+    ],
+)
+def test_domains_beyond_what_numbers_hold_or_statements_count(column, domain, code):
+    data = people().replace(domains={column: domain})
+    for method in (dc.MST(1.0, 1e-6), dc.AIM(1.0, 1e-6)):
+        with pytest.raises(InputError) as caught:
+            dc.synthesize(data, method)
+        assert caught.value.code == code
+
+
+def test_small_whole_numbers_are_drawn_within_their_type():
+    rows = frame().astype({"age": "int8"})
+    with pytest.raises(InputError) as caught:
+        dc.synthesize(people(rows).replace(domains={"age": {"bounds": [0, 1_000]}}), dc.MST(1.0))
+    assert caught.value.code == "bad-domain"
+
+
+@pytest.mark.parametrize("delta", [1e-320, 5e-324, 1e-301])
+def test_a_delta_below_double_precision_is_refused(delta):
+    """The search for ρ did not end."""
+    for method in (dc.MST(1.0, delta), dc.AIM(1.0, delta)):
+        with pytest.raises(InputError) as caught:
+            dc.synthesize(people(), method)
+        assert caught.value.code == "parameter-range"
+
+
 def test_a_table_that_is_too_large_is_named_with_a_binning():
     with pytest.raises(InputError) as caught:
         dc.synthesize(people(), dc.AIM(epsilon=1, delta=1e-6, size=100, bins=50))

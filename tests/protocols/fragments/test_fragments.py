@@ -305,3 +305,45 @@ def test_the_commands(tmp_path):
     )
     assert done.exit_code == 0, done.output
     assert "controller" in done.output
+
+
+def test_a_table_that_is_there_is_not_written_over(tmp_path):
+    # Two names of one database held both fragments in turn, and the first was lost.
+    frame = pd.DataFrame({"name": list("abc"), "zip": list("xyz"), "income": [1, 2, 3]})
+    one = tmp_path / "one.db"
+    (tmp_path / "link.db").symlink_to(one)
+    pair = [("name", "income")]
+    for other in ("link.db", "./one.db"):
+        clouds = [f"duckdb:///{one}", f"duckdb:///{tmp_path}/{other}"]
+        one.unlink(missing_ok=True)
+        with pytest.raises(InputError) as caught:
+            dc.fragment(frame, clouds, keys=tmp_path / "keys.json", forbidden=pair)
+        assert caught.value.code == "table-exists"
+        assert not (tmp_path / "keys.json").exists()
+    clouds = [f"duckdb:///{tmp_path}/new.db", f"duckdb:///{one}"]
+    with pytest.raises(InputError):
+        dc.fragment(frame, clouds, keys=tmp_path / "keys.json", forbidden=pair)
+    named = frame.rename(columns={"zip": "FRAGMENT_ROW"})
+    with pytest.raises(InputError) as caught:
+        dc.fragment(named, [f"duckdb:///{tmp_path}/{n}.db" for n in "xy"],
+                    keys=tmp_path / "keys.json", forbidden=pair)  # fmt: skip
+    assert caught.value.code == "column-exists"
+
+
+def test_what_tells_a_confidential_column_is_kept_apart_like_it(tmp_path):
+    rng = np.random.default_rng(4)
+    income = rng.lognormal(8, 0.5, 400).round(2)
+    frame = pd.DataFrame(
+        {
+            "name": [f"p{n}" for n in range(400)],
+            "zip": rng.choice(list("abcd"), 400),
+            "income": income,
+            "due": (0.3 * income).round(),
+            "icd": rng.choice(list("ABC"), 400),
+        }
+    ).assign(text=lambda f: f.icd.map({"A": "flu", "B": "cold", "C": "gout"}))
+    clouds = [f"duckdb:///{tmp_path}/{name}.db" for name in "ab"]
+    pairs = [("name", "income"), ("icd", "name")]
+    kept = dc.fragment(dc.read(frame, name="people"), clouds, keys=tmp_path / "k", forbidden=pairs)
+    (beside,) = [set(one) for one in kept.columns if "name" in one]
+    assert beside == {"name", "zip"}

@@ -42,7 +42,7 @@ def rehearse_table(frames, sql, policy, *, views=None, rng=None, **wanted):
     data = [dc.read(frame, name="stays") for frame in frames]
     names = list(dict.fromkeys([*policy.owners, *policy.nodes]))
     queues = {(a, b): queue.Queue() for a in names for b in names if a != b}
-    wires = {name: QueueWire(name, queues, None) for name in names}
+    wires = {name: QueueWire(name, queues, None, keep=views is not None) for name in names}
     results, announced, broken = {}, {name: [] for name in names}, []
     sources = {name: source.spawn() for name in names}
 

@@ -108,3 +108,9 @@ def test_margins_are_rehearsed_and_have_no_plain_formula():
 def test_the_public_name_is_the_protocol():
     assert dc.JointTable is JointTable
     assert dc.JointTable.name in {one.name for one in members("protocol").values()}
+
+
+def test_the_column_of_what_is_withheld_is_no_other():
+    policy = policy_for(3, keys={"icd": ["A"]}, measures={"cost": {"bound": 10}})
+    with pytest.raises(InputError):
+        read_demand("SELECT icd, SUM(cost) AS status FROM stays GROUP BY icd", policy)

@@ -6,9 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import discreet as dc
+from discreet.audit.sensitivity import mark
 from discreet.errors import InputError, RefusedError
 from discreet.ledger.entry import Draft
 from discreet.ledger.opening import open_ledger
+from discreet.protocols.joint.summary import require_parts_declared
 from tests.protocols.joint.here import here
 
 #: pay = salary + bonus; in A one bonus is nearly all of them, which only the bonus tells.
@@ -47,6 +50,40 @@ def test_a_deduction_of_one_record_does_not_hide_what_few_have():
     with pytest.raises(InputError) as caught, here(frames, measures=two, **AGREED):
         pass
     assert caught.value.code == "undeclared-part"
+
+
+def paid(bonus, n=60):
+    """Records of which the eighth has a bonus."""
+    rng = np.random.default_rng(5)
+    salary, overtime = np.round(rng.lognormal(8, 0.3, n)), np.round(rng.lognormal(4, 1, n))
+    extra = np.where(np.arange(n) == 7, bonus, 0.0)
+    return pd.DataFrame(
+        {
+            "icd": ["A", "B"] * (n // 2),
+            "salary": salary,
+            "overtime": overtime,
+            "bonus": extra,
+            "raised": np.round(1.02 * salary) + rng.integers(0, 3, n) + extra,
+            "all": salary + overtime + extra,
+            "net": 0.6 * (salary + extra) + 100,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "names", [["salary", "raised"], ["salary", "overtime", "all"], ["net", "salary"]]
+)
+def test_what_few_have_beyond_a_near_relation_must_be_a_measure_itself(names):
+    # SUM(raised) less 1.02 times SUM(salary) is the one bonus of the cell, within a few coins.
+    few = {name: {"bound": 1e7} for name in names}
+    frames = [paid(800.0), paid(0.0), paid(0.0)]
+    with pytest.raises(InputError) as caught, here(frames, measures=few, **AGREED):
+        pass
+    assert caught.value.code == "undeclared-part"
+    assert "800" not in str(caught.value)
+    # Declared, the bonus is judged; where nobody has one, the relation tells nothing.
+    require_parts_declared(dc.read(frames[0], name="stays"), [*names, "bonus"])
+    require_parts_declared(dc.read(frames[1], name="stays"), names)
 
 
 def test_measures_that_follow_from_each_other_are_withheld_together():
@@ -101,3 +138,30 @@ def test_a_cell_of_people_who_all_have_nothing_is_withheld_by_its_rule():
         assert found["A"] == shown or (shown is None and np.isnan(found["A"]))
         assert found["B"] == 78
         assert found["C"] == 0  # nobody is there, and that is no secret under these rules
+
+
+@pytest.mark.parametrize("sql", ["COUNT(*) AS s", "SUM(cost) AS s"])
+def test_a_count_of_which_one_contributor_has_most_is_withheld(sql):
+    # 102 stays of three people: whoever stayed once knows that somebody stayed about a hundred times.
+    stays = ["a"] * 100 + list("bc") + list("defgh") * 2
+    frames = [
+        pd.DataFrame(
+            {
+                "icd": ["A"] * 102 + ["B"] * 10,
+                "cost": 1.0,
+                "who": [f"{one}{place}" for one in stays],
+            }
+        )
+        for place in range(3)
+    ]
+    frames[1:] = [frame[frame.icd == "B"] for frame in frames[1:]]
+    bounds = {"cost": BOUNDS["pay"]}
+    with here(frames, unit="who", measures=bounds, **AGREED) as joint:
+        found = joint.ask(f"SELECT icd, {sql} FROM stays GROUP BY icd").frame.set_index("icd").s
+        assert pd.isna(found["A"])
+        assert found["B"] == 30
+    central = dc.tabulate(dc.read(pd.concat(frames), name="stays"), by=["icd"], unit="who")
+    marked = mark(central, joint.policy.rules)
+    sensitive = {marked.labels(place)[0] for place in np.flatnonzero(marked.status == 2)}
+    assert "A" in sensitive
+    assert "B" not in sensitive

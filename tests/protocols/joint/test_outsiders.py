@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import threading
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,13 +13,15 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet.errors import EngineError, InputError, RefusedError
+from discreet.errors import EngineError, InfeasibleError, InputError, RefusedError
 from discreet.ledger.entry import Draft
 from discreet.ledger.opening import open_ledger
+from discreet.protocols.joint.party import Party
+from discreet.protocols.joint.rehearsal import rehearse_protocol
 from discreet.protocols.joint.summary import require_offer
 from discreet.protocols.joint.verification import verify_ledgers
 from discreet.protocols.transport.mesh import Waiting
-from tests.protocols.joint.here import here
+from tests.protocols.joint.here import here, policy_in
 from tests.protocols.joint.rehearsed import policy_for
 
 FRAME = pd.DataFrame(
@@ -96,12 +100,56 @@ def test_records_that_stop_to_fit_after_the_start_take_no_part(change, tmp_path)
         assert verify_ledgers(list(joint.files.values())).opened == ()
 
 
+def test_parts_that_few_have_after_the_start_are_seen(tmp_path):
+    # The relation was looked at when the owner started; then somebody got a bonus.
+    file = str(tmp_path / "0.parquet")
+    frame = pd.DataFrame({"icd": ["A"] * 20, "cost": np.arange(20) * 7.0})
+    frame["paid"] = frame.cost
+    frame.to_parquet(file)
+    measures = {name: {"bound": 1e4} for name in ("cost", "paid")}
+    with here([file, frame, frame], keys={"icd": ["A"]}, measures=measures) as joint:
+        frame.assign(paid=frame.paid + (frame.index == 3) * 90).to_parquet(tmp_path / "new")
+        (tmp_path / "new").replace(file)
+        with pytest.raises(EngineError) as caught:
+            joint.ask(SQL)
+        assert caught.value.code == "owner-failed"
+        assert verify_ledgers(list(joint.files.values())).opened == ()
+
+
 def test_sums_that_shares_cannot_hold_are_refused_whatever_the_rules():
     # Frequencies do not look at sums; the sum of three owners was opened modulo 2^64.
     with pytest.raises(InputError) as caught:
         policy_for(3, measures={"cost": {"bound": 9e18, "decimals": 2}})
     assert caught.value.code == "bounds-too-wide"
-    policy_for(3, measures={"cost": {"bound": 1e15, "decimals": 2}})
+    policy_for(3, measures={"cost": {"bound": 1e13, "decimals": 2}})
+
+
+@pytest.mark.parametrize("bound", [1e15, 1e400, 10**400, float("nan")])
+def test_sums_that_a_number_cannot_show_are_refused(bound):
+    # The database adds, and the answer shows, numbers of 53 binary digits: 2^53 + 1 was 2^53.
+    with pytest.raises(InputError):
+        policy_for(3, measures={"cost": {"bound": bound, "decimals": 2}})
+    frames = [pd.DataFrame({"cost": [2.0**52, 1.0, 2.0, 4.0]})] * 3
+    with pytest.raises(InfeasibleError) as caught:
+        rehearse_protocol(dc.SecureSum(decimals=0), dict(zip("abc", frames, strict=True)))
+    assert caught.value.code == "bounds-too-wide"
+
+
+def test_one_key_is_one_party(tmp_path):
+    # Two of three nodes that are one see all shares.
+    policy, _running = policy_in(tmp_path, 3, **AGREED)
+    parties = dict(policy.parties)
+    shutil.copy(tmp_path / "owner2.crt", tmp_path / "copy.crt")
+    for file in ("owner2.crt", "copy.crt"):
+        parties["owner3"] = dataclasses.replace(parties["owner3"], certificate=file)
+        with pytest.raises(InputError) as caught:
+            dc.Joint(dataclasses.replace(policy, parties=parties))
+        assert caught.value.code == "key-shared"
+    parties = dict(policy.parties)
+    parties["owner3"] = dataclasses.replace(parties["owner3"], address=parties["owner2"].address)
+    with pytest.raises(InputError) as caught:
+        dataclasses.replace(policy, parties=parties)
+    assert "same address" in str(caught.value)
 
 
 def test_codes_that_look_alike_are_one_code():
@@ -196,3 +244,65 @@ def test_links_of_one_party_that_nobody_takes_keep_no_other_out():
         done.set()
     for place in (7, 8):
         waiting.take(f"s{place}", "b", until=np.inf)[1].set()
+
+
+def test_one_of_two_questions_at_once_is_answered_or_can_be_asked_again():
+    # Each party recorded another of them first, and none of the two was ever answered again.
+    found = []
+
+    def ask(joint, sql):
+        try:
+            found.append(joint.ask(sql).withheld)
+        except RefusedError as error:
+            found.append(error.code)
+
+    for _ in range(3):
+        with here([FRAME] * 3, **AGREED) as joint:
+            statements = [SQL, SQL.replace("icd", "ward")]
+            threads = [threading.Thread(target=ask, args=(joint, sql)) for sql in statements]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(30)  # of a time limit of 60 seconds
+                assert not thread.is_alive()
+            for sql in statements:
+                ask(joint, sql)
+        *first, again, other = found
+        assert set(first) <= {0, 1, "joint-busy", "joint-history"}
+        assert [str(again), str(other)].count("joint-history") == 1
+        found.clear()
+
+
+def test_who_takes_no_part_is_not_waited_for(monkeypatch):
+    # The others waited for its link until the time limit.
+    recorded = Party._record
+
+    def refuse(party, *words):
+        if party._name == "owner2":
+            raise EngineError("the disk is full", code="no-room")
+        recorded(party, *words)
+
+    monkeypatch.setattr(Party, "_record", refuse)
+    with here([FRAME] * 3, **AGREED) as joint:
+        began = time.monotonic()
+        with pytest.raises(EngineError) as caught:
+            joint.ask(SQL)
+        assert caught.value.code == "no-room"
+        assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("shared", [0, 1])
+def test_contributors_whom_two_owners_have_are_not_counted_twice(shared):
+    # Two records of one person at two owners are two contributors to every rule.
+    frames = [FRAME.assign(who=[f"{place}{n}" for n in (0, 1, 2, 3, 3)]) for place in "ab"]
+    frames[1].loc[0, "who"] = "a0" if shared else "b0"
+    columns = {"owner1": ["who"], "owner2": ["who"]}
+    agreed = {"common": {"protocol": "alignment", "columns": columns}}
+    with here(frames, unit="who", computations=agreed, **AGREED) as joint:
+        assert joint.align()["common"].tolist() == [shared]
+        if not shared:
+            assert joint.ask(SQL).withheld == 1
+            return
+        with pytest.raises(RefusedError) as caught:
+            joint.ask(SQL)
+        assert caught.value.code == "shared-contributors"

@@ -138,3 +138,17 @@ def test_a_column_that_is_named_twice_is_refused():
     with pytest.raises(InputError) as caught:
         dc.randomize(pd.DataFrame({"a": [1.0, 2.0]}), ["a", "a"])
     assert caught.value.code == "duplicate-columns"
+
+
+def test_the_last_digits_of_noisy_values_tell_nothing():
+    # Beside 2^20 a float has 32 binary digits after the point, beside 0 more: a small result with
+    # more of them came from 0.
+    values = pd.DataFrame({"amount": [0.0, 2.0**20] * 2_000})
+    for correlated in (False, True):
+        found = dc.randomize(values, ["amount"], correlated=correlated, rng=dc.Randomness.seeded(3))
+        grid = 10.0 ** (np.floor(np.log10(found.laws["amount"].scale)) - 4)
+        steps = found.frame.amount.to_numpy() / grid
+        assert np.abs(steps - np.rint(steps)).max() < 1e-6
+        # Nor do those of the report, to whoever knows all other records.
+        assert all(float(f"{one:.4g}") == one for one in (found.noise, found.filtered))
+        assert float(f"{found.laws['amount'].scale:.3g}") == found.laws["amount"].scale

@@ -437,3 +437,11 @@ def test_keys_are_never_overwritten_and_files_are_checked(tmp_path):
         with pytest.raises(InputError) as wrong:
             Identity.read(tmp_path / name, made.key)
         assert wrong.value.code == code
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "..", "", "h\u00f4pital", "a\nb", "-x", "x" * 64])
+def test_names_of_parties_are_names_of_files_in_the_folder(tmp_path, name):
+    with pytest.raises(InputError) as caught:
+        Identity.new(tmp_path / "keys", name)
+    assert caught.value.code == "name-malformed"
+    assert list(tmp_path.iterdir()) == []

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 from discreet.attacks.register_linkage import RegisterLinkage
 from discreet.data.hierarchy import Hierarchy
-from discreet.data.release import Release
+from discreet.data.release import Evidence, Release
 from discreet.errors import DiscreetError
+from discreet.registry import members
+from discreet.report import shown
 from discreet.verification.reading import inside, open_file
 
-__all__ = ["Attempt", "attempts"]
+__all__ = ["Attempt", "attempts", "measured_attempts", "told_measures"]
 
 #: Larger results are not attacked here, and the document says so.
 _RECORDS, _CELLS = 1_000_000, 400
@@ -84,6 +86,42 @@ def _homogeneous(rows: Sequence[Mapping[str, Any]], keys: Sequence[str], column:
         f"{', '.join(keys)} of one person",
         f"learns {column} of {told:,} of {len(rows):,} records",
     )
+
+
+def measured_attempts(evidence: Evidence) -> list[Attempt]:
+    """Return the attacks that were tried when a release was made, as its evidence states them."""
+    risk = evidence.risk
+    found = [Attempt(name, does, came) for name, came, does in told_measures(risk, "risk")]
+    learned, ordered, insiders = (risk.get(n) for n in ("definetti", "ordering", "insiders"))
+    file = "the released file"
+    if learned:
+        came = f"right for {learned['accuracy']:.1%}; guessing the commonest value, for {learned['baseline']:.1%}"
+        found.append(Attempt("learning the column from all groups", file, came))
+    if ordered:
+        came = f"right for {ordered['accuracy']:.1%}; blind guessing for {ordered['baseline']:.1%}"
+        found.append(Attempt(f"ordering each group by {ordered['strongest']}", file, came))
+    if insiders and insiders["insiders"]:
+        most, share = insiders["insiders"][-1], insiders["exposed"][-1]
+        knows = f"what {most} members of each group have"
+        found.append(Attempt("insiders take their own values away", knows, f"exposes {share:.1%}"))
+    return found
+
+
+def told_measures(values: Mapping[str, Any], family: str) -> list[tuple[str, str, str]]:
+    """Return the measures of a family among values: name, value, and what the measure is."""
+    known = members(family)
+    body = []
+    for name, value in values.items():
+        member = known.get(name.partition(":")[0])
+        parts = value.items() if isinstance(value, Mapping) else [("", value)]
+        told = [
+            f"{word} {shown(one)}".strip()
+            for word, one in parts
+            if isinstance(one, int | float | str)
+        ]
+        if member is not None and told:
+            body.append((name, ", ".join(told), member.summary()))
+    return body
 
 
 def _on_table(folder: Path, promise: Mapping[str, Any]) -> Attempt:

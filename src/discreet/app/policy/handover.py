@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.app.policy.attempts import Attempt, attempts
+from discreet.app.policy.attempts import Attempt, attempts, measured_attempts, told_measures
 from discreet.data.declared import HierarchySource
 from discreet.data.hierarchy_builders import DATE_LEVELS
 from discreet.errors import EngineError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["NO_PDF", "handover_page", "write_handover"]
 
 _ROLES = {
-    "identifier": "identifies people",
+    "identifier": "identifies people, or held back",
     "quasi": "others may know it",
     "confidential": "to be protected",
     "other": "under no promise",
@@ -65,7 +65,9 @@ def handover_page(
         *_unchanged(evidence, release.promises()),
         *_protection(evidence),
         *_loss(evidence, release, about),
-        _attacks(attempts(release, folder, confidential)),
+        _attacks(
+            [*attempts(release, folder, confidential), *measured_attempts(evidence)], evidence
+        ),
         Section(
             "Signatures",
             table=(
@@ -104,16 +106,15 @@ def _columns(evidence: Evidence, source: Source) -> tuple[Sequence[str], list[Se
     settings = evidence.settings
     if settings.get("by"):
         return _COLUMN_HEAD, _columns_of_table(settings, source)
-    not_covered = evidence.risk.get("not covered", {})
     body: list[Sequence[Any]] = []
     for name, role in source.roles.items():
         word = _ROLES[str(role)]
-        done = _treatment(name, str(role), settings, not_covered)
+        done = _treatment(name, str(role), evidence)
         if settings.get("levels", {}).get(name):
             done = _coarser(settings["levels"][name], source.hierarchies.get(name))
         body.append((name, word, done))
     if source.rest is not None:
-        done = _treatment("", str(source.rest), {}, {})
+        done = _treatment("", str(source.rest), None)
         body.append(("all other columns", _ROLES[str(source.rest)], done))
     return _COLUMN_HEAD, body
 
@@ -142,29 +143,55 @@ def _coarser(level: int, tree: Any) -> str:
         if periods and level <= len(periods):
             return f"made coarser: the {periods[level - 1]} only"
         if tree.prefixes and level <= len(tree.prefixes):
-            return f"made coarser: the first {tree.prefixes[level - 1]} characters"
+            return f"made coarser: the first {_characters(tree.prefixes[level - 1])}"
         if tree.redact and level <= tree.redact:
-            return f"made coarser: without the last {level} characters"
+            return f"made coarser: without the last {_characters(level)}"
         if tree.widths or periods or tree.prefixes or tree.redact:  # only the root is above
             return "hidden: all values are one"
     return f"made coarser, to level {level} of its hierarchy"
 
 
-def _treatment(
-    name: str,
-    role: str,
-    settings: Mapping[str, Any],
-    not_covered: Mapping[str, Any],
-) -> str:
-    levels = settings.get("levels", {})
-    if name in settings.get("identifiers removed", ()) or role == "identifier":
+def _characters(many: int) -> str:
+    return "character" if many == 1 else f"{many} characters"
+
+
+def _treatment(name: str, role: str, evidence: Evidence | None) -> str:
+    """Return in words what was done to a column of records."""
+    settings: Mapping[str, Any] = evidence.settings if evidence is not None else {}
+    not_covered = evidence.risk.get("not covered", {}) if evidence is not None else {}
+    gone = (*settings.get("identifiers removed", ()), *settings.get("dropped", ()))
+    if name in gone or role == "identifier":
         return "removed"
+    levels = settings.get("levels", {})
     if name in levels:
         level = levels[name]
         return "released as it is" if level == 0 else f"made coarser, to level {level}"
     if name in not_covered.get("unchanged", ()) or name in not_covered.get("unprotected", ()):
         return "released unchanged; no promise is about it"
+    kind = evidence.kind if evidence is not None else ""
+    if kind == "permutation":
+        moved = f"values changed hands within groups of at least {settings.get('k_reached')}"
+        return moved if name == settings.get("sensitive") else "released as it is"
+    methods = settings.get("methods", ())
+    by = [str(method.get("name")) for method in methods if name in _named(method)]
+    if kind == "synthetic":
+        # A method that names columns draws these alone.
+        drawn = not any(method.get("columns") for method in methods) or by
+        return "drawn anew from a model of the records" if drawn else "released as it is"
+    if by:
+        return f"changed by {', '.join(by)}"
+    if name in settings.get("quasi", ()):
+        return "made coarser, as far as each class needs it"
     return "released under the promises below"
+
+
+def _named(method: Mapping[str, Any]) -> set[str]:
+    """Return the texts that a method's parameters hold, among them the columns it changes."""
+    found: set[str] = set()
+    for value in method.values():
+        several = value if isinstance(value, list | tuple | Mapping) else [value]
+        found.update(one for one in several if isinstance(one, str))
+    return found
 
 
 def _protection(evidence: Evidence) -> list[Section]:
@@ -211,6 +238,7 @@ def _tables(release: Release, about: About) -> list[Section]:
     for one in _parts(release):
         measure = str(one.table.measure or "")
         unit = f" ({about.units[measure]})" if about.units.get(measure) else ""
+        unit = "" if unit.strip() in measure else unit  # the column's name says it
         title = f"The table: {one.title()}{unit}"
         whole = pivot(one)
         if len(whole.lines()) > _LINES or len(whole.header) > _COLUMNS:
@@ -278,19 +306,28 @@ def _loss(evidence: Evidence, release: Release, about: About) -> list[Section]:
         if len(_parts(release)) > 1:
             lines.append(f"{one.title()}:")
         lines += loss_in_words(one, about.units.get(str(one.table.measure), ""))
+    if "mean_range" in loss:
+        lines.append(
+            f"On average the values of a group span {loss['mean_range']:.1%} of the range of "
+            f"{evidence.settings.get('sensitive')}; what is asked of parts of groups has bounds."
+        )
     measures = loss.get("measures", {})
-    table = explained(measures) if measures else None
+    table: Any = explained(measures) if measures else None
+    measured = told_measures(loss, "utility")
+    if table is None and measured:
+        table = (("measure", "value", "what it says"), measured)
+    if not lines and table is None:
+        lines.append("Not measured for this kind of release.")
     return [Section("What was lost", text="\n".join(lines), table=table)]
 
 
-def _attacks(tried: Sequence[Attempt]) -> Section:
-    text = (
-        "Before the release appeared, its files were read again by code that had no part in making "
-        "them, and every promise above was counted anew."
-    )
+def _attacks(tried: Sequence[Attempt], evidence: Evidence) -> Section:
+    text = "Before the release appeared, its files were read again by code that had no part in making them"
+    promised = evidence.risk.get("checks") or evidence.kind in ("table", "permutation")
+    text += ", and every promise above was counted anew." if promised else "."
     if not tried:
         return Section("Attacks tried", f"{text}\nNo further attack fits this kind of release.")
-    header = ("attack", "what the attacker has", "what came of it")
+    header = ("attack", "what the attacker has or does", "what came of it")
     return Section("Attacks tried", text, table=(header, [tuple(one) for one in tried]))
 
 

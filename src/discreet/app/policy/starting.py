@@ -48,6 +48,7 @@ __all__ = [
     "records_release",
     "starting_policy",
     "table_release",
+    "table_trees",
     "written_policy",
 ]
 
@@ -55,6 +56,8 @@ __all__ = [
 _K = 5
 #: Columns that a role can be suggested for in a reasonable time.
 _WIDEST = 2_000
+#: Hierarchies whose groups are worth a sub-total in a table; intervals and rare values are not.
+_SUBTOTALS = frozenset({"standard", "dates"})
 #: With more quasi-identifiers than this the search over hierarchies takes long.
 _MANY = 8
 #: Ways in which a name is known to say what a column holds.
@@ -67,6 +70,9 @@ _OWNER = (
     "`unit:` in the policy, or delete that line if it is none; nothing is released before"
 )
 
+
+#: Why a column called "employees" or "client" is held back.
+_OF_PERSONS = "its name speaks of persons: if it does not name or number them, say quasi"
 
 _ABOUT = (
     "# Fill in: what the hand-over document of every release says besides what was done.",
@@ -250,7 +256,7 @@ def written_policy(
     lines = [
         *_head(looked, policy),
         *_role_lines(looked.found, looked.roles, dict(looked.to_decide)),
-        *_tree_lines(looked.trees, is_used=not is_table),
+        *_tree_lines(table_trees(looked) if is_table else looked.trees),
         *release,
         *_ABOUT,
     ]
@@ -289,7 +295,7 @@ def _roles(
         if column.name in alarms and not is_measured:
             to_decide.append((column.name, alarms[column.name]))
         elif role == Role.QUASI.value and _is_who(column.name):
-            to_decide.append((column.name, "its name speaks of persons, whom its values may name"))
+            to_decide.append((column.name, _OF_PERSONS))
         elif role == Role.OTHER.value or (role == Role.CONFIDENTIAL.value and not is_known):
             to_decide.append((column.name, why))
         else:
@@ -366,11 +372,20 @@ def _role_lines(found: Description, roles: dict[str, str], to_decide: dict[str, 
     return lines
 
 
-def _tree_lines(trees: dict[str, dict[str, Any]], *, is_used: bool) -> list[str]:
-    if not trees or not is_used:
+def table_trees(looked: Examined) -> dict[str, dict[str, Any]]:
+    """Return the hierarchies that give a table sub-totals: sections of activities, regions, years."""
+    return {
+        name: tree
+        for name in breakdown_columns(looked)
+        if (tree := looked.trees[name]).keys() & _SUBTOTALS
+    }
+
+
+def _tree_lines(trees: dict[str, dict[str, Any]]) -> list[str]:
+    if not trees:
         return []
     lines = [
-        "  # How values are made coarser; `discreet hierarchy new` writes one to edit.",
+        "  # How values are made coarser or added up; `discreet hierarchy new` writes one to edit.",
         "  hierarchies:",
     ]
     return lines + [f"    {_quoted(name)}: {_inline(tree)}" for name, tree in trees.items()]
@@ -385,7 +400,9 @@ def diverse(looked: Examined) -> list[str]:
     ]
 
 
-def records_release(looked: Examined, *, k: int = _K, method: str | None = None) -> list[str]:
+def records_release(
+    looked: Examined, *, k: int = _K, different: int = 2, method: str | None = None
+) -> list[str]:
     """Return the lines of a release of records."""
     if not looked.trees:
         return ["# No column is known to others, so there is nothing to anonymise: decide above."]
@@ -394,7 +411,7 @@ def records_release(looked: Examined, *, k: int = _K, method: str | None = None)
     )
     models = [f"      - k-anonymity: {k}  # nobody among fewer than {k} people"]
     models += [
-        f"      - l-diversity: {{column: {_quoted(name)}, l: 2}}  # no class shares one value"
+        f"      - l-diversity: {{column: {_quoted(name)}, l: {different}}}  # no class shares one value"
         for name in diverse(looked)
     ]
     return [
@@ -431,7 +448,14 @@ def measure_column(looked: Examined) -> str | None:
     )
 
 
-def table_release(looked: Examined, *, by: Sequence[str] | None = None, p: int = 10) -> list[str]:
+def table_release(
+    looked: Examined,
+    *,
+    by: Sequence[str] | None = None,
+    p: int = 10,
+    least: int = 3,
+    method: str = "suppression",
+) -> list[str]:
     """Return the lines of a release of a table."""
     possible = breakdown_columns(looked)
     by = possible[:2] if by is None else by
@@ -448,10 +472,10 @@ def table_release(looked: Examined, *, by: Sequence[str] | None = None, p: int =
     lines += _comment(f"It can also be broken down by {', '.join(more)}.", "    ") if more else []
     if measure is not None:
         lines.append(f"    measure: {_quoted(measure)}")
-        lines += ["    rules:", f"      - p-percent: {p}", "      - minimum-frequency: 3"]
+        lines += ["    rules:", f"      - p-percent: {p}", f"      - minimum-frequency: {least}"]
     else:
-        lines += ["    rules:", "      - minimum-frequency: 3"]
-    return [*lines, "    method: suppression"]
+        lines += ["    rules:", f"      - minimum-frequency: {least}"]
+    return [*lines, f"    method: {method}"]
 
 
 def _quoted(text: str) -> str:

@@ -26,8 +26,9 @@ class GroupDisclosure(Rule):
     Where an attribute is confidential, such a cell tells it of everybody in the group: of women
     aged 51 who all have cancer, each has. With n = 2, the default, the one exception does not learn
     it of the others either. Sums and means by a confidential attribute tell it, too, and so do
-    those of a confidential measure with two values, such as 0 and 1. There a level is what so many people give on average.
-    A measure with more values, such as a score of 0 to 3, is not judged: a mean of 3 tells that everybody has 3.
+    those of a confidential measure with two values, such as 0 and 1, or of a score: whole numbers that differ by ten at most.
+    Where a score goes from 0 to 3, a mean of 3 tells that everybody has 3. A level is what so many people give on average;
+    of such a measure each number of people from none to n must remain possible as those that differ.
     Codes that nobody of such a group has are sensitive too, since they tell as much: the empty
     cells of the two of them that most people elsewhere have are added to the table.
 
@@ -102,17 +103,23 @@ class GroupDisclosure(Rule):
         return full, np.where(full, self.n - others, 0.0)
 
     def _of_shares(self, table: Table) -> Verdict:
-        """Judge sums and means of a confidential measure with two values."""
+        """Judge sums and means of a confidential measure with few values: who has one of its ends."""
         none = np.zeros(len(table))
         if table.least is None or table.most is None:
             return Verdict(none > 0, none, none)
         people = self.needs_count(table)
-        # Of weighted sums what one person gives is an average.
-        each = (table.most - table.least) / np.maximum(people, 1)
+        # Of weighted sums what one person gives is an average. Others differ by a step at least.
+        each = (table.most - table.least) / np.maximum(people, 1) / table.steps
         share = (table.value - table.least) / np.where(each > 0, each, 1.0)
-        lacking, having = self.n - (people - share), self.n - share
-        near = (people > 0) & ((lacking > 1e-9) | (having > 1e-9))
-        return verdict(near, np.maximum(lacking, 0.0) * each, np.maximum(having, 0.0) * each)
+        lacking, having = self.n - (people * table.steps - share), self.n - share
+        # Each number of people up to n must remain possible as those that lack or have it. Nobody
+        # exceeds the ends, so that an interval which is wide enough holds them wherever it lies.
+        top, bottom = ((people > 0) & (needed > 1e-9) for needed in (lacking, having))
+        lower = np.maximum(np.where(top, lacking, 0.0), np.where(bottom, share, 0.0))
+        upper = np.maximum(
+            np.where(bottom, having, 0.0), np.where(top, people * table.steps - share, 0.0)
+        )
+        return verdict(top | bottom, lower * each, upper * each)
 
 
 def discloses_groups(table: Table) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import duckdb
 
+from discreet.data.amounts import AMOUNT, PATTERN
 from discreet.data.files import CsvFormat, sniff, write_utf8
 from discreet.errors import InputError
 
@@ -100,7 +101,7 @@ def _read(engine: Creates, path: Path, form: CsvFormat) -> str:
 
 def _read_as(kind: str, form: CsvFormat) -> str:
     """Return the type in which DuckDB's reader takes a column."""
-    is_written = ":" in kind or kind == "empty" or (kind == "number" and form.thousands)
+    is_written = ":" in kind or kind in ("empty", AMOUNT) or (kind == "number" and form.thousands)
     return "VARCHAR" if is_written else _TYPES[kind]
 
 
@@ -110,8 +111,14 @@ def _expression(column: str, kind: str, form: CsvFormat) -> str:
     if pattern:
         # The pattern is one of ours, never text of the file.
         return f"CAST(strptime({column}, '{pattern}') AS {_TYPES[name]}) AS {column}"
-    if kind == "number" and form.thousands:
-        plain = f"replace({column}, {_quoted(form.thousands)}, '')"
+    if kind == AMOUNT or (kind == "number" and form.thousands):
+        plain = column
+        if kind == AMOUNT:  # what is no amount stays as it is, and cannot be cast
+            number = f"trim(regexp_replace({column}, {_quoted(f'^{PATTERN}$')}, '\\1\\3'))"
+            fits = f"regexp_full_match({column}, {_quoted(PATTERN)})"
+            plain = f"CASE WHEN {fits} THEN {number} ELSE {column} END"
+        if form.thousands:
+            plain = f"replace({plain}, {_quoted(form.thousands)}, '')"
         if form.decimal != ".":
             plain = f"replace({plain}, {_quoted(form.decimal)}, '.')"
         return f"CAST({plain} AS DOUBLE) AS {column}"

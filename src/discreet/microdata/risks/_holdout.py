@@ -20,10 +20,12 @@ from discreet.microdata.risks._base import RiskMeasure
 from discreet.randomness import Randomness
 from discreet.registry import parameter
 
-__all__ = ["HoldoutRisk", "Interval", "Records", "Sides", "interval"]
+__all__ = ["HoldoutRisk", "Interval", "Records", "Sides", "interval", "shared_names"]
 
 #: Cells of a block of distances; a few of them fit into memory on any machine.
 _BLOCK = 1 << 24
+#: Secrets of more values are not counted among the nearest records.
+_WIDE = 256
 #: Files drawn from the people looked at, for an interval.
 _BOOTSTRAPS = 200
 
@@ -48,7 +50,7 @@ class HoldoutRisk(RiskMeasure):
             and pair.size > 0
             and len(pair.holdout) > 1
             and len(pair.original) > 1
-            and bool(_names(pair))
+            and bool(shared_names(pair))
         )
 
 
@@ -85,8 +87,11 @@ class Records:
         return np.asarray(self._each(others, lambda block: block.min(axis=1)), np.float64)
 
     def guesses(self, others: Records, secret: Places) -> Places:
-        """Return the most frequent secret of the nearest other records."""
+        """Return the most frequent secret of the nearest other records; of many, the first one's."""
         width = int(secret.max()) + 1
+        if width > _WIDE:
+            first = self._each(others, lambda block: block.argmin(axis=1))
+            return np.asarray(secret[np.asarray(first, np.int64)])
         shown = np.eye(width, dtype=np.float32)[secret]
 
         def guess(block: npt.NDArray[np.float32]) -> Places:
@@ -119,7 +124,7 @@ class Sides:
     @classmethod
     def of(cls, pair: Pair) -> Sides:
         """Return the records of a pair with a holdout, coded together."""
-        names = _names(pair)
+        names = shared_names(pair)
         numeric = tuple(name for name in names if pair.is_numeric(name))
         coded = tuple(name for name in names if name not in numeric)
         sizes = [len(pair.original), len(pair.holdout or ()), pair.size]
@@ -180,8 +185,9 @@ def interval(
     outside: Numbers,
     *,
     rng: Randomness,
+    outside_it: float = 0.05,
 ) -> Interval:
-    """Return the 95 % bootstrap interval of a statistic of both sides."""
+    """Return the bootstrap interval of a statistic of both sides; a share of the draws lies outside."""
     found = [
         statistic(
             inside[rng.integers(0, inside.size, inside.size)],
@@ -189,11 +195,12 @@ def interval(
         )
         for _ in range(_BOOTSTRAPS)
     ]
-    low, high = np.quantile(found, [0.025, 0.975])
+    low, high = np.quantile(found, [outside_it / 2, 1 - outside_it / 2])
     return float(low), float(high)
 
 
-def _names(pair: Pair) -> tuple[str, ...]:
+def shared_names(pair: Pair) -> tuple[str, ...]:
+    """Return the columns that all three files have."""
     kept = pair.holdout.columns if pair.holdout is not None else ()
     return tuple(n for n in pair.shared if n != pair.schema.weight and n in kept)
 

@@ -53,6 +53,14 @@ class Fitted(abc.ABC):
     def draw(self, n: int, *, rng: Randomness) -> pa.Table:
         """Return n records."""
 
+    def again(self, method: Synthesizer, dataset: Dataset, *, rng: Randomness) -> Fitted:
+        """Fit the method that gave this to other records, its settings as they were found for these.
+
+        What a method chooses by the number of records, or by what they are like, would else be
+        another thing for half of them.
+        """
+        return method.fit(dataset, rng=rng)
+
 
 @dataclasses.dataclass(frozen=True)
 class Budget:

@@ -65,6 +65,7 @@ def grow(
     numeric: bool,
     min_leaf: int,
     owner: Places | None = None,
+    scores: bool = False,
     rng: Randomness,
 ) -> Leaves:
     """Return the tree that tells a target from predictors; `rows` are the donors' numbers.
@@ -75,7 +76,7 @@ def grow(
     below each of its quantiles: leaves then differ in their whole distribution and not only in their
     mean. None is pruned for changing no majority: it still moves shares. A split of codes that gains
     no more than one by lot would is not made: it keeps nothing, and smaller leaves tell more of people.
-    Of a column of two values in a large file the tree sees the score of boosted trees: see `scored`.
+    With `scores` the tree sees the score of boosted trees in place of the predictors: see `scored`.
     """
     several = rows.size >= 2 * min_leaf and predictors.shape[1] > 0
     if not several or (target == target[0]).all():
@@ -85,9 +86,7 @@ def grow(
     kind = DecisionTreeRegressor if numeric else DecisionTreeClassifier
     # The state settles ties between equal splits, which would follow the order of columns.
     state = int(rng.integers(0, 2**31 - 1, 1)[0])
-    score = None
-    if not numeric and owner is None:  # boosted trees count records, and not units
-        score = scored(predictors, target, min_leaf=min_leaf, state=state)
+    score = scored(predictors, target, min_leaf=min_leaf, state=state) if scores else None
     if score is not None:
         predictors = score.of(predictors)
     least = _GAIN if numeric else max(_GAIN, _chance(target) * min(1.0, min_leaf / _FINE))

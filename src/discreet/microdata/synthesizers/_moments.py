@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from discreet.data.dataset import Dataset
 
 __all__ = [
+    "ALONE",
+    "FEW",
     "Regressed",
     "orthogonal",
     "regressed",
@@ -27,9 +29,10 @@ __all__ = [
 ]
 
 #: Categories of fewer units than this share an indicator.
-_FEW = 5
-#: A unit that has so much of a coefficient's weight decides it alone.
-_ALONE = 0.99
+FEW = 5
+#: A unit that has so much of what is kept exactly decides it alone: of squares that add up to 1 its
+#: own is known to within 10 % (the p% rule).
+ALONE = 1 / 1.1**2
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -42,6 +45,8 @@ class Regressed:
     basis: Numbers
     fitted: Numbers
     residuals: Numbers
+    #: For each record the number of the unit that owns it.
+    owner: Places
 
     def table(self, values: Numbers) -> pa.Table:
         """Return the records with other values of the confidential columns."""
@@ -106,12 +111,13 @@ def regressed(
     scale = np.maximum(np.abs(kept).max(axis=0), 1e-300)
     left, sizes, _ = np.linalg.svd(kept / scale, full_matrices=False)
     basis = left[:, sizes > 1e-10 * sizes[0]]  # columns that repeat others explain no more
-    _require_shared(basis, owner)
     fitted = basis @ (basis.T @ goal)
     residuals = goal - fitted
     residuals -= basis @ (basis.T @ residuals)
     _require_free(names, goal, residuals, explain=explain, apart=apart)
-    return Regressed(rows, tuple(names), basis, fitted, residuals)
+    _require_many(names, goal, owner, basis.shape[1] + 2 * len(names))
+    _require_shared(np.concatenate([basis, _directions(residuals)], axis=1), owner)
+    return Regressed(rows, tuple(names), basis, fitted, residuals, owner)
 
 
 def _require_free(
@@ -171,22 +177,68 @@ def _known(rows: pa.Table, name: str) -> Numbers:
     return found
 
 
-def _require_shared(basis: Numbers, owner: Places) -> None:
-    """Raise an InputError where a coefficient is one unit's alone.
+def _require_many(names: Sequence[str], goal: Numbers, owner: Places, terms: int) -> None:
+    """Raise an InputError where few units have another value than the commonest of a column.
 
-    Noise that leaves coefficients as they are is 0 for such a unit's records: they would leave as
-    they came. Its share of a coefficient is the largest eigenvalue of its block of the hat matrix.
+    Every moment that is kept exactly is an equation about them: whoever knows who they are solves it.
+    """
+    fewest = max(FEW, terms)
+    for place, name in enumerate(names):
+        _, value, count = np.unique(goal[:, place], return_inverse=True, return_counts=True)
+        others = np.unique(owner[value.ravel() != np.argmax(count)]).size
+        if others < fewest:
+            raise InputError(
+                f"fewer than {fewest} people have another value of column {name!r} than most, and "
+                "exact moments would tell theirs",
+                code="decided-by-one",
+                hint="leave the column out, keep fewer columns, or draw it by cart",
+                column=name,
+            )
+
+
+def _directions(residuals: Numbers) -> Numbers:
+    """Return an orthonormal basis of all sums and differences of residuals."""
+    lengths = np.maximum(np.linalg.norm(residuals, axis=0), 1e-300)
+    left, sizes, _ = np.linalg.svd(residuals / lengths, full_matrices=False)
+    return np.asarray(left[:, sizes > 1e-9 * max(float(sizes[0]), 1e-300)])
+
+
+def _require_shared(basis: Numbers, owner: Places) -> None:
+    """Raise an InputError where a coefficient or a variance is one unit's, for all others or for one.
+
+    Noise that leaves coefficients as they are is 0 for a unit that has one for itself: its records
+    would leave as they came. And where one person alone has a value, the sum of squares is the square
+    of the sum. The share of a unit in any of these is the largest eigenvalue of its block of the hat
+    matrix of all columns; somebody who knows their own records takes them away first.
     """
     share = np.bincount(owner, (basis**2).sum(axis=1))
-    for unit in np.flatnonzero(share > _ALONE):
-        block = basis[owner == unit]
-        if np.linalg.norm(block, 2) ** 2 > _ALONE:
-            raise InputError(
-                "one record alone, or those of one unit, decide a coefficient of the regression on "
-                "the columns kept, so that its values would leave as they are",
-                code="decided-by-one",
-                hint="leave out that record, or make the kept columns coarser, such as by top-coding",
-            )
+    close = np.flatnonzero(share > ALONE * (1 - ALONE))
+    block = {unit: basis[owner == unit] for unit in close}
+    kept = np.eye(basis.shape[1])
+    for unit in close:
+        if share[unit] > ALONE and _weight(block[unit], kept) > ALONE:
+            raise _decided()
+    rows = np.flatnonzero(np.isin(owner, close))
+    for other in close:
+        left = np.linalg.inv(kept - block[other].T @ block[other])
+        own = ((basis[rows] @ left) * basis[rows]).sum(axis=1)
+        share = np.bincount(owner[rows], own)
+        share[other] = 0.0
+        if any(_weight(block[unit], left) > ALONE for unit in np.flatnonzero(share > ALONE)):
+            raise _decided()
+
+
+def _weight(block: Numbers, left: Numbers) -> float:
+    return float(np.linalg.norm(block @ left @ block.T, 2))
+
+
+def _decided() -> InputError:
+    return InputError(
+        "one record, or those of one unit, decide a moment that would be kept exactly, so that their "
+        "values would be told, if only to somebody who decides as much",
+        code="decided-by-one",
+        hint="leave out that record, or make its columns coarser, such as by top-coding",
+    )
 
 
 def _explaining(rows: pa.Table, name: str, owner: Places) -> list[Numbers]:
@@ -202,12 +254,12 @@ def _explaining(rows: pa.Table, name: str, owner: Places) -> list[Numbers]:
         if not missing.any() or missing.all():
             return [np.where(missing, 0.0, found)]
         filled = np.where(missing, found[~missing].mean(), found)
-        shared = np.unique(owner[missing]).size >= _FEW
+        shared = np.unique(owner[missing]).size >= FEW
         return [filled, missing.astype(float)] if shared else [filled]
     places, values = codes(column)
     pairs = np.unique(np.stack([places, owner]), axis=1)[0]
     many = np.bincount(pairs + 1, minlength=len(values) + 1)
-    rare, others = np.flatnonzero(many < _FEW), np.flatnonzero(many >= _FEW)
-    if 0 < many[rare].sum() < _FEW:  # too few together, too: they join the least of the others
+    rare, others = np.flatnonzero(many < FEW), np.flatnonzero(many >= FEW)
+    if 0 < many[rare].sum() < FEW:  # too few together, too: they join the least of the others
         others = others[others != others[np.argmin(many[others])]] if others.size else others
     return [(places == place - 1).astype(float) for place in others]

@@ -44,7 +44,11 @@ class PrivateSynthesizer(Synthesizer):
     epsilon: float = parameter(help="privacy loss of one record", above=0)
     delta: float = parameter(1e-9, help="chance beyond it", above=0, below=1)
     bins: int = parameter(
-        32, help="bins of a column that only bounds are declared of", low=1, kw_only=True
+        32,
+        help="bins of a column that only bounds are declared of",
+        low=1,
+        high=10_000,
+        kw_only=True,
     )
     missing: tuple[str, ...] = parameter(
         (), help="columns in which values may be missing", kw_only=True

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from discreet.microdata.columns import Numbers, Places
 from discreet.microdata.synthesizers._base import Fitted
 from discreet.microdata.synthesizers._leaves import Leaves, grow, matrix, ranks
 from discreet.microdata.synthesizers._rules import Rule, read_rules
+from discreet.microdata.synthesizers._score import worth_scoring
 from discreet.microdata.synthesizers._smoothing import smoothed
 from discreet.microdata.synthesizers._variables import Variable
 from discreet.progress import Progress, silent
@@ -21,7 +23,10 @@ from discreet.randomness import Randomness
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Columns", "Options", "Plan", "several"]
+    from discreet.data.dataset import Dataset
+    from discreet.microdata.synthesizers._base import Synthesizer
+
+__all__ = ["Columns", "Options", "Plan", "Planned", "several"]
 
 #: Below so many records leaves of 50 keep too little of what columns say of each other.
 _SMALL, _SMALL_LEAF, _LEAF = 10_000, 25, 50
@@ -52,6 +57,8 @@ class Plan:
     limits: Mapping[str, tuple[float, float] | None]
     #: So many columns, the first of the order, are kept as they are.
     kept: int = 0
+    #: The plan whose settings are used; None where they are found by these records.
+    settled: Plan | None = None
 
     @property
     def records(self) -> int:
@@ -59,33 +66,73 @@ class Plan:
 
     @property
     def min_leaf(self) -> int:
+        if self.settled is not None:
+            return self.settled.min_leaf
         if self.options.min_leaf is not None:
             return self.options.min_leaf
         return _SMALL_LEAF if self.records < _SMALL else _LEAF
 
+    @functools.cached_property
+    def scored(self) -> frozenset[tuple[str, bool]]:
+        """The parts of columns that boosted trees draw: see `worth_scoring`."""
+        if self.settled is not None:
+            return self.settled.scored
+        if self.order[0].owner is not None:  # boosted trees count records, and not units
+            return frozenset()
+        return frozenset(
+            (variable.name, ordinary)
+            for variable, used, rows, _ in self._columns()
+            if len(used) > 1
+            for target, ordinary, _ in self._parts(variable, rows)
+            if not (ordinary and variable.numeric) and worth_scoring(target, self.min_leaf)
+        )
+
+    def like(self, other: Plan) -> Plan:
+        """Return the plan with the settings, and the order of columns, of another one."""
+        known = {variable.name: variable for variable in self.order}
+        order = [known[variable.name] for variable in other.order]
+        return dataclasses.replace(self, order=order, settled=other)
+
     def grown(self, rng: Randomness, progress: Progress = silent) -> list[Step]:
         """Return the trees of all columns."""
+        steps = []
+        for place, (variable, used, rows, fixed) in enumerate(self._columns()):
+            progress("trees", self.kept + place, len(self.order))
+            if self.options.proper:
+                free = np.zeros(self.records, bool)
+                free[rows] = True
+                rows = np.sort(rng.integers(0, self.records, self.records))
+                rows = rows[free[rows]]
+            steps.append(self._step(variable, used, rows, fixed, rng))
+        progress("trees", len(self.order), len(self.order))
+        return steps
+
+    def _columns(self) -> Iterator[tuple[Variable, Sequence[Variable], Places, Sequence[Rule]]]:
+        """Give the columns drawn: with what they are drawn from, records no rule fixes, and the rules."""
         rules = read_rules(self.options.rules, [v.name for v in self.order])
         originals = {v.name: v.taken(v.places) for v in self.order} if rules else {}
-        steps = []
-        for place, variable in enumerate(self.order):
-            progress("trees", place, len(self.order))
-            if place < self.kept:
-                continue
+        for place, variable in enumerate(self.order[self.kept :], start=self.kept):
             used = self.order[:place]
             if variable.name in self.options.predictors:
                 chosen = several(self.options.predictors[variable.name])
                 used = [v for v in used if v.name in chosen]
             rows = np.arange(self.records)
-            if self.options.proper:
-                rows = np.sort(rng.integers(0, self.records, self.records))
             fixed = rules.get(variable.name, [])
             if fixed:
-                held = _fixed(fixed, variable, originals, self.records)
-                rows = rows[held[rows] < 0]
-            steps.append(self._step(variable, used, rows, fixed, rng))
-        progress("trees", len(self.order), len(self.order))
-        return steps
+                rows = rows[_fixed(fixed, variable, originals, self.records) < 0]
+            yield variable, used, rows, fixed
+
+    def _parts(self, variable: Variable, rows: Places) -> Iterator[tuple[np.ndarray, bool, Places]]:
+        """Give what is drawn of a column: missing values and point masses first, what is ordinary after."""
+        masses = several(self.options.semicontinuous.get(variable.name, ()))
+        pattern = _pattern(variable, masses)
+        if rows.size and pattern is not None:
+            found = pattern[variable.places[rows]]
+            yield found, False, rows
+            rows = rows[found == 0]
+        if rows.size and (self.options.numbers or not variable.numeric):
+            target = variable.places[rows]
+            yield variable.scale[target] if variable.numeric else target, True, rows
 
     def _step(
         self,
@@ -97,16 +144,17 @@ class Plan:
     ) -> Step:
         masses = several(self.options.semicontinuous.get(variable.name, ()))
         pattern = _pattern(variable, masses)
-        stages: list[Stage] = []
-        if rows.size and pattern is not None:
-            stages.append(self._stage(pattern[variable.places[rows]], False, used, rows, rng))
-            rows = rows[pattern[variable.places[rows]] == 0]
-        if rows.size and (self.options.numbers or not variable.numeric):
-            target = variable.places[rows]
-            if variable.numeric:
-                stages.append(self._stage(variable.scale[target], True, used, rows, rng))
-            else:
-                stages.append(self._stage(target, False, used, rows, rng))
+        stages = [
+            self._stage(
+                target,
+                ordinary and variable.numeric,
+                used,
+                own,
+                scores=(variable.name, ordinary) in self.scored,
+                rng=rng,
+            )
+            for target, ordinary, own in self._parts(variable, rows)
+        ]
         way = self.options.smoothing.get(variable.name)
         if way is not None and not variable.numeric:
             raise InputError(
@@ -122,6 +170,8 @@ class Plan:
         numeric: bool,
         used: Sequence[Variable],
         rows: Places,
+        *,
+        scores: bool,
         rng: Randomness,
     ) -> Stage:
         if not numeric:
@@ -136,6 +186,7 @@ class Plan:
             numeric=numeric,
             min_leaf=self.min_leaf,
             owner=None if owner is None else owner[rows],
+            scores=scores,
             rng=rng,
         )
         return Stage(orders, leaves)
@@ -202,6 +253,14 @@ class Step:
         return places, self.variable.numbers(values)
 
 
+@runtime_checkable
+class Planned(Protocol):
+    """A method that draws columns one after the other."""
+
+    def plan(self, dataset: Dataset) -> Plan:
+        """Return everything that is known before a tree is grown."""
+
+
 class Columns(Fitted):
     """Trees of all columns, drawn from in order."""
 
@@ -209,6 +268,16 @@ class Columns(Fitted):
         self.notes = {"smallest leaf": plan.min_leaf}
         self.size = plan.records
         self._plan, self._steps, self._progress = plan, steps, progress
+
+    def again(self, method: Synthesizer, dataset: Dataset, *, rng: Randomness) -> Columns:
+        """Grow the trees anew on other records, with these settings."""
+        assert isinstance(method, Planned)
+        return Columns.of(method.plan(dataset).like(self._plan), rng, silent)
+
+    @classmethod
+    def of(cls, plan: Plan, rng: Randomness, progress: Progress) -> Columns:
+        """Return trees that are grown now, or for each file anew where the plan says so."""
+        return cls(plan, None if plan.options.proper else plan.grown(rng, progress), progress)
 
     def draw(self, n: int, *, rng: Randomness) -> pa.Table:
         """Return n records."""

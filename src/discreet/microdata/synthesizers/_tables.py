@@ -26,6 +26,9 @@ __all__ = ["Coding", "Tables", "codings"]
 
 Counts = npt.NDArray[np.int64]
 
+#: Codes of a column at most: each is a condition of a statement.
+_CODES = 10_000
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Coding:
@@ -106,11 +109,18 @@ def codings(
     """Return the coding of columns by their declared domains; looks at no value."""
     for name in missing:
         dataset.schema[name]
-    fields = dataset.relation.schema
-    return [
-        _coding(name, fields.field(name).type, dataset.schema.domain(name), bins, name in missing)
-        for name in names
-    ]
+    fields, found = dataset.relation.schema, []
+    for name in names:
+        domain, kind = dataset.schema.domain(name), fields.field(name).type
+        found.append(_coding(name, kind, domain, bins, name in missing))
+        if found[-1].codes > _CODES:
+            raise InputError(
+                f"column {name!r} has {found[-1].codes:,} codes, each of which would be counted",
+                code="domain-too-large",
+                hint=f"declare at most {_CODES:,}: domains={{{name!r}: {{'cuts': […]}}}}",
+                column=name,
+            )
+    return found
 
 
 def _coding(name: str, kind: Any, domain: Domain | None, bins: int, missing: bool) -> Coding:
@@ -147,6 +157,8 @@ def _coding(name: str, kind: Any, domain: Domain | None, bins: int, missing: boo
             hint="list its values",
             column=name,
         )
+    assert domain.range is not None
+    _require_held(name, kind, *domain.range)
     cuts = np.asarray(domain.cuts, np.float64) if domain.cuts is not None else None
     if cuts is None:
         assert domain.bounds is not None
@@ -159,6 +171,27 @@ def _coding(name: str, kind: Any, domain: Domain | None, bins: int, missing: boo
             column=name,
         )
     return Coding(name, kind, None, cuts, missing)
+
+
+def _require_held(name: str, kind: Any, low: float, high: float) -> None:
+    """Raise an InputError where a type cannot hold a range, or arithmetic on it would overflow."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(kind):
+        held = np.iinfo(kind.to_pandas_dtype())
+        # Beyond 2⁵³ not every whole number is a number of double precision.
+        least, most = max(float(held.min), -(2.0**53)), min(float(held.max), 2.0**53)
+    else:
+        most = 1e38 if pa.types.is_float32(kind) else 1e150
+        least = -most
+    if low < least or high > most:
+        raise InputError(
+            f"column {name!r} is of the type {kind}, and the declared range {low:g} to {high:g} is beyond "
+            f"{least:g} to {most:g}",
+            code="bad-domain",
+            hint="declare the range that values can have",
+            column=name,
+        )
 
 
 def _equal(low: float, high: float, bins: int, *, whole: bool) -> npt.NDArray[np.float64]:

@@ -151,6 +151,10 @@ class CART(Synthesizer):
     def fit(self, dataset: Dataset, *, rng: Randomness, progress: Progress = silent) -> Fitted:
         """Grow the trees."""
         self.check(dataset)
+        return Columns.of(self.plan(dataset), rng, progress)
+
+    def plan(self, dataset: Dataset) -> Plan:
+        """Code the columns and put them in order."""
         names = released_columns(dataset)
         found = [folded(variable, self.tails) for variable in variables(dataset, names)]
         order = self._order(dataset, found)
@@ -160,8 +164,7 @@ class CART(Synthesizer):
             for name in names
             if (known_domain := dataset.schema.domain(name)) is not None
         }
-        plan = Plan(self.options(), names, [known[name] for name in order], limits)
-        return Columns(plan, None if self.proper else plan.grown(rng, progress), progress)
+        return Plan(self.options(), names, [known[name] for name in order], limits)
 
     def pairs(self, order: Sequence[str], kept: int = 0) -> int:
         """Return how many pairs of a column and a predictor are looked at, but for columns kept."""

@@ -10,6 +10,7 @@ import numpy as np
 from discreet.errors import InputError
 from discreet.microdata.columns import Numbers
 from discreet.microdata.synthesizers._base import Fitted, Kind, Synthesizer, released_columns
+from discreet.microdata.synthesizers._groups import joined_groups
 from discreet.microdata.synthesizers._moments import (
     Regressed,
     orthogonal,
@@ -39,9 +40,11 @@ class Hybrid(Synthesizer):
 
     With `alpha` the residuals of the regression on the other columns are mixed: α of the original
     and √(1 − α²) of noise orthogonal to it, with the same covariances; α = 0 is IPSO-C, α = 1 the
-    original; of several files each has less of it, so that their average has α. With `k` records are grouped by MDAV, and each group is drawn anew with its own means
-    and covariances (R-microhybrid). Of several draws of each group those are taken that keep the third
-    moments of the whole file nearly. Whole numbers become decimals.
+    original; of several files each has less of it, so that their average has α. With `k` records are
+    grouped by MDAV, and each group is drawn anew with its own means and covariances (R-microhybrid).
+    Groups in which a column has one value, but for a few people, or in which one person makes nearly
+    all of its variance, are joined with the nearest. Of several draws of each group those are taken
+    that keep the third moments of the whole file nearly. Whole numbers become decimals.
 
     Examples
     --------
@@ -159,9 +162,14 @@ class _Grouped(Fitted):
             )
         values = model.fitted + model.residuals
         self._model, self._values = model, values
-        self._group = np.asarray(mdav(model.residuals / _deviation(model.residuals), k))
+        places = model.residuals / _deviation(model.residuals)
+        group = joined_groups(np.asarray(mdav(places, k)), places, model.owner)
+        self._group = group
         self.size = rows
-        self.notes = {"groups": int(self._group.max()) + 1}
+        self.notes = {
+            "groups": int(group.max()) + 1,
+            "smallest group": int(np.bincount(group).min()),
+        }
 
     def draw(self, n: int, *, rng: Randomness) -> pa.Table:
         """Return every group drawn anew: of several draws those that keep third moments overall."""

@@ -39,7 +39,7 @@ class IPSO(Synthesizer):
     --------
     >>> import pandas as pd
     >>> import discreet as dc
-    >>> firms = pd.DataFrame({"size": [1.0, 2, 3, 4, 5, 6], "profit": [2.0, 1, 4, 6, 4, 9]})
+    >>> firms = pd.DataFrame({"size": [1.0, 2, 3, 4, 5, 6, 7], "profit": [2.0, 1, 4, 6, 4, 9, 7]})
     >>> data = dc.read(firms, roles={"size": "quasi", "profit": "confidential"})
     >>> made = dc.synthesize(data, IPSO("profit")).frame
     >>> bool(abs(made["profit"].var() - firms["profit"].var()) < 1e-9)

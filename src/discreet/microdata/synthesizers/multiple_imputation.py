@@ -16,7 +16,7 @@ from discreet.microdata.synthesizers._base import (
     released_columns,
     require_pairs,
 )
-from discreet.microdata.synthesizers._sequence import Options, Plan
+from discreet.microdata.synthesizers._sequence import Options, Plan, Planned
 from discreet.microdata.synthesizers._variables import Variable, variables
 from discreet.progress import Progress, silent
 from discreet.randomness import Randomness
@@ -84,6 +84,10 @@ class MultipleImputation(Synthesizer):
         """Code the columns; what is fitted is drawn anew for each file."""
         del rng
         self.check(dataset)
+        return _Imputed(self.plan(dataset), progress)
+
+    def plan(self, dataset: Dataset) -> Plan:
+        """Code the columns."""
         names = released_columns(dataset)
         found = variables(dataset, names)
         limits = {
@@ -92,7 +96,7 @@ class MultipleImputation(Synthesizer):
             if (domain := dataset.schema.domain(name)) is not None
         }
         options = Options(self.min_leaf, {}, {}, {}, {}, proper=True, numbers=False)
-        return _Imputed(Plan(options, names, found, limits), progress)
+        return Plan(options, names, found, limits)
 
 
 class _Imputed(Fitted):
@@ -100,6 +104,12 @@ class _Imputed(Fitted):
         self._plan, self._progress = plan, progress
         self.size = plan.records
         self.notes = {"smallest leaf": plan.min_leaf}
+
+    def again(self, method: Synthesizer, dataset: Dataset, *, rng: Randomness) -> Fitted:
+        """Code other records, with these settings."""
+        del rng
+        assert isinstance(method, Planned)
+        return _Imputed(method.plan(dataset).like(self._plan), silent)
 
     def draw(self, n: int, *, rng: Randomness) -> pa.Table:
         """Return n records from parameters drawn now."""

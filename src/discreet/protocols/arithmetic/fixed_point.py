@@ -7,10 +7,12 @@ import numpy.typing as npt
 
 from discreet.errors import InputError
 
-__all__ = ["LIMIT", "decode", "encode", "require_room"]
+__all__ = ["EXACT", "LIMIT", "decode", "encode", "require_room"]
 
 #: Signs are right as long as every compared number lies below this in size.
 LIMIT = 1 << 62
+#: Whole numbers below this are told apart by floats, as which databases add and results are shown.
+EXACT = 1 << 53
 
 
 def encode(values: npt.ArrayLike, *, scale: int, bound: float, name: str) -> npt.NDArray[np.int64]:
@@ -41,17 +43,18 @@ def decode(found: npt.NDArray[np.int64], *, scale: int) -> npt.NDArray[np.float6
     return found / scale
 
 
-def require_room(largest: int, *, what: str) -> None:
-    """Refuse bounds under which a compared number could reach 2^62.
+def require_room(largest: int, *, what: str, limit: int = LIMIT) -> None:
+    """Refuse bounds under which a number could reach the limit, by default 2^62.
 
     >>> require_room(2**61, what="the p % rule")
     >>> require_room(2**63, what="the p % rule")
     Traceback (most recent call last):
     discreet.errors.InputError: under the declared bounds the p % rule ...
     """
-    if largest >= LIMIT:
+    if largest >= limit:
         raise InputError(
-            f"under the declared bounds {what} could exceed the numbers that shares can hold",
+            f"under the declared bounds {what} could exceed the numbers that shares, or "
+            "results, can hold",
             code="bounds-too-wide",
             hint="declare a smaller bound, fewer decimals, or rules with rounder percentages",
         )

@@ -13,7 +13,7 @@ import yaml
 from discreet.errors import InputError
 from discreet.protocols.joint.declaration import PartyEntry
 from discreet.protocols.transport.client import address_of
-from discreet.protocols.transport.identity import certificate_pin, read_certificate
+from discreet.protocols.transport.identity import certificate_pin, read_certificates
 from discreet.protocols.transport.session import Agreement
 from discreet.registry import Record, build, parameter
 
@@ -76,10 +76,8 @@ class Circle(Record):
 
     def certificates(self) -> dict[str, str]:
         """Return the certificate of each party."""
-        return {
-            name: read_certificate(Path(self.folder) / entry.certificate)
-            for name, entry in self.parties.items()
-        }
+        files = {name: entry.certificate for name, entry in self.parties.items()}
+        return read_certificates(self.folder, files)
 
     def agreement(self) -> Agreement:
         """Return what sessions are bound to: the relation, the addresses and the certificates."""

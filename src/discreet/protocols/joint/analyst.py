@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import secrets
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from discreet.audit.rules import Rule
-from discreet.errors import EngineError, InputError
+from discreet.errors import DiscreetError, EngineError, InputError
 from discreet.protocols.joint.computing import Opened
 from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
@@ -47,24 +47,22 @@ def everywhere(
     names: Sequence[str],
     *,
     may_leave: Collection[str] = (),
+    left: dict[str, DiscreetError] | None = None,
 ) -> dict[str, Answer]:
     """Do the same at all parties; of several failures raise the one that the others follow from.
 
-    Parties in `may_leave` that are lost, or take no part, are left out.
+    Parties in `may_leave` that are lost, or take no part, are left out, and `left` is told why.
 
     Where one party is lost, those who wait for it leave, and are lost to others in turn.
     """
     running = [pool.submit(work, name) for name in names]
     errors = [(one.exception(), name) for one, name in zip(running, names, strict=True)]
-    found = [
-        (error, name)
-        for error, name in errors
-        if error is not None
-        and not (
-            name in may_leave
-            and (isinstance(error, EngineError) or getattr(error, "code", "") == "part-sensitive")
-        )
-    ]
+    found = []
+    for error, name in errors:
+        if name in may_leave and _takes_no_part(error):
+            (left if left is not None else {}).setdefault(name, error)
+        elif error is not None:
+            found.append((error, name))
     if found:
         # A party does not report the loss of itself: who names it, is this side.
         raise min(
@@ -79,6 +77,23 @@ def everywhere(
         for one, name in zip(running, names, strict=True)
         if one.exception() is None
     }
+
+
+def _takes_no_part(error: BaseException | None) -> TypeGuard[DiscreetError]:
+    """Whether this is the error of a party that the others can do without."""
+    return isinstance(error, EngineError) or getattr(error, "code", "") == "part-sensitive"
+
+
+def _with_causes(error: EngineError, left: Mapping[str, DiscreetError]) -> EngineError:
+    """Return the error of an aggregator whom too few owners stayed with, with what they said."""
+    # Those who stayed lost the aggregator when it gave up.
+    causes = [one.message for _, one in sorted(left.items())
+              if not (one.code == "party-gone" and "says: " in one.message)]  # fmt: skip
+    said = "; ".join(causes)
+    if not said:
+        return error
+    return EngineError(f"too few owners stayed to the end: {said}", code=error.code,
+                       hint="ask again when these take part")  # fmt: skip
 
 
 class Joint:
@@ -224,16 +239,21 @@ class Joint:
                 fields = {"computation": name}
                 request(links[party], "prepare computation", fields, time_limit=waits)
 
-            there = everywhere(pool, prepare, names, may_leave=may_leave)
+            left: dict[str, DiscreetError] = {}
+            there = everywhere(pool, prepare, names, may_leave=may_leave, left=left)
             fields = {"present": sorted(there)}
-            answers = everywhere(
-                pool,
-                lambda party: request(
-                    links[party], "run computation", fields, limit=_RESULT_LIMIT, time_limit=waits
-                ),
-                list(there),
-                may_leave=may_leave,
-            )
+
+            def play(party: str) -> Message:
+                link = links[party]
+                limit = _RESULT_LIMIT
+                return request(link, "run computation", fields, limit=limit, time_limit=waits)
+
+            try:
+                answers = everywhere(pool, play, list(there), may_leave=may_leave, left=left)
+            except EngineError as error:
+                if error.code != "too-few-owners":
+                    raise
+                raise _with_causes(error, left) from None
         bodies = {bytes(one.body) for one in answers.values() if one.body}
         try:
             (body,) = bodies

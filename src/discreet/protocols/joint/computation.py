@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -89,7 +90,7 @@ class Computation(Record):
             if any(len(columns) != 1 for columns in self.columns.values()):
                 raise wrong("persons are named by one column", "name one column for each owner")
         else:
-            missing = [one for one in self.listed if not self.bounds.get(one, 0) > 0]
+            missing = [one for one in self.listed if not 0 < self.bounds.get(one, 0) < math.inf]
             if missing:
                 raise wrong(f"{missing[0]!r} has no bound", "state it under bounds, above zero")
         alike = protocol.split in ("horizontal", "arbitrary")

@@ -191,7 +191,7 @@ class TableRun:
             Lattice(tuple(policy.tree(key) for key in demand.keys)),
             self._seen,
             policy.level_bound,
-            {name: policy.measures[name].scale for name in demand.judged},
+            {name: policy.measure(name).scale for name in demand.judged},
             self._open_bits,
         ).pattern(primary)
 

@@ -10,7 +10,6 @@ import math
 import operator
 import unicodedata
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from discreet.audit.rules import Rule
@@ -19,21 +18,23 @@ from discreet.data.hierarchy import Hierarchy
 from discreet.data.sql import Catalog
 from discreet.data.sql.query import Field
 from discreet.errors import InputError
-from discreet.protocols.arithmetic.fixed_point import require_room
+from discreet.protocols.arithmetic.fixed_point import EXACT, require_room
 from discreet.protocols.joint.computation import Computation
 from discreet.protocols.transport.client import address_of
-from discreet.protocols.transport.identity import certificate_pin, read_certificate
+from discreet.protocols.transport.identity import certificate_pin, read_certificates
 from discreet.protocols.transport.session import Agreement
 from discreet.registry import Record, parameter
 from discreet.report import plain
 
-__all__ = ["TOTAL", "JointPolicy", "MeasureBound", "PartyEntry"]
+__all__ = ["RECORDS", "TOTAL", "JointPolicy", "MeasureBound", "PartyEntry"]
 
 _NODES = 3
 _MOST_CELLS = 1_000_000
 _MOST_MARGINS = 100_000
 #: What a total has in the place of a code.
 TOTAL = "Total"
+#: Stands among measures for the records themselves: a contributor may have many of a cell's.
+RECORDS = "*"
 _MOST_OWNERS = 16
 
 
@@ -51,7 +52,9 @@ class MeasureBound(Record):
     """How large a measure can be: public, and checked by every owner before it takes part."""
 
     spelled: ClassVar[str] = "bound"
-    bound: float = parameter(help="no owner's sum over all its records exceeds this", above=0)
+    bound: float = parameter(
+        help="no owner's sum over all its records exceeds this", above=0, high=1e30
+    )
     decimals: int = parameter(0, help="digits after the point that are kept", low=0, high=6)
 
     @property
@@ -141,11 +144,15 @@ class JointPolicy(Record):
             raise _wrong("dealer", "it is no party, or it is an owner or a node",
                          "name a party that has no other part")  # fmt: skip
         dealers = set() if self.dealer is None else {self.dealer}
-        for name in {*self.owners, *self.nodes} | dealers:
+        places: dict[tuple[str, int], str] = {}
+        for name in sorted({*self.owners, *self.nodes} | dealers):
             address = self.parties[name].address
             if address is None:
                 raise _wrong("parties", f"{name!r} has no address", "give it as host:port")
-            address_of(address)
+            other = places.setdefault(address_of(address), name)
+            if other != name:
+                raise _wrong("parties", f"{other!r} and {name!r} listen at the same address",
+                             "give each its own")  # fmt: skip
         for name, codes in self.keys.items():
             if not codes or len(set(codes)) != len(codes) or TOTAL in codes:
                 raise _wrong("keys", f"the codes of {name!r} are none, or twice, or 'Total'",
@@ -182,16 +189,23 @@ class JointPolicy(Record):
         for rule in self.rules:
             for form in rule.inequalities():
                 counted = abs(form.constant) + abs(form.count) * owners * self.records
-                for measure in self.measures.values() if form.total else ():
+                for measure in self._judged_bounds() if form.total else ():
                     whole = math.ceil(measure.bound * measure.scale) + 1
                     parts = abs(form.total) + sum(map(abs, form.largest)) + abs(form.requested)
                     require_room(counted + parts * owners * whole, what=f"the rule {rule.name}")
                 require_room(counted, what=f"the rule {rule.name}")
-        # Whatever the rules look at: a sum beyond what shares hold would be opened as another.
+        # Whatever the rules look at: a sum beyond this would be shown as another.
         for name, measure in self.measures.items():
-            require_room(
-                owners * (math.ceil(measure.bound * measure.scale) + 1), what=f"sums of {name}"
-            )
+            whole = owners * (math.ceil(measure.bound * measure.scale) + 1)
+            require_room(whole, what=f"sums of {name}", limit=EXACT)
+
+    def _judged_bounds(self) -> list[MeasureBound]:
+        records = [] if self.unit is None else [self.measure(RECORDS)]
+        return [*self.measures.values(), *records]
+
+    def measure(self, name: str) -> MeasureBound:
+        """Return how large a measure can be."""
+        return MeasureBound(float(self.records)) if name == RECORDS else self.measures[name]
 
     @functools.cached_property
     def level_bound(self) -> LevelBound:
@@ -223,7 +237,7 @@ class JointPolicy(Record):
         """See that cells can be compared with what others need for their protection."""
         level, owners = self.level_bound, len(self.owners)
         for name in measures:
-            measure = self.measures[name]
+            measure = self.measure(name)
             whole = owners * (math.ceil(measure.bound * measure.scale) + 1)
             added = math.ceil(level.amount * measure.scale)
             unit = level.share.denominator
@@ -248,18 +262,18 @@ class JointPolicy(Record):
         """Return some measures and all that are withheld together with them.
 
         Of pay = salary + bonus two sums tell the third. So what one of them withholds is withheld in
-        all, whichever is asked for, now or later.
+        all, whichever is asked for, now or later. Where contributors have several records, how many
+        one of them has is judged too: a count would tell it.
         """
         groups = (tuple(self.measures),) if self.together is None else self.together
         found = {name for group in groups if set(group) & set(measures) for name in group}
-        return tuple(name for name in self.measures if name in found)
+        records = () if self.unit is None else (RECORDS,)
+        return (*(name for name in self.measures if name in found), *records)
 
     def certificates(self) -> dict[str, str]:
         """Return the certificate of each party."""
-        return {
-            name: read_certificate(Path(self.folder) / entry.certificate)
-            for name, entry in self.parties.items()
-        }
+        files = {name: entry.certificate for name, entry in self.parties.items()}
+        return read_certificates(self.folder, files)
 
     def agreement(self) -> Agreement:
         """Return what sessions are bound to: everything stated here, and the certificates."""

@@ -13,8 +13,10 @@ from discreet.data.sql.spelling import spelled
 from discreet.errors import InputError, RefusedError
 from discreet.protocols.joint.declaration import TOTAL, JointPolicy
 
-__all__ = ["Demand", "quoted", "read_demand"]
+__all__ = ["STATUS", "Demand", "quoted", "read_demand"]
 
+#: The column that says of each line whether it is withheld.
+STATUS = "status"
 _FUNCTIONS = ("count", "units", "sum", "avg")
 
 
@@ -146,6 +148,12 @@ def read_demand(
         )
     policy.require_cells(tuple(keys))
     outputs = tuple(_output(one, keys, query.measures) for one in query.outputs)
+    if any(label == STATUS for label, _, _ in outputs):
+        raise InputError(
+            f"a column of the answer is called {STATUS!r}, as the one that says what is withheld",
+            code="joint-unsupported",
+            hint="give it another name with AS",
+        )
     unique = tuple(dict.fromkeys(measures))
     # Totals are over the last keys as they are written; the reader has its own order.
     written = [name for _, function, name in outputs if function == "key"]

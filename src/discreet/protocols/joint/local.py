@@ -23,6 +23,7 @@ import yaml
 from discreet.audit.rules import Rule
 from discreet.data.dataset import Dataset, as_dataset
 from discreet.errors import EngineError, InputError
+from discreet.protocols.arithmetic.fixed_point import EXACT
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.transport.identity import Identity
 from discreet.registry import build
@@ -249,8 +250,10 @@ def _bounds(
         sums = [
             float(one.arrow([measure]).column(measure).to_pandas().abs().sum()) for one in datasets
         ]
-        found[measure] = {"bound": float(10 ** math.ceil(math.log10(max(*sums, 1.0)) + 1)),
-                          "decimals": 2}  # fmt: skip
+        bound = 10 ** math.ceil(math.log10(max(*sums, 1.0)) + 1)
+        room = EXACT // (len(datasets) * (bound + 1))
+        decimals = next((digits for digits in (2, 1) if 10**digits <= room), 0)
+        found[measure] = {"bound": float(bound), "decimals": decimals}
     return found
 
 

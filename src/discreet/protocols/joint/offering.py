@@ -26,9 +26,11 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 
 
-def persons_of(data: Dataset, column: str) -> tuple[bytes, ...]:
-    """Return the identifiers of an owner's persons."""
+def persons_of(data: Dataset, column: str, *, unit: str | None) -> tuple[bytes, ...]:
+    """Return the identifiers of an owner's persons; contributors may have several records."""
     found = data.arrow([column]).column(column).to_pylist()
+    if column == unit:
+        found = list(dict.fromkeys(found))
     if any(one is None for one in found) or len(set(found)) != len(found):
         raise InputError(
             f"column {column!r} has an identifier that is missing or occurs twice",
@@ -122,7 +124,7 @@ def require_computations(data: Dataset, owner: str, policy: JointPolicy) -> None
             summed += computation.columns[owner]
         data.relation.require(*computation.columns[owner])
         if computation.protocol.split == "persons":
-            persons_of(data, computation.columns[owner][0])
+            persons_of(data, computation.columns[owner][0], unit=policy.unit)
         else:
             numbers_of(data, computation, owner, policy)
     require_parts_declared(data, list(dict.fromkeys(summed)))

@@ -16,7 +16,7 @@ from discreet.protocols.joint.computation import Computation
 from discreet.protocols.joint.learned import Leakage
 from discreet.report import Report, Rows
 
-__all__ = ["JointResult", "read_shown"]
+__all__ = ["JointResult", "read_shown", "stated_as"]
 
 _LARGEST = 1 << 20
 
@@ -40,7 +40,7 @@ class JointResult(Report):
     def rows(self) -> Rows:
         """Return one line for each number, named by its column where it has one."""
         lines = [
-            (name, *self._place(name, values.shape, place), float(values[place]))
+            (name, *self._place(name, values.shape, place), _shown(float(values[place])))
             for name, values in self.values.items()
             for place in np.ndindex(values.shape)
         ]
@@ -74,12 +74,27 @@ class JointResult(Report):
             "computation": self.computation,
             "protocol": self.protocol,
             "columns": list(self.columns),
-            "values": {name: found.tolist() for name, found in self.values.items()},
+            "values": {name: _known(found) for name, found in self.values.items()},
             "opened": [dict(one) for one in self.opened],
             "leakage": self.leakage.to_dict(),
             "caution": self.caution,
             "transcript": dict(self.transcript),
         }
+
+
+def stated_as(shown: Mapping[str, npt.NDArray[np.float64]]) -> bytes:
+    """Return numbers as a party states them; what is not known is null.
+
+    >>> read_shown(stated_as({"centres": np.array([[1.0, np.nan]])}))["centres"].tolist()
+    [[1.0, nan]]
+    """
+    stated = {name: _known(values) for name, values in shown.items()}
+    return json.dumps(stated, allow_nan=False).encode()
+
+
+def _known(values: npt.NDArray[np.float64]) -> Any:
+    """Return numbers as plain data. Any: lists of numbers and None, as deep as the array."""
+    return np.where(np.isnan(values), None, values).tolist()  # type: ignore[call-overload]
 
 
 def read_shown(body: bytes) -> dict[str, npt.NDArray[np.float64]]:
@@ -90,10 +105,14 @@ def read_shown(body: bytes) -> dict[str, npt.NDArray[np.float64]]:
     shown = {}
     for name, values in found.items():
         numbers = np.asarray(values, dtype=np.float64)
-        if numbers.size > _LARGEST or numbers.ndim > 2 or not np.isfinite(numbers).all():
+        if numbers.size > _LARGEST or numbers.ndim > 2 or np.isinf(numbers).any():
             raise ValueError("numbers")
         shown[str(name)[:64]] = numbers
     return shown
+
+
+def _shown(value: float) -> float | str:
+    return "unknown" if math.isnan(value) else value
 
 
 def result_of(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import hmac
-import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,11 +23,20 @@ from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
 from discreet.protocols.joint.demand import Demand, read_demand
 from discreet.protocols.joint.drawer import Drawer
+from discreet.protocols.joint.memory import Memory
+from discreet.protocols.joint.methods.alignment import BOTH, Alignment
 from discreet.protocols.joint.methods.joint_table import JointTable
 from discreet.protocols.joint.offering import require_computations
-from discreet.protocols.joint.playing import Player, Prepared, used_before
+from discreet.protocols.joint.outcome import stated_as
+from discreet.protocols.joint.playing import Player, Prepared
 from discreet.protocols.joint.seat import Cast, Seat
-from discreet.protocols.joint.summary import require_offer, summarize, summarize_withheld
+from discreet.protocols.joint.summary import (
+    Extents,
+    require_measures,
+    require_offer,
+    summarize,
+    summarize_withheld,
+)
 from discreet.protocols.transport.frames import Message
 from discreet.protocols.transport.link import Link
 from discreet.protocols.transport.mesh import Mesh, Waiting
@@ -65,6 +74,7 @@ class Party:
         key: str | Path | None = None,
     ) -> None:
         self._contacts = Contacts(policy, name, key)
+        self._extents: Extents = ()
         self._is_owner, self._is_node = name in policy.owners, name in policy.nodes
         if not (self._is_owner or self._is_node or name == policy.dealer):
             raise InputError(
@@ -75,13 +85,14 @@ class Party:
         if self._is_owner:
             if data is None:
                 raise InputError(f"the owner {name!r} has no records", code="no-source")
-            require_offer(data, policy)
+            self._extents = require_offer(data, policy)
             require_computations(data, name, policy)
         self._policy, self._name, self._ledger, self._data = policy, name, ledger, data
         # Not in the ledger, which others may read: with it they could try out cells.
         self._secret = self._contacts.secret(b"marks of joint inputs")
         self._waiting = Waiting()
         self._lock = threading.Lock()
+        self._memory = Memory(ledger, policy.time_limit)
         self._player = Player(
             policy,
             name,
@@ -91,6 +102,7 @@ class Party:
             secret=self._secret,
             waiting=self._waiting,
             lock=self._lock,
+            memory=self._memory,
         )
         self._ready: Drawer[Prepared] = Drawer(policy.time_limit)
         self._prepared: Drawer[tuple[Demand, npt.NDArray[np.int64] | None]] = Drawer(
@@ -110,6 +122,8 @@ class Party:
         session, purpose = self._contacts.agreement.meet(link)
         if purpose == "stream":
             self._waiting.offer(session, link, time_limit=self._policy.time_limit)
+        elif purpose == "leave":
+            self._waiting.leave(session, link.peer)
         elif purpose == "ask" and link.peer in self._policy.analysts:
             answers: Mapping[str, Callable[[str, str, Message], Message]] = {
                 "prepare": self._prepare,
@@ -121,11 +135,34 @@ class Party:
             def answer(peer: str, message: Message) -> Message:
                 if message.label not in answers:
                     raise RefusedError("there is no such request", code="message-unexpected")
-                return answers[message.label](peer, session, message)
+                stays = message.label.startswith("prepare")
+                try:
+                    reply = answers[message.label](peer, session, message)
+                    stays = True
+                finally:
+                    if not stays:
+                        self._leave(session)
+                return reply
 
-            answer_requests(answer, limit=_STATEMENT_LIMIT, idle=self._policy.time_limit)(link)
+            try:
+                answer_requests(answer, limit=_STATEMENT_LIMIT, idle=self._policy.time_limit)(link)
+            finally:
+                with self._lock:
+                    self._memory.release(session)
         else:
             raise RefusedError("only analysts of the policy may ask", code="not-an-analyst")
+
+    def _leave(self, session: str) -> None:
+        """Tell the others that this party takes no part in a run: they need not wait for it."""
+
+        def tell(peer: str) -> None:
+            with contextlib.suppress(DiscreetError):
+                self._contacts.call(peer, session=session, purpose="leave").close()
+
+        policy = self._policy
+        listening = {*policy.owners, *policy.nodes, policy.dealer} - {None, self._name}
+        for peer in listening:
+            threading.Thread(target=tell, args=(peer,), daemon=True).start()
 
     # -- what an analyst asks for ----------------------------------------------------------------
     def _prepare(self, analyst: str, session: str, message: Message) -> Message:
@@ -142,6 +179,9 @@ class Party:
         with self._lock:
             self._require_history(session, demand, inputs)
             self._prepared.keep(session, analyst, (demand, inputs))
+            self._memory.reserve(
+                session, demand.question, {"stage": "started", **self._facts(demand, inputs)}
+            )
         return Message("prepared", {"digest": demand.digest})
 
     def _run(self, analyst: str, session: str, message: Message) -> Message:
@@ -149,18 +189,9 @@ class Party:
         with self._lock:
             demand, inputs = self._prepared.take(session, analyst)
             self._require_history(session, demand, inputs)
-            facts = {
-                "keys": list(demand.keys),
-                "condition": demand.condition,
-                "measures": sorted(demand.measures),
-                "judged": sorted(demand.judged),
-                "totals": demand.totals,
-                "margins": demand.margins,
-                "pattern": self._policy.pattern(demand.keys),
-                "parties": sorted({*self._policy.owners, *self._policy.nodes}),
-                "inputs": self._marks(demand, inputs),
-            }
+            facts = self._facts(demand, inputs)
             self._record(analyst, session, demand, "started", facts)
+            self._memory.release(session)
         transcript = Transcript(self._name)
         everybody = {*self._policy.owners, *self._policy.nodes}
         # Owners that are no nodes are told which cells are withheld where totals follow.
@@ -215,8 +246,7 @@ class Party:
         if not isinstance(present, list):
             raise RefusedError("nobody is said to be present", code="message-malformed")
         outcome, stated = self._player.run(prepared, analyst, session, [str(p) for p in present])
-        shown = {name: values.tolist() for name, values in outcome.shown.items()}
-        body = json.dumps(shown, allow_nan=False).encode() if shown else b""
+        body = stated_as(outcome.shown) if outcome.shown else b""
         return Message("result", {"transcript": stated}, body)
 
     def _summarized(
@@ -226,6 +256,8 @@ class Party:
         assert self._data is not None  # only owners are asked
         try:
             if level is None:
+                known = self._extents
+                self._extents = require_measures(self._data, self._policy, known=known)
                 return summarize(self._data, demand, self._policy)
             return summarize_withheld(self._data, demand, self._policy, level, cells)
         except DiscreetError:
@@ -254,6 +286,20 @@ class Party:
             )
         )
 
+    def _facts(self, demand: Demand, inputs: npt.NDArray[np.int64] | None) -> dict[str, Any]:
+        """Return what later runs are judged by."""
+        return {
+            "keys": list(demand.keys),
+            "condition": demand.condition,
+            "measures": sorted(demand.measures),
+            "judged": sorted(demand.judged),
+            "totals": demand.totals,
+            "margins": demand.margins,
+            "pattern": self._policy.pattern(demand.keys),
+            "parties": sorted({*self._policy.owners, *self._policy.nodes}),
+            "inputs": self._marks(demand, inputs),
+        }
+
     def _marks(self, demand: Demand, inputs: npt.NDArray[np.int64] | None) -> dict[str, str]:
         """Return a keyed digest of each row of inputs: tells change, and no value."""
         if inputs is None:
@@ -271,16 +317,15 @@ class Party:
     ) -> None:
         """Refuse what would disclose a difference to an earlier table of the same records."""
         marks = self._marks(demand, inputs)
-        for entry in self._ledger.entries():
-            details = entry.details
-            # Whatever name the relation had: the memory belongs to the records behind this ledger.
-            if entry.kind != "joint":
-                continue
-            if details["session"] == session:
-                raise used_before()
+        aligned: set[str] = set()
+        for _, details, refusal in self._memory.runs(session):
+            if details.get("stage") == "finished" and details["session"] in aligned:
+                _require_apart(details)
             if details.get("stage") == "computing":
+                if details["protocol"] == Alignment.name and self._policy.unit in details["inputs"]:
+                    aligned.add(details["session"])
                 if details["split"] in ("horizontal", "arbitrary") and not details["noise"]:
-                    raise _told_before()  # a sum over all tells the one cell that is withheld
+                    raise refusal()  # a sum over all tells the one cell that is withheld
                 continue
             if details.get("stage") != "started":
                 continue
@@ -301,7 +346,7 @@ class Party:
                 same = same and set(demand.judged) <= judged
             known = details["inputs"]
             if not same or any(known.get(name, mark) != mark for name, mark in marks.items()):
-                raise _told_before()
+                raise refusal()
 
     def close(self) -> None:
         """Stop listening."""
@@ -314,13 +359,14 @@ class Party:
         self.close()
 
 
-def _told_before() -> RefusedError:
-    return RefusedError(
-        "together with an earlier joint result this one could disclose a difference",
-        code="joint-history",
-        hint="repeat the earlier keys and condition on the same records under the same rules, with "
-        "whatever measures that are withheld together",
-    )
+def _require_apart(details: Mapping[str, Any]) -> None:
+    """Refuse tables of contributors whom two owners have: each would count as two."""
+    if any(one["meaning"] == BOTH and one["cells"] for one in details["transcript"]["opened"]):
+        raise RefusedError(
+            "two owners have records of the same contributors, who would count twice",
+            code="shared-contributors",
+            hint="leave these records to one of the owners, and start with new ledgers",
+        )
 
 
 class Owner(Party):

@@ -26,6 +26,7 @@ from discreet.ledger.store import Ledger
 from discreet.protocols.joint.computation import Computation
 from discreet.protocols.joint.contacts import Contacts
 from discreet.protocols.joint.declaration import JointPolicy
+from discreet.protocols.joint.memory import Memory
 from discreet.protocols.joint.methods.horizontal_regression import HorizontalRegression
 from discreet.protocols.joint.methods.joint_regression import JointRegression
 from discreet.protocols.joint.methods.secure_sum import SecureSum
@@ -43,7 +44,7 @@ from discreet.randomness import Randomness
 
 _TELL_MEANS = (JointRegression.name, HorizontalRegression.name)
 
-__all__ = ["Player", "Prepared", "used_before"]
+__all__ = ["Player", "Prepared"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -72,10 +73,11 @@ class Player:
         secret: bytes,
         waiting: Waiting,
         lock: threading.Lock,
+        memory: Memory,
     ) -> None:
         self._policy, self._name, self._contacts = policy, name, contacts
         self._ledger, self._data, self._secret = ledger, data, secret
-        self._waiting, self._lock = waiting, lock
+        self._waiting, self._lock, self._memory = waiting, lock, memory
         self._aligned: dict[str, tuple[bytes, ...]] = {}
         key = serialization.load_pem_private_key(contacts.identity.key.read_bytes(), None)
         assert isinstance(key, ec.EllipticCurvePrivateKey)  # as `discreet key new` writes it
@@ -107,7 +109,11 @@ class Player:
             for column, content in self._contents(computation, records, persons)
         }
         prepared = Prepared(name, computation, records, persons, marks)
-        self._require_history(prepared, session)
+        with self._lock:
+            self._require_history(prepared, session)
+            self._memory.reserve(
+                session, _named(prepared), {"stage": "computing", **self._facts(prepared)}
+            )
         return prepared
 
     def _read(
@@ -116,7 +122,8 @@ class Player:
         assert self._data is not None  # an owner has records
         try:
             if computation.protocol.split == "persons":
-                return None, persons_of(self._data, computation.columns[self._name][0])
+                column = computation.columns[self._name][0]
+                return None, persons_of(self._data, column, unit=self._policy.unit)
             persons = None if computation.aligned is None else self._aligned[computation.aligned]
             records = numbers_of(self._data, computation, self._name, self._policy, persons)
         except KeyError:
@@ -163,21 +170,11 @@ class Player:
         """Record and charge the computation, take part in it, record what was opened."""
         policy, computation = self._policy, prepared.computation
         protocol = computation.protocol
-        facts = {
-            "computation": prepared.name,
-            "protocol": protocol.name,
-            "noise": bool(getattr(protocol, "epsilon", 0)),
-            "split": protocol.split,
-            "linear": protocol.linear,
-            "clusters": _clusters(protocol),
-            "inputs": dict(prepared.marks),
-            "parties": sorted(self._parties(computation)),
-            "may_leave": sorted(computation.owners) if protocol.survives else [],
-        }
         with self._lock:
             self._require_history(prepared, session)
             charges = self._charges(computation)
-            self._record(analyst, session, prepared, "computing", facts, charges)
+            self._record(analyst, session, prepared, "computing", self._facts(prepared), charges)
+            self._memory.release(session)
         dealer = policy.dealer if protocol.needs_dealer else None
         bounds = {
             owner: tuple(computation.bounds[one] for one in columns)
@@ -210,6 +207,22 @@ class Player:
         stated = transcript.to_dict()
         self._record(analyst, session, prepared, "finished", {"transcript": stated})
         return outcome, stated
+
+    def _facts(self, prepared: Prepared) -> dict[str, Any]:
+        """Return what later runs are judged by."""
+        computation = prepared.computation
+        protocol = computation.protocol
+        return {
+            "computation": prepared.name,
+            "protocol": protocol.name,
+            "noise": bool(getattr(protocol, "epsilon", 0)),
+            "split": protocol.split,
+            "linear": protocol.linear,
+            "clusters": _clusters(protocol),
+            "inputs": dict(prepared.marks),
+            "parties": sorted(self._parties(computation)),
+            "may_leave": sorted(computation.owners) if protocol.survives else [],
+        }
 
     def _parties(self, computation: Computation) -> set[str]:
         """Return who takes part."""
@@ -292,7 +305,7 @@ class Player:
             self._policy.relation,
             analyst,
             "joint",
-            f"{prepared.name}: {_question(prepared)}",
+            _named(prepared),
             digest,
             self._contacts.agreement.policy,
             details,
@@ -304,12 +317,7 @@ class Player:
         protocol = prepared.computation.protocol
         earlier: list[str] = []
         means = False
-        for entry in self._ledger.entries():
-            details = entry.details
-            if entry.kind != "joint":
-                continue
-            if details["session"] == session:
-                raise used_before()
+        for question, details, refusal in self._memory.runs(session):
             if getattr(protocol, "epsilon", 0):
                 continue  # its loss is charged, whatever was computed before
             table = details.get("stage") == "started" and protocol.split in (
@@ -319,20 +327,17 @@ class Player:
             known = details.get("inputs", {}) if details.get("stage") == "computing" else {}
             known = {} if details.get("noise") else known
             changed = any(known.get(name, mark) != mark for name, mark in prepared.marks.items())
-            # Two clusterings of the same column may differ in the cluster of one record.
+            # Two clusterings may differ in the cluster of one record; and a column that follows from
+            # another makes the same clusters under another name.
             apart = (
                 _clusters(protocol)
                 and bool(details.get("clusters"))
-                and not prepared.marks.keys().isdisjoint(known)
-                and entry.question.partition(": ")[2] != _question(prepared)
+                and bool(prepared.marks)
+                and bool(known)
+                and question.partition(": ")[2] != _question(prepared)
             )
             if table or changed or apart:
-                raise RefusedError(
-                    "together with an earlier joint result this one could disclose a difference",
-                    code="joint-history",
-                    hint="repeat computations on the same records; sums over all owners and tables "
-                    "of the same records are not both opened, nor two different clusterings",
-                )
+                raise refusal()
             if details.get("stage") == "computing" and details.get("linear"):
                 earlier += details["inputs"]
                 means |= details["protocol"] in _TELL_MEANS
@@ -379,10 +384,5 @@ def _question(prepared: Prepared) -> str:
     return json.dumps(prepared.computation.stated(), sort_keys=True)
 
 
-def used_before() -> RefusedError:
-    """Refuse a session that a run is recorded under: ledgers could not tell the two apart."""
-    return RefusedError(
-        "a run of this session is recorded already",
-        code="session-repeated",
-        hint="begin a new session for each question",
-    )
+def _named(prepared: Prepared) -> str:
+    return f"{prepared.name}: {_question(prepared)}"

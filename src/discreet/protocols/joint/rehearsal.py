@@ -31,13 +31,19 @@ class _DiedError(Exception):
 
 
 class QueueWire:
-    """Parties reached through queues; keeps what arrived, for attacks on one party's view."""
+    """Parties reached through queues; may keep what arrived, for attacks on one party's view."""
 
     def __init__(
-        self, name: str, queues: Mapping[tuple[str, str], queue.Queue[Any]], dies_after: int | None
+        self,
+        name: str,
+        queues: Mapping[tuple[str, str], queue.Queue[Any]],
+        dies_after: int | None,
+        *,
+        keep: bool = True,
     ) -> None:
         self.transcript = Transcript(name)
         self.view: list[tuple[str, str, bytes]] = []
+        self._keep = keep
         self._name, self._queues, self._left = name, queues, dies_after
 
     def send(self, peer: str, label: str, body: bytes | memoryview = b"") -> None:
@@ -62,7 +68,8 @@ class QueueWire:
                 f"{self._name} got {said!r} of {len(body)}, due {label!r} of {size}"
             )
         self.transcript.received(peer).add(label.encode(), body)
-        self.view.append((peer, label, body))
+        if self._keep:
+            self.view.append((peer, label, body))
         return bytes(body)
 
     def exchange(

@@ -14,23 +14,32 @@ from discreet.data.dataset import Dataset
 from discreet.data.sql.total import total
 from discreet.errors import InputError
 from discreet.protocols.arithmetic.fixed_point import encode
-from discreet.protocols.joint.declaration import JointPolicy, MeasureBound
+from discreet.protocols.joint.declaration import RECORDS, JointPolicy
 from discreet.protocols.joint.demand import Demand
-from discreet.protocols.joint.dependence import dependences
+from discreet.protocols.joint.dependence import dependences, telling_part
 from discreet.protocols.joint.hypercubes import Lattice
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["require_offer", "require_parts_declared", "summarize", "summarize_withheld"]
+__all__ = [
+    "Extents",
+    "require_measures",
+    "require_offer",
+    "require_parts_declared",
+    "summarize",
+    "summarize_withheld",
+]
 
 _ALL = "__all"
+#: Of each measure how many values are missing, the least, and the sum.
+Extents = tuple[tuple[int, float, float], ...]
 #: A measure contains another where they are the same in one of so many records at least.
 _FEW = 5
 
 
-def require_offer(data: Dataset, policy: JointPolicy) -> None:
-    """See that an owner's records have what the policy says they offer.
+def require_offer(data: Dataset, policy: JointPolicy) -> Extents:
+    """See that an owner's records have what the policy says they offer; return how far amounts go.
 
     Done when the owner starts: a mistake found later, during a question, would tell of the data.
     """
@@ -54,20 +63,33 @@ def require_offer(data: Dataset, policy: JointPolicy) -> None:
                 column=key,
                 hint="declare all codes in the policy of every party",
             )
-    _require_amounts(data, policy, list(policy.measures))
-    require_parts_declared(data, list(policy.measures))
-    if policy.together is not None:
-        _require_unrelated(data, policy.together)
+    found = require_measures(data, policy)
     if policy.keys:
         # A summary that fails does so now; and the first question waits for no import.
         key, measures = next(iter(policy.keys)), tuple(policy.measures)
         summarize(data, Demand("", "", (key,), measures, measures, None, ()), policy)
+    return found
 
 
-def _require_amounts(data: Dataset, policy: JointPolicy, names: Sequence[str]) -> None:
+def require_measures(data: Dataset, policy: JointPolicy, *, known: Extents = ()) -> Extents:
+    """See that amounts are those that rules are made for, and tell no more than is judged.
+
+    Records may have changed since they were looked at: how far amounts went then is `known`, and
+    their relations are looked at again where they go elsewhere now.
+    """
+    names = list(policy.measures)
+    found = _require_amounts(data, policy, names)
+    if found != known or not known:
+        require_parts_declared(data, names)
+        if policy.together is not None:
+            _require_unrelated(data, policy.together)
+    return found
+
+
+def _require_amounts(data: Dataset, policy: JointPolicy, names: Sequence[str]) -> Extents:
     """See that no value is missing or negative, and that sums stay within their bounds."""
-    for name in names:
-        missing, least, added = _extent(data, name)
+    found = tuple(_extent(data, name) for name in names)
+    for name, (missing, least, added) in zip(names, found, strict=True):
         # Written so that NaN fits nowhere.
         if missing or not (least >= 0 and added <= policy.measures[name].bound):
             raise InputError(
@@ -77,6 +99,7 @@ def _require_amounts(data: Dataset, policy: JointPolicy, names: Sequence[str]) -
                 column=name,
                 hint="clean the column, or declare a larger bound in the policy of every party",
             )
+    return found
 
 
 def require_parts_declared(data: Dataset, names: Sequence[str]) -> None:
@@ -110,6 +133,36 @@ def require_parts_declared(data: Dataset, names: Sequence[str]) -> None:
                 hint=f"offer {large} less {small} too, in the policy of every party, so that it is "
                 "judged; or leave one of them out",
             )
+    _require_no_telling_part(data, names)
+
+
+def _require_no_telling_part(data: Dataset, names: Sequence[str]) -> None:
+    """See the same of measures that nearly follow from others, by whatever factors."""
+    if len(names) < 2:
+        return
+    part = telling_part(_columns(data, names))
+    if part is not None:
+        others = " and ".join(name for name, _ in part.factors)
+        raise InputError(
+            f"{part.column!r} nearly follows from {others}, but for something that few records "
+            "have: their sums would tell it",
+            code="undeclared-part",
+            column=part.column,
+            hint=f"offer {part.text} too, in the policy of every party, so that it is judged; or "
+            "leave one of them out",
+        )
+
+
+def _columns(data: Dataset, names: Sequence[str]) -> dict[str, npt.NDArray[np.float64]]:
+    """Return columns as numbers; what is missing is NaN."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    table = data.arrow(list(names))
+    return {
+        name: compute.cast(table.column(name), pa.float64(), safe=False).to_numpy()
+        for name in names
+    }
 
 
 def _counted(data: Dataset, wanted: Mapping[str, exp.Expr]) -> dict[str, int]:
@@ -137,9 +190,7 @@ def _slack(small: str, large: str) -> exp.Expr:
 def _require_unrelated(data: Dataset, groups: Sequence[Sequence[str]]) -> None:
     """See that no measure follows from measures of another group."""
     names = [name for group in groups for name in group]
-    table = data.arrow(names)
-    columns = {name: np.asarray(table.column(name).to_pylist(), np.float64) for name in names}
-    for found in dependences(columns):
+    for found in dependences(_columns(data, names)):
         if not any(set(found) <= set(group) for group in groups):
             raise InputError(
                 f"the measures {', '.join(found)} follow from each other, nearly or exactly, and "
@@ -177,11 +228,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def summarize(data: Dataset, demand: Demand, policy: JointPolicy) -> npt.NDArray[np.int64]:
-    """Return what an owner states of each cell: one row for each of `Demand.rows`.
-
-    Records may have changed since the owner started: rules hold for amounts that it has looked at.
-    """
-    _require_amounts(data, policy, demand.judged)
+    """Return what an owner states of each cell: one row for each of `Demand.rows`."""
     return _summary(selected(data, demand), demand, policy, demand.keys)
 
 
@@ -254,7 +301,7 @@ def _summary(
             if what not in fields or name not in ("", measure):
                 continue
             values = np.asarray(cells.column(fields[what]).to_pylist(), dtype=np.float64)
-            bound = policy.measures.get(name, MeasureBound(float(policy.records)))
+            bound = policy.measure(name or RECORDS)
             found[row, index] = encode(values, scale=bound.scale, bound=bound.bound, name=name)
 
     counted = {"contributors": "count" if policy.unit is None else "units", "count": "count"}
@@ -263,7 +310,8 @@ def _summary(
     margins = demand.margins
     for measure in demand.judged or (None,):
         found_cells = _cells(data, by, measure, policy, largest=largest, margins=margins)
-        put(found_cells, measure, counted | {"sum": "sum"} | tops)
+        sums = "count" if measure == RECORDS else "sum"
+        put(found_cells, measure, counted | {"sum": sums} | tops)
         if policy.request is not None and measure is not None:
             asking = data.where(exp.column(policy.request, quoted=True))
             cells = _cells(asking, by, measure, policy, largest=1, margins=margins)
@@ -288,7 +336,8 @@ def _cells(
 ) -> pa.Table:
     """Return an owner's cells that are not empty; without keys, the one cell of all records."""
     options: dict[str, Any] = {
-        "measure": measure,
+        "measure": None if measure == RECORDS else measure,
+        "identify": measure == RECORDS,  # else nobody's number of records is stated
         "unit": policy.unit,
         "largest": largest,
         "margins": margins,

@@ -111,18 +111,25 @@ def randomize(
     deviations[deviations == 0] = 1.0
     if correlated:
         noise, laws = _with_covariance(noise, values, laws)
-    noisy = values + noise
+    # The digits that floats drop depend on the value alone: published, they would tell of it.
+    noisy = np.column_stack(
+        [
+            _to_grid(values[:, place] + noise[:, place], law)
+            for place, law in enumerate(laws.values())
+        ]
+    )
     found, raw = {}, {}
     for place, (name, law) in enumerate(laws.items()):
         column = values[:, place]
         back = reconstruct(noisy[:, place], law, low=column.min(), high=column.max(), bins=_BINS)
         truth = shares(column, back.edges)
-        found[name], raw[name] = back.distance(truth), back.distance(truth, raw=True)
+        found[name] = _short(back.distance(truth))
+        raw[name] = _short(back.distance(truth, raw=True))
     unit = [noisy / deviations, values / deviations]
     variance = float(np.mean([law.variance for law in laws.values()] / deviations**2))
 
     def error(guess: npt.NDArray[np.float64]) -> float:
-        return float(np.sqrt(((guess - unit[1]) ** 2).mean()))
+        return _short(np.sqrt(((guess - unit[1]) ** 2).mean()))
 
     return Randomized(
         pd.DataFrame(noisy, columns=list(columns)),
@@ -200,6 +207,17 @@ def _round_up(scale: float) -> float:
     return next(step for step in steps if step >= scale * (1 - 1e-12))
 
 
+def _short(number: float) -> float:
+    """Return a number with the digits of a report; all of them would tell of single records."""
+    return float(f"{number:.4g}")
+
+
+def _to_grid(values: npt.NDArray[np.float64], law: NoiseLaw) -> npt.NDArray[np.float64]:
+    """Return values rounded to about a ten-thousandth of the scale of their noise."""
+    digits = 4 - math.floor(math.log10(law.scale))
+    return np.asarray(np.round(values, digits))
+
+
 def _with_covariance(
     noise: npt.NDArray[np.float64],
     values: npt.NDArray[np.float64],
@@ -213,5 +231,7 @@ def _with_covariance(
     made = (noise / scales) @ root.T * factor
     deviations = values.std(axis=0, ddof=1) * factor
     return made, {
-        name: NoiseLaw("gaussian", float(d)) for name, d in zip(laws, deviations, strict=True)
+        # Three digits: with all of them, whoever knows the other records computes the last.
+        name: NoiseLaw("gaussian", float(f"{d:.3g}"))
+        for name, d in zip(laws, deviations, strict=True)
     }

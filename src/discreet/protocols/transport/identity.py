@@ -7,14 +7,24 @@ import datetime
 import hashlib
 import ipaddress
 import os
+import re
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from discreet.data.atomic import atomic_file
 from discreet.errors import InputError
 
-__all__ = ["Identity", "certificate_pin", "read_certificate", "write_certificate"]
+__all__ = [
+    "Identity",
+    "certificate_pin",
+    "read_certificate",
+    "read_certificates",
+    "write_certificate",
+]
+
+#: What may stand in a certificate, and names a file in the folder that was said, and no other.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,62}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +45,12 @@ class Identity:
     @classmethod
     def new(cls, folder: str | Path, name: str, *, days: int = 730) -> Identity:
         """Write a new key and its certificate into a folder; never over old ones."""
+        if not _NAME.fullmatch(name):
+            raise InputError(
+                f"{name!r} is no name of a party",
+                code="name-malformed",
+                hint="use letters without accents, digits, points, hyphens and underscores, at most 63",
+            )
         place = Path(folder)
         for path in (place / f"{name}.crt", place / f"{name}.key"):
             if os.path.lexists(path):  # a link that leads nowhere, too: it is not ours
@@ -100,6 +116,30 @@ def read_certificate(file: str | Path) -> str:
             file=file,
         ) from None
     return pem.strip() + "\n"
+
+
+def read_certificates(folder: str | Path, files: Mapping[str, str]) -> dict[str, str]:
+    """Return the certificates of several parties, by name, each with a key of its own.
+
+    Whoever holds one key for two parties is both: two nodes that are one see everything.
+    """
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    found = {name: read_certificate(Path(folder) / file) for name, file in files.items()}
+    held: dict[bytes, str] = {}
+    for name, pem in found.items():
+        key = x509.load_pem_x509_certificate(pem.encode()).public_key()
+        said = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        if said in held:
+            raise InputError(
+                f"the parties {held[said]!r} and {name!r} have the same key",
+                code="key-shared",
+                hint="write a key for each with: discreet key new --for party NAME",
+                file=files[name],
+            )
+        held[said] = name
+    return found
 
 
 def write_certificate(

@@ -64,7 +64,7 @@ class Link:
                 self._connection.sendall(head + header)
                 self._connection.sendall(body)
         except (OSError, ValueError) as error:
-            raise self._lost(error) from error
+            raise self._lost(error, self.time_limit) from error
         self._numbers[0] += 1
         self.sent.add(head, header, body)
 
@@ -72,11 +72,12 @@ class Link:
         self, label: str | None = None, *, limit: int = 0, time_limit: float | None = None
     ) -> Message:
         """Return the next message; refuse another label and a body longer than `limit` bytes."""
-        until = time.monotonic() + (self.time_limit if time_limit is None else time_limit)
-        head = bytes(self._read(HEAD, until))
+        allowed = self.time_limit if time_limit is None else time_limit
+        until = time.monotonic() + allowed
+        head = bytes(self._read(HEAD, until, allowed))
         sizes = read_head(head, number=self._numbers[1], limit=limit)
-        header = bytes(self._read(sizes[0], until))
-        body = self._read(sizes[1], until)
+        header = bytes(self._read(sizes[0], until, allowed))
+        body = self._read(sizes[1], until, allowed)
         self._numbers[1] += 1
         self.received.add(head, header, body)
         found, fields = read_fields(header)
@@ -86,7 +87,7 @@ class Link:
             )
         return Message(found, fields, body)
 
-    def _read(self, size: int, until: float) -> bytearray:
+    def _read(self, size: int, until: float, allowed: float) -> bytearray:
         content = bytearray(min(size, _PIECE))
         filled = 0
         while filled < size:
@@ -99,17 +100,17 @@ class Link:
                 self._connection.settimeout(left)
                 got = self._connection.recv_into(memoryview(content)[filled:])
             except (OSError, ValueError) as error:
-                raise self._lost(error) from error
+                raise self._lost(error, allowed) from error
             if not got:
-                raise self._lost(ConnectionResetError())
+                raise self._lost(ConnectionResetError(), allowed)
             filled += got
         return content
 
-    def _lost(self, error: Exception) -> EngineError | RefusedError:
+    def _lost(self, error: Exception, allowed: float) -> EngineError | RefusedError:
         who = self.peer or "the other side"
         if isinstance(error, TimeoutError):
             return EngineError(
-                f"{who} did not answer within {self.time_limit:g} s",
+                f"{who} did not answer within {allowed:g} s",
                 code="party-timeout",
                 hint="see whether that party still runs, or allow more time",
             )

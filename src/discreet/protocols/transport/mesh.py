@@ -31,6 +31,7 @@ class Waiting:
     def __init__(self, *, limit: int = 16) -> None:
         self._links: dict[tuple[str, str], Link] = {}
         self._taken: dict[int, threading.Event] = {}
+        self._left: list[tuple[str, str]] = []
         self._changed = threading.Condition()
         self._limit = limit
 
@@ -53,10 +54,21 @@ class Waiting:
                     return
             done.wait()
 
+    def leave(self, session: str, peer: str) -> None:
+        """Note that a party takes no part in a session: nobody waits for it any longer."""
+        with self._changed:
+            same = [one for one in self._left if one[1] == peer]
+            for oldest in same[: max(len(same) - self._limit + 1, 0)]:
+                self._left.remove(oldest)
+            self._left.append((session, peer))
+            self._changed.notify_all()
+
     def take(self, session: str, peer: str, *, until: float) -> tuple[Link, threading.Event]:
         """Return the link of a party and the event that lets it go."""
         with self._changed:
             while (session, peer) not in self._links:
+                if (session, peer) in self._left:
+                    raise EngineError(f"{peer} takes no part", code="party-gone")
                 left = until - time.monotonic()
                 if left <= 0 or not self._changed.wait(left):
                     raise EngineError(

@@ -239,7 +239,8 @@ def is_whole(table: Table, *, strictly: bool = False) -> bool:
 
 def floor_of(table: Table) -> float:
     """Return what everybody knows no value falls below: zero, unless there are negative ones."""
-    return -np.inf if (table.value < 0).any() else 0.0
+    known = table.value if table.least is None else table.least
+    return -np.inf if (known < 0).any() else 0.0
 
 
 def least_of(table: Table) -> Floats:

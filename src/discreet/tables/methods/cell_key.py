@@ -159,7 +159,7 @@ class CellKey(TableMethod):
 
     def _kept_magnitudes(self, table: Table) -> Bools:
         if table.most is not None:
-            # No more than all people of a cell have one of two values: noise of a share is undone.
+            # No more than all people of a cell have the greatest value: noise of a share is undone.
             return np.zeros(len(table), dtype=bool)
         most, size, top = self.most / 100, np.abs(table.value), self._largest(table)
         # What is printed lies at most so far off; between its bounds a value can be so large.

@@ -44,7 +44,7 @@ class Frequencies:
         if not table.is_whole or table.status is None or table.upper is None:
             return None
         if table.most is not None or (table.value < 0).any():
-            return None  # `most`: people with one of two values, of which zeros are withheld, too
+            return None  # `most`: a measure with few values, of which zeros are withheld, too
         sensitive = np.asarray(table.status == Status.PRIMARY)
         ends = np.unique(table.value[sensitive] + table.upper[sensitive])
         if len(ends) != 1 or ((table.value > 0) & (table.value < ends[0]) != sensitive).any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from discreet.protocols.arithmetic.node import Node
 from discreet.protocols.arithmetic.shares import Shares, stack
 from discreet.protocols.joint.seat import Seat
 
-__all__ = ["even_start", "moved", "nearest_of", "same_rows", "squares"]
+__all__ = ["even_start", "known", "moved", "nearest_of", "same_rows", "squares"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -60,6 +61,14 @@ def moved(records: Floats, nearest: npt.NDArray[np.int64], centres: Floats) -> F
             for place, centre in enumerate(centres)
         ]
     )
+
+
+def known(centres: Floats, sizes: npt.NDArray[Any]) -> Floats:
+    """Return the centres of clusters that have records; that of an empty one is a mean of before.
+
+    The records that it was of are now elsewhere, and nothing judged how few they were.
+    """
+    return np.where(np.asarray(sizes)[:, None] > 0, centres, np.nan)
 
 
 def nearest_of(node: Node, values: Shares) -> Shares:

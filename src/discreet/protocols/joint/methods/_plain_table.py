@@ -61,7 +61,10 @@ def agreed(table: Table, inputs: Inputs) -> JointPolicy:
     }
     return JointPolicy(
         relation="records",
-        parties={n: PartyEntry(f"{n}.crt", "127.0.0.1:7000") for n in {*owners, *nodes, "analyst"}},
+        parties={
+            name: PartyEntry(f"{name}.crt", f"127.0.0.1:{7000 + place}")
+            for place, name in enumerate(dict.fromkeys([*owners, *nodes, "analyst"]))
+        },
         owners=owners,
         nodes=nodes,
         analysts=("analyst",),

@@ -16,8 +16,10 @@ from discreet.protocols.joint.methods._curve import hashed_to_curve, multiplied,
 from discreet.protocols.joint.protocol import Inputs, Outcome, Protocol, Seat, Split
 from discreet.registry import parameter
 
-__all__ = ["Alignment"]
+__all__ = ["BOTH", "Alignment"]
 
+#: What an alignment opens.
+BOTH = "which persons both have"
 _CODE = 16
 _POINT = 32
 _MOST_PERSONS = 1 << 24
@@ -149,13 +151,13 @@ class Alignment(Protocol):
 
 def announced(seat: Seat) -> None:
     """Record that the persons in common are about to be told."""
-    seat.announce("which persons both have", len(seat.persons))
+    seat.announce(BOTH, len(seat.persons))
 
 
 def _outcome(seat: Seat, places: npt.NDArray[np.int64]) -> Outcome:
     # The transcript holds the digest of the number alone: identifiers could be guessed.
     size = np.array([float(len(places))])
-    seat.wire.transcript.open("which persons both have", size.tobytes(), cells=len(places))
+    seat.wire.transcript.open(BOTH, size.tobytes(), cells=len(places))
     return Outcome({"common": size}, {"places": places.astype(np.float64)})
 
 

@@ -14,7 +14,7 @@ from discreet.errors import RefusedError
 from discreet.protocols.arithmetic.shares import Shares
 from discreet.protocols.joint.judging import judge, see
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
-from discreet.protocols.joint.methods._clusters import even_start, moved, squares
+from discreet.protocols.joint.methods._clusters import even_start, known, moved, squares
 from discreet.protocols.joint.protocol import Inputs, Outcome, Protocol, Seat, Split
 from discreet.registry import parameter
 
@@ -29,8 +29,8 @@ class JointKMeans(Protocol):
     """Group the records of all owners into k clusters, as Lloyd's algorithm does.
 
     Owners assign their records to the nearest centre, and three nodes open sums and sizes of the
-    clusters, until nothing changes. A cluster that has fewer than `least` records, in all or
-    without those of one owner, ends the computation before it is opened.
+    clusters, until nothing changes. A cluster that has some records and fewer than `least`, in all
+    or without those of one owner, ends the computation before it is opened.
 
     Examples
     --------
@@ -87,7 +87,8 @@ class JointKMeans(Protocol):
             if np.array_equal(new, centres):
                 break
             centres = new
-        return Outcome({"centres": centres, "sizes": sizes}) if seat.is_node else Outcome()
+        shown = {"centres": known(centres, sizes), "sizes": sizes}
+        return Outcome(shown) if seat.is_node else Outcome()
 
     @staticmethod
     def _sums(whole: npt.NDArray[np.int64], records: Floats, centres: Floats
@@ -119,7 +120,7 @@ class JointKMeans(Protocol):
             if np.allclose(new, centres, rtol=0, atol=1e-12):
                 break
             centres = new
-        return {"centres": centres, "sizes": sizes}
+        return {"centres": known(centres, sizes), "sizes": sizes}
 
     def leakage(self) -> Leakage:
         """Return what each party learns."""

@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import InputError
-from discreet.protocols.arithmetic.fixed_point import encode, require_room
+from discreet.errors import InfeasibleError, InputError
+from discreet.protocols.arithmetic.fixed_point import EXACT, encode, require_room
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
 from discreet.protocols.joint.methods import _aggregation
 from discreet.protocols.joint.noise import NoisePlan, shared_noise
@@ -120,6 +120,12 @@ class SecureSum(Protocol):
             if not parts:
                 return Outcome()
             total, there = seat.open(sum(parts[1:], parts[0]), meaning), len(owners)
+        if (np.abs(total) >= EXACT).any():
+            raise InfeasibleError(
+                "a sum has more digits than a result can show",
+                code="bounds-too-wide",
+                hint="agree on fewer decimals",
+            )
         return Outcome(
             {
                 "owners": np.array([float(there)]),

@@ -13,6 +13,7 @@ from discreet.errors import RefusedError
 from discreet.protocols.joint.learned import FOLLOW, NO_TWO_NODES, Leakage
 from discreet.protocols.joint.methods._clusters import (
     even_start,
+    known,
     moved,
     nearest_of,
     same_rows,
@@ -104,6 +105,7 @@ class VerticalKMeans(Protocol):
                 code="small-cluster",
                 hint="ask for fewer clusters",
             )
+        centres = None if centres is None else known(centres, sizes)
         meaning = "centres of the clusters"
         width = sum(map(len, seat.cast.bounds.values()))
         seat.announce(meaning, self.k * width)
@@ -137,7 +139,7 @@ class VerticalKMeans(Protocol):
             nearest = found
             centres = moved(whole, nearest, centres)
         sizes = np.bincount(nearest, minlength=self.k)
-        return {"centres": centres, "sizes": sizes.astype(np.float64)}
+        return {"centres": known(centres, sizes), "sizes": sizes.astype(np.float64)}
 
     def leakage(self) -> Leakage:
         """Return what each party learns."""
