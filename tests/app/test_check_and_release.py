@@ -102,6 +102,25 @@ def test_a_ledger_that_is_none_fails_check(folder, place):
     assert outcome(lambda: check_policy(policy)) == "not-a-ledger"
 
 
+def test_a_ledger_in_the_output_folder_is_refused_before_it_is_made(folder, tmp_path):
+    """It was made, the release then refused, and every later one into the folder as well."""
+    out = folder / "out"
+    data = {"source": "people.csv", "roles": ROLES, "rest": "identifier"}
+    job = {"name": "a", **COUNTS, "by": ["region"], "ledger": "out/l.db"}
+    policy = folder / "policy.yaml"
+    policy.write_text(yaml.safe_dump({"data": data, "releases": [job]}))
+    assert outcome(lambda: run_policy(policy, out)) == "ledger-in-output"
+    assert not out.exists()
+
+
+def test_a_key_that_does_not_sign_fails_check(folder, tmp_path):
+    data = {"source": "people.csv", "roles": ROLES, "rest": "identifier"}
+    job = {"name": "a", **COUNTS, "by": ["region"], "ledger": "l.db", "sign": "people.csv"}
+    policy = folder / "policy.yaml"
+    policy.write_text(yaml.safe_dump({"data": data, "releases": [job]}))
+    assert outcome(lambda: check_policy(policy)) == "not-a-signing-key"
+
+
 PRIVATE = {"kind": "synthesize", "method": {"mst": {"epsilon": 1.0, "delta": 1e-6}}}
 NOISY = {**COUNTS, "rules": [], "by": ["region"], "method": {"dp-noise": {"epsilon": 1.0}}}
 BOUNDED = {

@@ -15,7 +15,7 @@ from discreet.verification.manifest import signed_content
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-__all__ = ["new_signing_key", "signed"]
+__all__ = ["new_signing_key", "read_signing_key", "signed"]
 
 
 def new_signing_key(file: str | Path) -> tuple[Path, Path]:
@@ -58,14 +58,15 @@ def new_signing_key(file: str | Path) -> tuple[Path, Path]:
 
 def signed(content: Mapping[str, Any], file: str | Path) -> dict[str, Any]:
     """Return plain data with the public key and the signature over all of it. Any: as JSON has it."""
-    key = _read(file)
+    key = read_signing_key(file)
     public = base64.b64encode(key.public_key().public_bytes_raw()).decode()
     stated = {**content, "public_key": public}
     signature = key.sign(signed_content(stated))
     return {**stated, "signature": base64.b64encode(signature).decode()}
 
 
-def _read(file: str | Path) -> Ed25519PrivateKey:
+def read_signing_key(file: str | Path) -> Ed25519PrivateKey:
+    """Return the private key in a file; refuse what is none."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 

@@ -28,6 +28,7 @@ from discreet.data.files import require_file
 from discreet.data.formulas import stated_cautions
 from discreet.data.job import Job, ReleaseJob
 from discreet.data.keys import read_key_file
+from discreet.data.signing import read_signing_key
 from discreet.dp.caution import cautions
 from discreet.errors import InputError, nearest
 from discreet.progress import Progress, silent
@@ -208,6 +209,7 @@ def run_policy(
     records = _Records(policy)
     for job in chosen.values():
         _require_files(job)
+    _require_ledgers(chosen.values(), outside=Path(output))
     if policy.data.as_read is not None:
         _ = records.dataset  # a doubt is told even where there is nothing to release
     opened = {name: records.of(job) for name, job in chosen.items()}
@@ -358,12 +360,21 @@ def _require_grants(jobs: Iterable[Job], records: _Records) -> None:
             require_grant(ledger, dataset, events)
 
 
-def _require_ledgers(declared: Iterable[Declaration]) -> None:
-    """Refuse a ledger that is a folder, a pipe, or a file of something else."""
+def _require_ledgers(declared: Iterable[Declaration], outside: Path | None = None) -> None:
+    """Refuse a ledger that is a folder, a pipe, a file of something else, or below what is replaced."""
     places = {str(place) for one in declared if (place := getattr(one, "ledger", None)) is not None}
     for place in sorted(places):
         file = Path(place)
-        if is_address(place) or not file.exists():
+        if is_address(place):
+            continue
+        if outside is not None and file.resolve().is_relative_to(outside.resolve()):
+            raise InputError(
+                "the ledger lies in the output folder, which every release replaces",
+                code="ledger-in-output",
+                hint="name a file beside the folder",
+                file=place,
+            )
+        if not file.exists():
             continue
         if file.is_file():
             with file.open("rb") as content:
@@ -384,6 +395,8 @@ def _require_files(declared: Declaration) -> None:
             require_file(Path(file))
     for file in declared.files("secret"):
         read_key_file(file)
+    if (key := getattr(declared, "sign", None)) is not None:
+        read_signing_key(key)
 
 
 def _where(name: str, job: Job) -> Path:
