@@ -102,3 +102,19 @@ def test_arrays_that_may_not_be_written_to_are_compiled_for_no_second_time():
         auditor = Auditor(counts, 3)
         auditor.accept(auditor.decide(inside))
     assert len(decide.signatures) == 1
+
+
+def test_what_was_kept_for_other_sources_is_not_read(monkeypatch):
+    """It may name types that are no more."""
+
+    class Place:
+        ensure_cache_path = get_cache_path = None
+
+        def get_disambiguator(self):
+            return "12"
+
+    names = set()
+    for digest in ("a" * 64, "b" * 64):
+        monkeypatch.setattr(compiling, "_digest", lambda _, found=digest: found)
+        names.add(compiling.FolderLocator(Place(), __file__).get_disambiguator())
+    assert len(names) == 2

@@ -46,7 +46,13 @@ class FolderLocator:
         self._py_file = source  # numba names it in its warnings
         self.ensure_cache_path = place.ensure_cache_path
         self.get_cache_path = place.get_cache_path
-        self.get_disambiguator = place.get_disambiguator
+
+    def get_disambiguator(self) -> str:
+        """Return what tells its files from those of other functions, and of other sources.
+
+        What was kept for other sources may name types that are no more, and cannot be read.
+        """
+        return f"{self._place.get_disambiguator()}-{self.get_source_stamp()[:12]}"
 
     def get_source_stamp(self) -> str:
         """Return what must be unchanged for the compiled function to be used again."""

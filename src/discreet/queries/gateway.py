@@ -13,6 +13,7 @@ from discreet.data.dataset import Dataset
 from discreet.data.schema import Role
 from discreet.data.sql import Catalog, Query, Statement, composed, parse, read_statement
 from discreet.data.sql.reading import explained as explained_question
+from discreet.data.sql.splitting import LISTED
 from discreet.errors import EngineError, InputError, RefusedError
 from discreet.ledger.entry import Draft, Entry
 from discreet.ledger.opening import open_ledger
@@ -259,6 +260,16 @@ class Gateway:
     def _require_outer(self, statement: Statement, user: str, roles: Sequence[str]) -> None:
         """Refuse an outer query that fails over any answers, before its questions cost something."""
         kinds = [self.guard_for(query, user, roles).answers for query in statement.questions]
+        for query, kind in zip(statement.questions, kinds, strict=True):
+            listed = any(output.label == LISTED for output in query.outputs)
+            if kind == "interval" and listed and query.predicate_columns & self.data.confidential:
+                raise RefusedError(
+                    "which values of a public column occur under a condition on a confidential one "
+                    "is not known for sure",
+                    code="uncertain-groups",
+                    hint="group by the column and ask for COUNT(*), which tells between what "
+                    "each number lies",
+                )
         schemas = [
             schema_of(query, kind, self.data.confidential)
             for query, kind in zip(statement.questions, kinds, strict=True)

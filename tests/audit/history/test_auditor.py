@@ -11,8 +11,8 @@ from tests.audit.history.reference import Elimination, Reference, has_low_weight
 
 from discreet.audit.history.auditor import Auditor, answer_groups
 from discreet.audit.history.low_weight import _can_cover, has_low_weight_codeword
-from discreet.audit.history.sketches import BUCKETS, sketch
-from discreet.audit.history.state import RANK, SMALL
+from discreet.audit.history.rows import freed_values
+from discreet.audit.history.state import ENTRIES, REFUSED, REST, ROWS, WORDS
 
 # One worker compiles what these call.
 pytestmark = pytest.mark.xdist_group("history kernels")
@@ -75,6 +75,19 @@ def test_union_of_small_atoms_below_k_is_refused():
         auditor.accept(decision)
     # {0, 2} + {6, 7, 8} minus {1, 3} + {6, 7, 8} and so on: the pair {0, 2} is at stake.
     assert not auditor.decide(np.array([6, 7, 8])).safe
+
+
+def test_what_was_refused_is_refused_again_without_a_search():
+    auditor = Auditor(np.ones(14, np.int64), 3)
+    for members in ({0, 1, 2, 3, 4, 5}, {0, 2, 6, 7, 8}, {1, 6, 7, 8, 3}):
+        auditor.accept(auditor.decide(np.array(sorted(members))))
+    for known in (1, 1, 1):
+        assert not auditor.decide(np.array([6, 7, 8])).safe
+        assert auditor._state.used[REFUSED] == known
+    # The same but for an answer; another one is looked at anew.
+    assert not auditor.decide(np.array([0, 1, 2, 3, 4, 5, 6, 7, 8])).safe
+    assert auditor._state.used[REFUSED] == 1
+    assert not auditor.decide(np.array([0, 1, 2, 3, 4, 9, 10, 11, 12, 13])).safe
 
 
 @settings(max_examples=60, deadline=None)
@@ -150,7 +163,7 @@ def test_histories_of_many_answers_equal_elimination(k):
 @pytest.mark.parametrize("seed", range(6))
 def test_histories_longer_than_several_blocks_equal_elimination(seed):
     k = 2 + seed % 2
-    # The inverse is kept in blocks of 64 columns. With k = 3 the search may run out of effort.
+    # Rows are looked for 64 at a time. With k = 3 the search may run out of effort.
     assert long_history(seed, records=500, k=k, questions=600, long=k == 3) > 2 * 64
 
 
@@ -243,10 +256,7 @@ def test_the_memory_that_a_history_takes_grows_with_it():
         auditor.accept(auditor.decide(np.arange(first, first + 60)))
         taken.append(auditor.bytes())
     assert taken == sorted(set(taken))
-    # An inverse block of 64 numbers is counted as soon as it is filled, and not before.
-    state = auditor._state
-    blocks = int(state.inverse.filled[0])
-    assert taken[-1] - taken[0] >= 256 * blocks > 0
+    assert taken[-1] - taken[0] >= 8 * int(auditor._state.used[ENTRIES]) > 0
 
 
 def test_search_without_effort_refuses():
@@ -318,19 +328,18 @@ def test_sets_that_are_dependent_modulo_a_known_number_are_told_apart():
     assert auditor.rank == rank(rows) == n
 
 
-def bits(words, count):
-    """Rows of 64 bits each as zeros and ones."""
-    places = np.arange(count)
-    return (words[:, places >> 6] >> (places & 63).astype(np.uint64)) & np.uint64(1)
+@numba.njit
+def row_values(state, row):
+    return freed_values(state, row)
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_what_the_state_tells_in_short_is_what_it_holds(seed):
-    """Fingerprints, marks and the inverse are kept up to date step by step: compute them anew."""
+    """Rows, pivots and fingerprints are kept up to date step by step: compute them anew."""
     chance = np.random.default_rng(seed)
     counts, k = chance.integers(0, 9, 120), int(chance.integers(2, 7))
     auditor = Auditor(counts, k)
-    line = chance.permutation(120)
+    line, told = chance.permutation(120), [np.arange(120)]
     for _ in range(60):
         low, high = np.sort(chance.integers(0, 121, 2))
         inside = (
@@ -338,36 +347,52 @@ def test_what_the_state_tells_in_short_is_what_it_holds(seed):
         )
         if chance.random() < 0.1:
             auditor.learn(inside)
+            told += [inside] if counts[inside].any() else []
         elif (decision := auditor.decide(inside)).safe:
             auditor.accept(decision)
+            told.append(inside)
     state = auditor._state
-    atoms, rank = auditor.atoms, int(state.used[RANK])
-    p, sizes = state.prime, np.bincount(state.atom, weights=counts, minlength=atoms)
-    assert rank > 5
+    atoms, p = auditor.atoms, state.prime
+    sizes = np.bincount(state.atom, weights=counts, minlength=atoms)
     assert (state.sizes[:atoms] == sizes).all()
-    assert set(state.small[: state.used[SMALL]]) == set(np.flatnonzero(sizes < k))
-    members = bits(state.members[:, :atoms].T, rank).astype(np.int64)  # atoms × answers
     for which in range(2):
         prints = np.zeros(atoms, np.int64)
         np.add.at(prints, state.atom, state.secret[which])
         assert (state.atom_prints[which, :atoms] == prints % p).all()
-        assert (state.prints[which, :rank] == prints % p @ members % p).all()
-        large = np.where(sizes >= k, prints % p, 0)
-        assert (state.large_prints[which, :rank] == large @ members % p).all()
-    sketches = np.zeros((rank, BUCKETS), np.int32)
-    for atom, answer in np.argwhere(members != 0):
-        if sizes[atom] < k:
-            sketch(sketches, answer, atom, p)
-    assert (state.sketches[:rank] == sketches).all()
-    inverse = state.inverse
-    square = inverse.blocks[inverse.at].reshape(inverse.at.shape[0], -1)
-    assert not square[rank:].any()
-    assert not square[:, rank:].any()
-    square = square[:rank, :rank].astype(object)
-    assert not inverse.blocks[0].any()
-    assert (bits(inverse.marks[:rank], rank) == (square != 0)).all()
-    assert (bits(inverse.turned.T[:rank], rank) == (square != 0).T).all()
-    product = square @ members[state.pivots[:rank]].T.astype(object) % p
-    assert (product == np.eye(rank, dtype=object)).all()
-    assert not state.held.any()
-    assert not state.held_prints.any()
+    rows = np.array([row_values(state, row) for row in range(state.used[ROWS])])
+    there = np.flatnonzero(state.ends[: state.used[ROWS]] > 0)
+    assert len(there) > 5
+    for row in there:
+        pivot = state.pivots[row]
+        assert (state.row_at[pivot], rows[row, pivot]) == (row, 1)
+        assert sizes[pivot] >= k
+        assert not rows[row + 1 :, pivot].any()
+        assert not state.rest[pivot]
+    words = np.zeros((state.used[WORDS], atoms), np.int64)
+    for column, atom in enumerate(state.word_atoms[: state.column_at.max() + 1]):
+        words[:, atom] = state.words[: state.used[WORDS], column]
+    assert not words[:, sizes >= k].any()
+    # All this spans what was told, and nothing else.
+    rest = [state.rest[:atoms].astype(np.int64)] if state.used[REST] != -2 else []
+    kept = np.array([*rows[there], *words, *rest])
+    sets = np.zeros((len(told), atoms), np.int64)
+    for number, inside in enumerate(told):
+        sets[number, np.unique(state.atom[inside[counts[inside] > 0]])] = 1
+    assert len(kept) == auditor.rank == modular_rank(sets, p)
+    assert modular_rank(np.vstack([kept, sets]), p) == auditor.rank
+    for scratch in (state.held, state.held_prints, state.value, state.met, state.todo):
+        assert not scratch.any()
+
+
+def modular_rank(rows, p):
+    """Rank modulo a prime."""
+    rows, rank = [row.astype(object) % p for row in rows], 0
+    while rows:
+        row = rows.pop()
+        if not row.any():
+            continue
+        pivot = int(np.flatnonzero(row)[0])
+        scale = pow(int(row[pivot]), -1, p)
+        rows = [(other - other[pivot] * scale * row) % p for other in rows]
+        rank += 1
+    return rank

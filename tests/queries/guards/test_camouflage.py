@@ -40,6 +40,14 @@ def truths(values):
     }
 
 
+@pytest.mark.parametrize("listed", ["MIN(c)", "MAX(c)", "COUNT(DISTINCT c)"])
+def test_values_of_groups_that_may_be_empty_are_not_listed(listed):
+    with dc.Gateway(people([20, 31, 47, 52, 68, 90] * 4), guard=dc.Camouflage(bound=0.3)) as gate:
+        assert gate.ask(f"SELECT {listed} AS x FROM people WHERE c > 3").kind == "interval"
+        refused = gate.ask(f"SELECT {listed} AS x FROM people WHERE salary > 60")
+    assert (refused.kind, refused.code) == ("refused", "uncertain-groups")
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=12),

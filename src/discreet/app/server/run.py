@@ -39,9 +39,9 @@ class ServerSettings:
     #: Statements per second and user, and the reserve for bursts.
     rate: float = 50.0
     burst: int = 200
-    #: Answers made at a time. Many get into each other's way, because what Python does between an
-    #: engine's work takes one core; too few wait for statements that are being ended.
-    threads: int = dataclasses.field(default_factory=lambda: max(4, os.cpu_count() or 4))
+    #: Answers made at a time. Most of them wait, for the ledger's disk, for their turn to be decided
+    #: or for the engine; those that are recorded together share a transaction.
+    threads: int = dataclasses.field(default_factory=lambda: max(16, os.cpu_count() or 16))
     #: A statement that takes longer is ended; None for no limit.
     statement_seconds: float | None = 60.0
     #: Whether the certificate was made for this run.

@@ -1,10 +1,10 @@
 """The auditor of sums: tells whether one more answer would isolate fewer than k records.
 
 Records with the same membership in all answered query sets form an *atom*. Answered sums are
-rows over atoms. The auditor keeps rows that have a pivot in an atom of at least k records (a
-combination of those that vanishes on all large atoms is zero), with the inverse of the square
-matrix of the pivots; and, apart, the *codewords*, combinations that are zero but on small atoms, among
-which one on fewer than k records is looked for. A set below k that is a union of small
+rows over atoms. The auditor keeps them in echelon form, each row with a pivot in an atom of at
+least k records (a combination of those that vanishes on all large atoms is zero); and, apart, the
+*codewords*, combinations that are zero but on small atoms, among which one on fewer than k records is
+looked for. A set below k that is a union of small
 atoms is therefore found like any other. The decision uses query sets alone, never a value.
 """
 
@@ -19,9 +19,17 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.audit.history.accepting import accept, lacks, sweep
-from discreet.audit.history.deciding import KNOWN, UNSAFE, Plan, decide
-from discreet.audit.history.sketches import BUCKETS
-from discreet.audit.history.state import ATOMS, RANK, WORDS, blank, grown
+from discreet.audit.history.deciding import KNOWN, SPACE, UNSAFE, Plan, decide
+from discreet.audit.history.state import (
+    ATOMS,
+    COLUMNS,
+    ENTRIES,
+    RANK,
+    ROWS,
+    WORDS,
+    blank,
+    grown,
+)
 
 __all__ = ["Auditor", "Decision", "answer_groups", "warm"]
 
@@ -82,11 +90,10 @@ class Auditor:
 
     def bytes(self) -> int:
         """Return the memory the history takes."""
-        state = self._state
-        atoms, rank, words, columns = (int(number) for number in state.used[:4])
+        state, used = self._state, self._state.used
         profiles = state.counts.nbytes + state.secret.nbytes + state.atom.nbytes
-        inverse = int(state.inverse.filled[0]) * 256 + rank * (rank // 16 + rank // 4 + 4 * BUCKETS)
-        return profiles + atoms * (72 + rank // 8) + inverse + 8 * words * columns
+        atoms, rows = 105 * int(used[ATOMS]), 32 * int(used[ROWS])
+        return profiles + atoms + rows + 8 * int(used[ENTRIES] + used[WORDS] * used[COLUMNS])
 
     def decide(self, inside: npt.NDArray[np.integer]) -> Decision:
         """Return whether the sum over the profiles `inside` may be answered."""
@@ -94,7 +101,8 @@ class Auditor:
 
     def _decide(self, inside: npt.NDArray[np.integer], *, given: bool) -> Decision:
         places = np.require(inside, np.int64, ["C", "W"])  # one type, compiled once
-        plan = decide(self._state, places, given)
+        while (plan := decide(self._state, places, given)).status == SPACE:
+            self.grow(np.zeros(5, np.int64))
         return Decision(plan.status != UNSAFE, plan.status == KNOWN, places, plan)
 
     def learn(self, inside: npt.NDArray[np.integer]) -> bool:
@@ -113,13 +121,13 @@ class Auditor:
             raise ValueError("a refused decision is not accepted")
         if decision.known:
             return
-        needed = np.zeros(4, np.int64)
+        needed = np.zeros(5, np.int64)
         if lacks(self._state, decision._plan, needed):
             self.grow(needed)
         accept(self._state, decision._plan, decision.inside)
 
     def grow(self, needed: Ids) -> None:
-        """Make space for so many atoms, answers, words and atoms of words."""
+        """Make space for so many atoms, rows, words, atoms of words and entries of rows."""
         self._state = grown(self._state, needed)
 
 
@@ -155,7 +163,7 @@ _Given = tuple[Ids, Ids, Ids, Ids, npt.NDArray[np.bool_]]
 
 def _swept(one: Auditor, other: Auditor, given: _Given) -> None:
     """Decide in one compiled step for one auditor, or for two; make space where it stops."""
-    done, needed = 0, np.zeros((2, 4), np.int64)
+    done, needed = 0, np.zeros((2, 5), np.int64)
     while True:
         done = sweep(one._state, other._state, other is not one, *given, done, needed)
         if done == given[3].size:

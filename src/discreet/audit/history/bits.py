@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numba
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["bits_set", "low_bit", "not_zero"]
+__all__ = ["bits_set", "low_bit"]
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -33,22 +32,6 @@ def bits_set(_context: Any, _word: Any) -> Any:  # Any: numba's compiler
     return types.int64(types.uint64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def not_zero(_context: Any, rows: Any, row: Any) -> Any:  # Any: numba's compiler
-    """Return which of the 64 numbers of 32 bits in a row are not zero, one bit each."""
-
-    def generate(context: Any, builder: Any, _: Any, given: Any) -> Any:
-        vector = ir.VectorType(ir.IntType(32), 64)
-        array = context.make_array(rows)(context, builder, given[0])
-        start = builder.mul(given[1], ir.Constant(given[1].type, 64))
-        there = builder.bitcast(builder.gep(array.data, [start]), vector.as_pointer())
-        numbers = builder.load(there, align=4)
-        marks = builder.icmp_unsigned("!=", numbers, ir.Constant(vector, None))
-        return builder.bitcast(marks, ir.IntType(64))
-
-    return types.uint64(rows, row), generate
-
-
 if numba.config.DISABLE_JIT:  # plain Python has none of the above
 
     def low_bit(word: Any) -> int:
@@ -58,7 +41,3 @@ if numba.config.DISABLE_JIT:  # plain Python has none of the above
     def bits_set(word: Any) -> int:
         """Return how many bits of a word are set."""
         return int(word).bit_count()
-
-    def not_zero(rows: Any, row: Any) -> Any:
-        """Return which of the 64 numbers in a row are not zero, one bit each."""
-        return np.uint64(sum(1 << n for n in range(64) if rows[row, n] != 0))

@@ -5,72 +5,19 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.history.combination import (
-    Combination,
-    combination_at,
-    print_of,
-    values_everywhere,
-)
-from discreet.audit.history.field import Matrix, Vector, negative, residue
+from discreet.audit.history.field import Matrix, Vector, inverse, residue
 from discreet.audit.history.low_weight import (
     EFFORT,
     any_low_weight,
     is_low_weight,
     reduce_by_own,
 )
-from discreet.audit.history.sketches import candidates, sketch_of
-from discreet.audit.history.state import ATOMS, COLUMNS, WORDS, State
+from discreet.audit.history.state import COLUMNS, REFUSED, WORDS, State
 from discreet.compiling import inner
 
-__all__ = ["are_low_weight", "codeword", "is_known", "new_codewords", "prints_left"]
+__all__ = ["are_low_weight", "is_known", "together"]
 
 Ids = npt.NDArray[np.int64]
-
-
-@inner
-def codeword(
-    state: State, touched: Ids, combination: Combination, left: Vector
-) -> tuple[Ids, Vector]:
-    """Return the small atoms where the row differs from a combination of answers, and by how much.
-
-    The row splits no atom and equals the combination at large atoms. Atoms in buckets where the
-    sketches differ are compared first; all are, if the result has not the expected fingerprints.
-    """
-    p, atoms, k, sizes = state.prime, state.used[ATOMS], state.k, state.sizes
-    held, atom_prints = state.held, state.atom_prints
-    coefficients, used, mask = combination
-    sums = sketch_of(state.sketches, coefficients, used, mask, touched, sizes, k, p)
-    for everywhere in (False, True):
-        if everywhere:
-            sums[:] = 1
-        found = candidates(sums, sizes, atoms, k)
-        values = np.empty(found.size, np.int64)
-        combination_at(state, combination, found, values)
-        number, first, second = 0, 0, 0
-        for n in range(found.size):
-            atom = found[n]
-            value = negative(values[n], p)
-            if held[atom] > 0:
-                value = residue(value + 1, p)
-            found[number], values[number] = atom, value
-            if value != 0:
-                number += 1
-                first += residue(value * atom_prints[0, atom], p)
-                second += residue(value * atom_prints[1, atom], p)
-        if residue(first, p) == left[0] and residue(second, p) == left[1]:
-            break
-    return found[:number], values[:number]
-
-
-@inner
-def prints_left(state: State, combination: Combination, prints: Vector) -> Vector:
-    """Return the fingerprints of the new row less a combination of answers."""
-    p = state.prime
-    left = np.empty(2, np.int64)
-    for which in range(2):
-        taken = print_of(combination, state.prints[which], p)
-        left[which] = residue(prints[which] + negative(taken, p), p)
-    return left
 
 
 @inner
@@ -92,54 +39,41 @@ def is_known(state: State, atoms: Ids, values: Vector, left: Vector) -> bool:
 
 
 @inner
-def new_codewords(
-    state: State, values: Vector, freed: Matrix, is_word: bool
+def together(
+    rows: Matrix, atoms: Ids, outside: Vector, inside: Vector, more: int
 ) -> tuple[Ids, Matrix, Matrix]:
-    """Return the atoms where new codewords are not zero, and their values outside and inside the query.
+    """Return the atoms where any of several codewords is not zero, and their values there.
 
-    New codewords are the combinations freed from lost pivots and, last, the new row less the
-    combination that has `values` at the atoms.
+    Given are the values of the first ones at all atoms, which no question splits, and, if there is one
+    `more`, where and what the last is outside and inside a question.
     """
-    p = state.prime
-    atoms = state.used[ATOMS]
-    number = freed.shape[0] + (1 if is_word else 0)
-    dense = np.empty((number, atoms if freed.shape[0] > 0 else 0), np.int64)
-    for row in range(freed.shape[0]):
-        dense[row] = values_everywhere(state, freed[row])
-    found = np.empty(atoms, np.int64)
-    count = 0
-    for atom in range(atoms):
-        held = state.held[atom]
-        # An atom wholly inside or outside has one part, where the new codeword may be zero.
-        outer = is_word and held < state.sizes[atom] and values[atom] != 0
-        met = outer or (is_word and held > 0 and values[atom] != 1)
-        for row in range(freed.shape[0]):
-            met = met or dense[row, atom] != 0
-        if met:
-            found[count] = atom
-            count += 1
-    found = found[:count]
-    outside = np.empty((number, count), np.int64)
-    for place in range(count):
-        for row in range(freed.shape[0]):
-            outside[row, place] = dense[row, found[place]]
-        if is_word:
-            outside[number - 1, place] = values[found[place]]
-    inside = outside.copy()
-    if is_word:
+    met = np.zeros(rows.shape[1], np.bool_)
+    met[atoms] = True
+    for row in range(rows.shape[0]):
+        for atom in range(met.size):
+            met[atom] = met[atom] or rows[row, atom] != 0
+    found = np.flatnonzero(met)
+    all_outside = np.zeros((rows.shape[0] + more, found.size), np.int64)
+    for row in range(rows.shape[0]):
         for place in range(found.size):
-            held, size = state.held[found[place]], state.sizes[found[place]]
-            value = outside[number - 1, place]
-            outer, inner = negative(value, p), residue(1 + negative(value, p), p)
-            # Atoms wholly inside or wholly outside have one value.
-            outside[number - 1, place] = inner if held == size else outer
-            inside[number - 1, place] = outer if held == 0 else inner
-    return found, outside, inside
+            all_outside[row, place] = rows[row, found[place]]
+    all_inside = all_outside.copy()
+    if more:
+        places = np.searchsorted(found, atoms)
+        for n in range(atoms.size):
+            all_outside[rows.shape[0], places[n]] = outside[n]
+            all_inside[rows.shape[0], places[n]] = inside[n]
+    return found, all_outside, all_inside
 
 
 @inner
-def are_low_weight(state: State, atoms: Ids, outside: Matrix, inside: Matrix) -> bool:
-    """Whether new codewords, combined with those in the history, isolate fewer than k records."""
+def are_low_weight(
+    state: State, atoms: Ids, outside: Matrix, inside: Matrix, prints: Matrix
+) -> bool:
+    """Whether new codewords, combined with those in the history, isolate fewer than k records.
+
+    What differs from a combination refused before by answers alone is refused again without a search.
+    """
     if outside.shape[0] > 1:
         return _are_low_weight_together(state, atoms, outside, inside)
     m, columns = state.used[WORDS], state.used[COLUMNS]
@@ -184,11 +118,29 @@ def are_low_weight(state: State, atoms: Ids, outside: Matrix, inside: Matrix) ->
             for w in range(state.holders.shape[1]):
                 state.holders[number, w] = state.holders[column, w]
             number += 1
-    prints = np.zeros((2, m + 1), np.int64)
-    reduce_by_own(state.words, state.own, prints, m, number, state.prime)
-    return is_low_weight(
+    word_prints = state.word_prints
+    word_prints[0, m], word_prints[1, m] = prints[0, 0], prints[0, 1]
+    reduce_by_own(state.words, state.own, word_prints, m, number, state.prime)
+    scale = 0
+    for column in range(columns):
+        if word[column] != 0:
+            scale = inverse(word[column], state.prime)
+            break
+    first = residue(word_prints[0, m] * scale, state.prime)
+    second = residue(word_prints[1, m] * scale, state.prime)
+    refused, known = state.refused, state.used[REFUSED]
+    if scale != 0:
+        for n in range(min(known, refused.shape[1])):
+            if refused[0, n] == first and refused[1, n] == second:
+                return True
+    light = is_low_weight(
         state.words, state.own, state.holders, sizes, m, number, budget, EFFORT, state.prime
     )
+    if light and scale != 0:
+        place = known % refused.shape[1]
+        refused[0, place], refused[1, place] = first, second
+        state.used[REFUSED] = known + 1
+    return bool(light)
 
 
 @inner

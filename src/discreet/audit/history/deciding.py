@@ -8,35 +8,23 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.audit.history.bits import low_bit
-from discreet.audit.history.codewords import (
-    are_low_weight,
-    codeword,
-    is_known,
-    new_codewords,
-    prints_left,
+from discreet.audit.history.codewords import are_low_weight, is_known, together
+from discreet.audit.history.field import Matrix, Vector, inverse, negative, residue
+from discreet.audit.history.rows import (
+    clear,
+    eliminate,
+    freed_values,
+    rest_place,
+    set_apart,
 )
-from discreet.audit.history.combination import (
-    Combination,
-    combination_at,
-    combined,
-    print_of,
-    value_at,
-)
-from discreet.audit.history.field import Matrix, Vector, combine, negative, residue
-from discreet.audit.history.pivots import (
-    find_pivot,
-    find_pivot_elsewhere,
-    lost_pivots,
-    ones_at_pivots,
-    taken_out,
-)
-from discreet.audit.history.state import ATOMS, RANK, SMALL, State
+from discreet.audit.history.state import ATOMS, REST, ROWS, State
 from discreet.compiling import inner, kernel
 
-__all__ = ["KNOWN", "NEW", "UNSAFE", "Plan", "decide"]
+__all__ = ["KNOWN", "NEW", "SPACE", "UNSAFE", "Plan", "decide"]
 
 Ids = npt.NDArray[np.int64]
-UNSAFE, KNOWN, NEW = range(3)
+#: The last one says that there was no space to decide.
+UNSAFE, KNOWN, NEW, SPACE = range(4)
 
 
 class Plan(NamedTuple):
@@ -44,17 +32,19 @@ class Plan(NamedTuple):
 
     status: int
     touched: Ids  # atoms that hold records of the query set …
-    inner: Vector  # … and how many
+    inner: Vector  # … how many …
+    first: Vector  # … and the first profile of these
     inner_prints: Matrix  # two fingerprints of these
-    prints: Vector  # of the query set
-    coefficients: Vector  # of the answers that equal it at all pivots
-    pivot: Vector  # of the new row less these: atom, whether inside, whether others cannot tell
-    lost: Ids  # atoms that are no longer pivots …
-    queries: Ids  # … and the answers taken out with them
-    new_atoms: Ids  # atoms where new codewords are not zero
-    outside: Matrix  # values there of each new codeword, outside the query set …
-    inside: Matrix  # … and inside
-    new_prints: Matrix
+    pivot: Vector  # of the new row: atom (−1: it is a word), whether inside
+    freed: int  # how many of the last rows become words
+    no_rest: bool  # whether the rest does
+    atoms: Ids  # where the new row is not zero …
+    outside: Vector  # … its values outside the query set …
+    inside: Vector  # … and inside
+    word_atoms: Ids  # where new codewords are not zero …
+    words_outside: Matrix  # … their values, as those of the row
+    words_inside: Matrix
+    word_prints: Matrix
 
 
 @kernel
@@ -64,24 +54,27 @@ def decide(state: State, places: Ids, given: bool) -> Plan:
     A sum that has been `given` already is never unsafe.
     """
     touched = _touch(state, places)
-    inner = state.held[touched]
-    inner_prints, prints = _take_prints(state, touched)
+    inner, first = state.held[touched], state.first_held[touched]
+    inner_prints = _take_prints(state, touched)
     total = inner.sum()
     apart = state.records - total
     if total == 0 or (not given and (total < state.k or 0 < apart < state.k)):
-        plan = _bare(UNSAFE, touched, inner, inner_prints, prints)
+        plan = _bare(UNSAFE, touched, inner, first, inner_prints)
     else:
-        plan = _judged(state, touched, inner, inner_prints, prints, given)
+        freed = set_apart(state, touched)
+        if freed < 0:
+            plan = _bare(SPACE, touched, inner, first, inner_prints)
+        else:
+            plan = _judged(state, touched, inner, first, inner_prints, freed, given)
     state.held[touched] = 0
     return plan
 
 
 @inner
-def _bare(status: int, touched: Ids, inner: Vector, inner_prints: Matrix, prints: Vector) -> Plan:
-    none = np.empty(0, np.int64)
-    nothing = np.empty((0, 0), np.int64)
+def _bare(status: int, touched: Ids, inner: Vector, first: Vector, inner_prints: Matrix) -> Plan:
+    none, nothing = np.empty(0, np.int64), np.empty((0, 0), np.int64)
     return Plan(
-        status, touched, inner, inner_prints, prints, none, none, none, none, none, nothing,
+        status, touched, inner, first, inner_prints, none, 0, False, none, none, none, none, nothing,
         nothing, nothing,
     )  # fmt: skip
 
@@ -91,12 +84,14 @@ def _touch(state: State, places: Ids) -> Ids:
     """Count the records of a query set in each atom; return the atoms it touches, in order."""
     # Local names: reading them from the state inside a loop would count references to the arrays.
     counts, atoms, held, secret = state.counts, state.atom, state.held, state.secret
-    held_prints = state.held_prints
+    held_prints, first_held = state.held_prints, state.first_held
     met = np.zeros((state.used[ATOMS] + 63) >> 6, np.uint64)
     for place in places:
         count = counts[place]
         if count > 0:
             atom = atoms[place]
+            if held[atom] == 0 or place < first_held[atom]:
+                first_held[atom] = place
             met[atom >> 6] |= np.uint64(1) << np.uint64(atom & 63)
             held[atom] += count
             held_prints[0, atom] += secret[0, place]
@@ -106,156 +101,160 @@ def _touch(state: State, places: Ids) -> Ids:
     for w in range(met.size):
         left = met[w]
         while left != np.uint64(0):
-            found[number] = (w << 6) + low_bit(left)
+            atom = (w << 6) + low_bit(left)
             left &= left - np.uint64(1)
+            found[number] = atom
             number += 1
+            if held[atom] == state.sizes[atom]:
+                state.first[atom] = first_held[atom]
     return found[:number]
 
 
 @inner
-def _take_prints(state: State, touched: Ids) -> tuple[Matrix, Vector]:
-    """Return the fingerprints of the query set in each atom and in all, and clear the accumulators."""
+def _take_prints(state: State, touched: Ids) -> Matrix:
+    """Return the fingerprints of the query set in each atom, and clear the accumulators."""
     held_prints, p = state.held_prints, state.prime
-    each, total = np.empty((2, touched.size), np.int64), np.zeros(2, np.int64)
+    each = np.empty((2, touched.size), np.int64)
     for which in range(2):
         for place in range(touched.size):
-            value = residue(held_prints[which, touched[place]], p)
+            each[which, place] = residue(held_prints[which, touched[place]], p)
             held_prints[which, touched[place]] = 0
-            each[which, place] = value
-            total[which] += value
-        total[which] = residue(total[which], p)
-    return each, total
+    return each
 
 
 @inner
 def _judged(
-    state: State, touched: Ids, inner: Vector, inner_prints: Matrix, prints: Vector, given: bool
+    state: State,
+    touched: Ids,
+    inner: Vector,
+    first: Vector,
+    inner_prints: Matrix,
+    freed: int,
+    given: bool,
 ) -> Plan:
-    r = state.used[RANK]
-    lost = lost_pivots(state, touched, inner)
-    coefficients, mask = combine(
-        state.inverse.blocks, state.inverse.at, state.inverse.marks,
-        ones_at_pivots(state, touched, inner), r, state.prime,
-    )  # fmt: skip
-    queries, freed = taken_out(state, lost, coefficients)
-    combination = Combination(coefficients, np.flatnonzero(mask), mask)
-    if lost.size > 0:
-        combination = combined(coefficients)
-    left = prints_left(state, combination, prints)
-    pivot, values = np.array([-1, 0, 0]), np.zeros(0, np.int64)
-    sizes = state.sizes
-    whole = True
-    for place in range(touched.size):
-        whole = whole and inner[place] == sizes[touched[place]]
-    if not whole:  # split atoms mostly hold a pivot
-        find_pivot(state, touched, inner, combination, pivot)
-    if pivot[0] < 0:
-        if _vanishes(state, touched, inner, inner_prints, combination):
-            if whole:
-                return _judged_whole(
-                    state, touched, inner, inner_prints, prints, combination, left, given
-                )
-            values = _small_values(state, touched, inner, combination)
-        else:
-            if whole:
-                find_pivot(state, touched, inner, combination, pivot)
-            if pivot[0] < 0:
-                find_pivot_elsewhere(state, combination, pivot)
+    number = touched.size
+    for n in range(number):
+        state.support[n] = touched[n]
+        state.met[touched[n]] = True
+    number = eliminate(state, number, state.used[ROWS] - freed, True)
+    place = rest_place(state)
+    no_rest = place < 0 and state.used[REST] != -2
+    if place >= 0:
+        number = _less_rest(state, number, place)
+    atoms, outside, inside = _parts(state, number)
+    pivot = _pivot(state, atoms, outside, inside)
+    clear(state, number)
     is_word = pivot[0] < 0
-    number = lost.size + (1 if is_word else 0)
-    if number == 0:
-        nothing = np.empty((0, 0), np.int64)
-        return Plan(
-            NEW, touched, inner, inner_prints, prints, coefficients, pivot, lost, queries, lost,
-            nothing, nothing, nothing,
-        )  # fmt: skip
-    atoms, outside, inside = new_codewords(state, values, freed, is_word)
-    new_prints = np.empty((number, 2), np.int64)
-    for row in range(lost.size):
-        given_ = combined(freed[row])
-        for which in range(2):
-            new_prints[row, which] = print_of(given_, state.prints[which], state.prime)
-    if is_word:
-        new_prints[lost.size] = left
-    light = not given and are_low_weight(state, atoms, outside, inside)
+    if not freed and not no_rest:
+        if not is_word:
+            none, nothing = np.empty(0, np.int64), np.empty((0, 0), np.int64)
+            return Plan(
+                NEW, touched, inner, first, inner_prints, pivot, 0, False, atoms, outside, inside, none,
+                nothing, nothing, nothing,
+            )  # fmt: skip
+        if atoms.size == 0:
+            return _bare(KNOWN, touched, inner, first, inner_prints)
+    rows = np.zeros((freed + no_rest, state.used[ATOMS]), np.int64)
+    for n in range(freed):
+        rows[n] = freed_values(state, state.used[ROWS] - freed + n)
+    if no_rest:
+        rows[freed] = state.rest[: state.used[ATOMS]]
+    if rows.shape[0] == 0:
+        words = atoms, outside.reshape((1, atoms.size)), inside.reshape((1, atoms.size))
+    elif is_word and atoms.size > 0:
+        words = together(rows, atoms, outside, inside, 1)
+    else:
+        words = together(rows, atoms[:0], outside[:0], inside[:0], 0)
+    prints = _prints(state, touched, inner_prints, words[0], words[1], words[2])
+    if rows.shape[0] == 0 and is_known(state, words[0], words[1][0], prints[0]):
+        return _bare(KNOWN, touched, inner, first, inner_prints)
+    light = not given and are_low_weight(state, words[0], words[1], words[2], prints)
     return Plan(
-        UNSAFE if light else NEW, touched, inner, inner_prints, prints, coefficients, pivot, lost, queries,
-        atoms, outside, inside, new_prints,
+        UNSAFE if light else NEW, touched, inner, first, inner_prints, pivot, freed, no_rest, atoms, outside,
+        inside, words[0], words[1], words[2], prints,
     )  # fmt: skip
 
 
 @inner
-def _judged_whole(
-    state: State, touched: Ids, inner: Vector, inner_prints: Matrix, prints: Vector,
-    combination: Combination, left: Vector, given: bool,
-) -> Plan:  # fmt: skip
-    """Decide on a row that splits no atom and equals a combination of answers at large atoms."""
-    atoms, values = np.empty(0, np.int64), np.empty(0, np.int64)
-    if left[0] != 0 or left[1] != 0:
-        atoms, values = codeword(state, touched, combination, left)
-        if not is_known(state, atoms, values, left):
-            light = not given and are_low_weight(
-                state, atoms, values.reshape((1, values.size)), values.reshape((1, values.size))
-            )
-            return Plan(
-                UNSAFE if light else NEW, touched, inner, inner_prints, prints, combination.coefficients,
-                np.array([-1, 0, 0]), atoms[:0], atoms[:0], atoms, values.reshape((1, values.size)),
-                values.reshape((1, values.size)), left.reshape((1, 2)),
-            )  # fmt: skip
-    return _bare(KNOWN, touched, inner, inner_prints, prints)
+def _less_rest(state: State, number: int, place: int) -> int:
+    """Subtract the rest from the new row, if nothing of this is left in parts of k records."""
+    p, k, atoms = state.prime, state.k, state.used[ATOMS]
+    rest, value, held, sizes = state.rest, state.value, state.held, state.sizes
+    here = int(value[place])
+    if 2 * held[place] >= sizes[place]:
+        here = residue(here + 1, p)
+    if here == 0:
+        return number
+    factor = negative(residue(here * inverse(int(rest[place]), p), p), p)
+    for atom in range(atoms):
+        left = residue(value[atom] + factor * rest[atom], p)
+        if (left != 0 and sizes[atom] - held[atom] >= k) or (left != p - 1 and held[atom] >= k):
+            return number
+    for atom in range(atoms):
+        if rest[atom] != 0:
+            value[atom] = residue(value[atom] + factor * rest[atom], p)
+            if not state.met[atom]:
+                state.met[atom] = True
+                state.support[number] = atom
+                number += 1
+    return number
 
 
 @inner
-def _vanishes(
-    state: State, touched: Ids, inner: Vector, inner_prints: Matrix, combination: Combination
-) -> bool:
-    """Whether the new row equals a combination of answers in all parts of k records or more.
+def _parts(state: State, number: int) -> tuple[Ids, Vector, Vector]:
+    """Return the atoms where the new row is not zero, and its values outside and inside the query.
 
-    Fingerprints are compared, which is quicker than comparing values atom by atom.
+    Atoms wholly inside or wholly outside have one value.
     """
-    p, k, sizes = state.prime, state.k, state.sizes
-    for place in range(touched.size):
-        if min(inner[place], sizes[touched[place]] - inner[place]) >= k:
-            return False  # the two parts of a split atom differ by one
-    for which in range(2):
-        left = negative(print_of(combination, state.large_prints[which], p), p)
-        for place in range(touched.size):
-            atom, held = touched[place], inner[place]
-            if held >= k:
-                left += inner_prints[which, place]
-            if _has_small_part(sizes[atom], held, k):
-                # The atom is large, so its whole fingerprint is in those of the answers.
-                part = 0
-                if held < k:
-                    part = inner_prints[which, place]
-                if sizes[atom] - held < k:
-                    part += state.atom_prints[which, atom] + p - inner_prints[which, place]
-                value = value_at(state.members, combination, atom, state.prime)
-                left += residue(value * residue(part, p), p)
-        if residue(left, p) != 0:
-            return False
-    return True
+    p, sizes, held = state.prime, state.sizes, state.held
+    atoms, outside, inside = np.empty((3, number), np.int64)
+    found = 0
+    for n in range(number):
+        atom = state.support[n]
+        outer = int(state.value[atom])
+        inner = residue(outer + 1, p)
+        if held[atom] == 0:
+            inner = outer
+        elif held[atom] == sizes[atom]:
+            outer = inner
+        if outer != 0 or inner != 0:
+            atoms[found], outside[found], inside[found] = atom, outer, inner
+            found += 1
+    return atoms[:found].copy(), outside[:found].copy(), inside[:found].copy()
 
 
 @inner
-def _has_small_part(size: int, held: int, k: int) -> bool:
-    """Whether a large atom, of which some records are held, has a part that is small."""
-    return size >= k and (held < k or 0 < size - held < k)
+def _pivot(state: State, atoms: Ids, outside: Vector, inside: Vector) -> Vector:
+    """Return the first part of k records, its atom and whether it is inside; −1 if there is none."""
+    k, sizes, all_held = state.k, state.sizes, state.held
+    pivot, best = np.array([-1, 0]), state.counts.size
+    for n in range(atoms.size):
+        atom = atoms[n]
+        held, first = all_held[atom], state.first[atom]
+        if held >= k and inside[n] != 0 and state.first_held[atom] < best:
+            best, pivot[0], pivot[1] = state.first_held[atom], atom, 1
+        if sizes[atom] - held >= k and outside[n] != 0 and first < best:
+            if held == 0 or state.first_held[atom] > first:
+                best, pivot[0], pivot[1] = first, atom, 0
+            elif state.first_held[atom] + 1 < best:
+                best, pivot[0], pivot[1] = state.first_held[atom] + 1, atom, 0
+    return pivot
 
 
 @inner
-def _small_values(state: State, touched: Ids, inner: Vector, combination: Combination) -> Vector:
-    """Return the values at all atoms of a combination that equals the new row in large parts."""
-    values = np.zeros(state.used[ATOMS], np.int64)
-    small = state.small[: state.used[SMALL]]
-    there = np.empty(small.size, np.int64)
-    combination_at(state, combination, small, there)
-    for n in range(small.size):
-        values[small[n]] = there[n]
-    for place in range(touched.size):
-        atom = touched[place]
-        if _has_small_part(state.sizes[atom], inner[place], state.k):
-            values[atom] = value_at(state.members, combination, atom, state.prime)
-        elif state.sizes[atom] >= state.k:
-            values[atom] = 1
-    return values
+def _prints(
+    state: State, touched: Ids, inner_prints: Matrix, atoms: Ids, outside: Matrix, inside: Matrix
+) -> Matrix:
+    """Return two fingerprints of each codeword."""
+    p = state.prime
+    at = np.full(state.used[ATOMS], -1, np.int64)
+    at[touched] = np.arange(touched.size)
+    prints = np.zeros((outside.shape[0], 2), np.int64)
+    for n in range(atoms.size):
+        for which in range(2):
+            within = inner_prints[which, at[atoms[n]]] if at[atoms[n]] >= 0 else 0
+            without = residue(state.atom_prints[which, atoms[n]] + p - within, p)
+            for row in range(prints.shape[0]):
+                more = residue(outside[row, n] * without, p) + residue(inside[row, n] * within, p)
+                prints[row, which] = residue(prints[row, which] + more, p)
+    return prints

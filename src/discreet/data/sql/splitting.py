@@ -18,9 +18,20 @@ from discreet.data.sql.query import Catalog
 from discreet.data.sql.typed import refuse
 from discreet.errors import RefusedError
 
-__all__ = ["NAME", "Split", "aggregates_of", "distinctly", "label_of", "lists_values", "parts_of"]
+__all__ = [
+    "LISTED",
+    "NAME",
+    "Split",
+    "aggregates_of",
+    "distinctly",
+    "label_of",
+    "lists_values",
+    "parts_of",
+]
 
 #: Answers are read as released_0, released_1 …
+#: Label of a public column whose values are listed for MIN, MAX and COUNT(DISTINCT …).
+LISTED = "listed"
 NAME = "released_"
 #: Sets of groups that one SELECT may have.
 MOST_SETS = 24
@@ -307,7 +318,7 @@ class Split:
         rows = exp.to_table(f"{NAME}{number}")
         if listed is None:
             return exp.select(*keys, *(exp.column(f"a{n}") for n, _ in own)).from_(rows)
-        value = exp.column("listed")
+        value = exp.column(LISTED)
         functions: dict[str, exp.Expr] = {
             "count": exp.Count(this=exp.Distinct(expressions=[value])),
             "min": exp.Min(this=value.copy()),
@@ -325,7 +336,7 @@ class Split:
         ]
         groups = [key.copy() for key in keys]
         if own and own[0][1].listed is not None:
-            shown.append(exp.alias_(own[0][1].listed.copy(), "listed"))
+            shown.append(exp.alias_(own[0][1].listed.copy(), LISTED))
             groups.append(own[0][1].listed.copy())
             shown.append(exp.alias_(exp.Count(this=exp.Star()), "n"))
         else:

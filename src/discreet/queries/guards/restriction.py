@@ -30,6 +30,10 @@ class Restriction(ExactSettings):
     may lie at the ends, no rule that is blind to them can answer anything: the largest possible
     sum would give everybody's value away.
 
+    Both count what linear combinations of answers tell. Who knows that amounts are multiples of a
+    step may learn more where nearly as many sums were answered as there are records that public
+    columns tell apart.
+
     A sum of zeros says that all of them are: counts, sums and means of a confidential column of
     texts or truths, and of numbers declared `categorical`, are refused, unless `tells="accepted"`.
     Numbers that are few, or that follow from public columns as a salary does from its grade, and are
