@@ -33,8 +33,8 @@ _MOST = 0.8
 _CHANCE = 0.6
 #: What columns are called where a file does not name them.
 _UNNAMED = re.compile(r"column_\d+")
-#: Columns of a file without names that are looked at for what stays as it is.
-_LOOKED = 8
+#: Columns of a file without names that are looked at, and of those what may stay as it is.
+_LOOKED, _TELLING = 12, 3
 #: Age grows from one record of a person to the next: by at most this share of its range.
 _GROWS = 0.05
 
@@ -74,15 +74,15 @@ def unit_candidates(dataset: Dataset, found: Description) -> tuple[str, ...]:
 def _of_unnamed(
     dataset: Dataset, found: Description, possible: Sequence[ColumnDescription]
 ) -> tuple[str, ...]:
-    """Return the candidates of a file without names: any column may be what stays as it is."""
+    """Return the candidates of a file without names: any column may be what stays as it is.
+
+    Numbers of persons stand among the first columns; in wide files only these are looked at.
+    """
     quasi = [c for c in found.columns if c.role == Role.QUASI.value and c.distinct > 1]
-    telling = [c for c in quasi if _agreement(dataset, [c]) <= _CHANCE][:_LOOKED]
-    steady = {c.name: _steady(dataset, [c]) for c in telling}
-    return tuple(
-        c.name
-        for c in possible
-        if c not in quasi and any(_is_constant(dataset, c.name, one) for one in steady.values())
-    )
+    telling = [c for c in quasi[:_LOOKED] if _agreement(dataset, [c]) <= _CHANCE][:_TELLING]
+    steady = [_steady(dataset, [c]) for c in telling]
+    wanted = [c.name for c in possible if c not in quasi][:_LOOKED]
+    return tuple(name for name in wanted if any(_is_constant(dataset, name, one) for one in steady))
 
 
 def _is_about_people(column: ColumnDescription) -> bool:
