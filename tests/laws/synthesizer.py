@@ -38,9 +38,9 @@ def data(seed: int = 1, order: Any = None) -> Dataset:
         domains={
             "region": [*people.REGIONS.leaves, None],
             "age": {"cuts": list(range(0, 101, 20))},
-            "pay": {"bounds": [0, 100]},
-            "bonus": {"bounds": [0, 12]},
-            "debt": {"bounds": [0, 12]},
+            "pay": {"bounds": [0.0, 100.0]},
+            "bonus": {"bounds": [0.0, 12.0]},
+            "debt": {"bounds": [0.0, 12.0]},
             "ill": ["flu", "cold", "gout", "none"],
             "weight": list(range(2, 9)),
         },
