@@ -66,7 +66,8 @@ def mask(
     for step in steps:  # before anything is done: a mistake in the last step shows at once
         step.require(dataset)
     rng = rng or Randomness.secure()
-    pairs = alike(dataset, changed_by(steps))
+    there = [name for name in changed_by(steps) if name in dataset.columns]
+    pairs = alike(dataset, there)
     masked = numbered = dataset.numbered()
     if len(dataset) > IN_MEMORY:  # risk and loss then look records up by their numbers
         dataset = masked
