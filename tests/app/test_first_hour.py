@@ -818,7 +818,9 @@ def test_codes_of_activities_are_no_illnesses(name, tmp_path):
 
 
 def test_a_table_in_which_nothing_is_withheld_says_so():
-    rows = pd.DataFrame({"a": ["x", "y"] * 50, "b": ["u", "u", "v", "v"] * 25, "n": [5.0] * 100})
+    rows = pd.DataFrame(
+        {"a": ["x", "y"] * 50, "b": ["u", "u", "v", "v"] * 25, "n": [100.0 + n for n in range(100)]}
+    )
     data = dc.read(rows, roles={"a": "quasi", "b": "quasi", "n": "confidential"})
     release = dc.tabulate(data, by=["a", "b"], measure="n").protect([dc.MinimumFrequency(3)])
     page = release._repr_html_()

@@ -193,7 +193,7 @@ def test_files_of_other_tools_are_judged(tmp_path):
     found = dc.judge(*(str(tmp_path / name) for name in names), rng=Randomness.seeded(1))
     assert found.risk.leaks == ()
     assert found.utility["marginals"].facts["tv1"] < 0.1
-    assert set(found.to_frame().kind) == {"utility", "control", "risk"}
+    assert set(found.to_frame().kind) == {"utility", "control", "risk", "not judged"}
 
 
 @pytest.mark.parametrize(

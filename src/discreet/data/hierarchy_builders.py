@@ -175,9 +175,10 @@ def quantile_cuts(
 def kmeans_cuts(counts: Mapping[float, int], classes: int, low: float, high: float) -> list[float]:
     """Return cut points between clusters of near values (k-means), between ends that are public.
 
-    As for quantiles, the inner cuts are rounded to two significant digits.
+    As for quantiles, the inner cuts are rounded to two significant digits. The few least and largest
+    records move no cut: one far from all others would be told by it.
 
-    >>> kmeans_cuts({1.0: 5, 2.0: 5, 50.0: 3, 52.0: 3, 90.0: 1}, 3, 0, 100)
+    >>> kmeans_cuts({1.0: 5, 2.0: 5, 50.0: 3, 52.0: 3, 90.0: 5}, 3, 0, 100)
     [0, 26.0, 70.0, 100]
     """
     values = np.array(sorted(counts), dtype=float)
