@@ -161,3 +161,11 @@ def test_the_verdict_says_that_the_choice_of_classes_may_tell():
     assert "chosen by looking at ill" in dc.anonymize(people, both, method=dc.Mondrian()).verdict
     alone = dc.anonymize(people, dc.KAnonymity(2), method=dc.Mondrian())
     assert "chosen by" not in alone.verdict
+
+
+@pytest.mark.parametrize("width", [3e29, 1e40, 1e300])
+def test_widths_beyond_the_digits_of_decimals_are_one_interval(width):
+    frame = pd.DataFrame({"age": [1, 2, 3, 4, 5] * 4})
+    data = dc.read(frame, roles={"age": "quasi"}, hierarchies={"age": {"widths": [width]}})
+    release = dc.anonymize(data, [dc.KAnonymity(20)], method=dc.Generalization(suppression=0))
+    assert release.frame.age.nunique() == 1

@@ -216,19 +216,28 @@ def _multiples(low: float, high: float, width: float) -> tuple[float, float]:
     >>> _multiples(13, 38, 20), _multiples(0.13, 0.4, 0.2)
     ((0, 40), (0.0, 0.6))
     """
-    if not (width > 0 and math.isfinite(width)):
+    if not (width > 0 and all(map(math.isfinite, (low, high, width)))):
         return low, high  # which is refused where the intervals are made
     step = decimal.Decimal(str(width))
     first = (decimal.Decimal(str(low)) / step).to_integral_value(decimal.ROUND_FLOOR) * step
     last = (decimal.Decimal(str(high)) / step).to_integral_value(decimal.ROUND_FLOOR) * step + step
-    exact = int if step % 1 == 0 else float
+    exact = int if _is_whole(step) else float
     return exact(first), exact(last)
+
+
+def _is_whole(value: decimal.Decimal) -> bool:
+    """Whether a decimal is a whole number; a remainder by 1 fails beyond 28 digits.
+
+    >>> _is_whole(decimal.Decimal("1e40")), _is_whole(decimal.Decimal("0.5"))
+    (True, False)
+    """
+    return value == value.to_integral_value()
 
 
 def _number(value: Any) -> float | None:
     """Return a value as a number, also of a decimal type; None if it is none. Any: engines' types."""
     if isinstance(value, decimal.Decimal):
-        return int(value) if value % 1 == 0 else float(value)
+        return int(value) if _is_whole(value) else float(value)
     return value if isinstance(value, int | float) else None
 
 
